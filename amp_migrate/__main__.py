@@ -1,0 +1,5 @@
+"""Run the command line as ``python -m amp_migrate``."""
+
+from amp_migrate.cli import main
+
+main()

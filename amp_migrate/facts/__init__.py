@@ -1,0 +1,1 @@
+"""What one file says. Facts only read."""

@@ -1,0 +1,141 @@
+"""One parsed file: its tree, with the way up, statement lists and source text of every node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from amp_migrate.span import Span
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.Module
+N = TypeVar("N", bound=ast.AST)
+
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Tree:
+    """A module's `ast` with parents and statement lists.
+
+    `path` names the file in messages; `text` is its decoded source with ``\\n`` newlines.
+    Raises `SyntaxError` where `text` is not Python 3.
+    """
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.module = ast.parse(text)
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self._blocks: dict[ast.stmt, list[ast.stmt]] = {}
+        self._index(self.module)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The source lines, without their newlines; ``lines[0]`` is line 1."""
+        return self.text.split("\n")
+
+    def _index(self, root: ast.AST) -> None:
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            for name, value in ast.iter_fields(node):
+                if isinstance(value, ast.AST):
+                    self.parents[value] = node
+                    stack.append(value)
+                elif isinstance(value, list):
+                    for item in value:
+                        if isinstance(item, ast.AST):
+                            self.parents[item] = node
+                            stack.append(item)
+                            if name in _BLOCKS and isinstance(item, ast.stmt):
+                                self._blocks[item] = value
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """Return the node that holds `node`; None for the module."""
+        return self.parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the parent of `node`, its parent, and so on up to the module."""
+        up = self.parents.get(node)
+        while up is not None:
+            yield up
+            up = self.parents.get(up)
+
+    def enclosing(self, node: ast.AST, kind: type[N]) -> N | None:
+        """Return the nearest ancestor of `node` (not itself) of a kind."""
+        for up in self.ancestors(node):
+            if isinstance(up, kind):
+                return up
+        return None
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """Return the innermost statement that is or holds `node`."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def block(self, stmt: ast.stmt) -> list[ast.stmt]:
+        """Return the statement list in which `stmt` stands (the list of the tree itself)."""
+        return self._blocks[stmt]
+
+    def holder(self, stmt: ast.stmt) -> ast.AST:
+        """Return the node that owns the statement list of `stmt`."""
+        return self.parents[stmt]
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """Return the innermost function around `node` (lambdas do not count); None at module level."""
+        for up in self.ancestors(node):
+            if isinstance(up, FunctionNode):
+                return up
+        return None
+
+    def scope(self, node: ast.AST) -> FunctionNode | ast.Module:
+        """Return the function around `node`, or the module."""
+        return self.function(node) or self.module
+
+    def method_class(self, function: ast.AST) -> ast.ClassDef | None:
+        """Return the class whose body holds `function` directly; None for other functions."""
+        for up in self.ancestors(function):
+            if isinstance(up, ast.ClassDef):
+                return up
+            if isinstance(up, (*_FUNCTIONS, ast.Module)):
+                return None
+        return None
+
+    def span(self, node: ast.AST) -> Span:
+        """Return the place of `node` with columns in characters.
+
+        A decorated function or class starts at its ``def`` or ``class``, as in `ast`.
+        """
+        return Span(
+            node.lineno,  # type: ignore[attr-defined]
+            self._column(node.lineno, node.col_offset),  # type: ignore[attr-defined]
+            node.end_lineno,  # type: ignore[attr-defined]
+            self._column(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
+        )
+
+    def _column(self, line: int, offset: int) -> int:
+        text = self.lines[line - 1]
+        if text.isascii():
+            return offset
+        return len(text.encode()[:offset].decode())
+
+    def segment(self, node: ast.AST) -> str:
+        """Return the source text of `node`; later lines lose the indentation of its statement."""
+        place = self.span(node)
+        if place.line == place.end_line:
+            return self.lines[place.line - 1][place.column : place.end_column]
+        first = self.lines[place.line - 1][place.column :]
+        last = self.lines[place.end_line - 1][: place.end_column]
+        margin = _margin(self.lines[self.statement(node).lineno - 1])
+        rest = [*self.lines[place.line : place.end_line - 1], last]
+        return "\n".join([first, *(line.removeprefix(margin) for line in rest)])
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _margin(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
