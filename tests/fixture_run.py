@@ -1,0 +1,119 @@
+"""Runs a training program in a forked process, under Apex's stand-in or natively on the CPU."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import apex_stand_in
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a program runs: with its casts or without; `overflow` counts backwards from 1, 0 is none."""
+
+    casts: bool
+    overflow: int
+
+
+def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, apex: bool) -> str:
+    """Run `script` of a project and return what it prints, and the exception that ended it, if any."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in files.items():
+            path = root / "project" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        output = root / "output"
+        child = os.fork()
+        if child == 0:
+            _child(root / "project", script, argv, mode, apex, output)
+        os.waitpid(child, 0)
+        return output.read_text(encoding="utf-8")
+
+
+def _child(
+    root: Path, script: str, argv: tuple[str, ...], mode: Mode, apex: bool, output: Path
+) -> None:
+    try:
+        stream = output.open("w", encoding="utf-8")
+        sys.stdout = stream
+        os.chdir(root)
+        sys.argv = [script, *argv]
+        sys.path.insert(0, str((root / script).parent))
+        sys.dont_write_bytecode = True
+        torch.set_num_threads(1)
+        _prepare(mode, apex)
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as stop:
+            print("exit", stop.code)
+        except BaseException as error:
+            print("raised", type(error).__name__, error)
+        stream.flush()
+    finally:
+        os._exit(0)
+
+
+def _prepare(mode: Mode, apex: bool) -> None:
+    if apex:
+        apex_stand_in.casts_allowed = mode.casts
+        apex_stand_in.install()
+    else:
+        _redirect(mode.casts)
+    if mode.overflow:
+        _inject(mode.overflow)
+
+
+def _redirect(casts: bool) -> None:
+    class Autocast(torch.amp.autocast):
+        def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
+            super().__init__("cpu", dtype=torch.float16, enabled=enabled and casts, **kwargs)
+
+    class GradScaler(torch.amp.GradScaler):
+        def __init__(self, *device: str, **kwargs: Any) -> None:
+            super().__init__("cpu", **kwargs)
+
+    for module in (torch.cuda.amp, torch.amp):
+        module.autocast = Autocast  # type: ignore[assignment,misc]
+        module.GradScaler = GradScaler  # type: ignore[assignment,misc]
+
+
+def _inject(overflow: int) -> None:
+    """Make one gradient of every leaf infinite after the given backward."""
+    original = torch.autograd.backward
+    count = 0
+
+    def backward(*args: Any, **kwargs: Any) -> None:
+        nonlocal count
+        original(*args, **kwargs)
+        count += 1
+        if count == overflow:
+            for leaf in _leaves(args[0]):
+                if leaf.grad is not None:
+                    leaf.grad.view(-1)[0] = float("inf")
+
+    torch.autograd.backward = backward  # type: ignore[assignment]
+
+
+def _leaves(root: Any) -> list[torch.Tensor]:
+    tensors = [root] if isinstance(root, torch.Tensor) else list(root)
+    seen: set[Any] = set()
+    found = []
+    stack = [tensor.grad_fn for tensor in tensors]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        stack.extend(up for up, _ in node.next_functions)
+    return found
