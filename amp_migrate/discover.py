@@ -1,0 +1,131 @@
+"""Find the files that may hold AMP code: a walk, ignore rules, and a look at the bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from amp_migrate.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
+from amp_migrate.settings import Settings
+from amp_migrate.source import os_reason
+
+SUFFIXES = (".py", ".pyw", ".ipynb")
+LARGEST_SCRIPT = 5_000_000
+LARGEST_NOTEBOOK = 50_000_000
+_AMP_WORD = re.compile(rb"amp(?<![A-Za-z0-9]amp)(?![A-Za-z0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A file whose bytes speak of Apex or AMP; `path` as in `shown`."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that was not read, and why; an `error` may hide Apex code."""
+
+    path: str
+    reason: str
+    error: bool
+
+
+def mentions(data: bytes) -> bool:
+    """Tell whether bytes hold "apex", or "amp" as a word or a part of a name."""
+    if b"apex" in data:
+        return True
+    return b"amp" in data and _AMP_WORD.search(data) is not None
+
+
+def discover(
+    paths: Iterable[str], settings: Settings, *, force_exclude: bool = False
+) -> Iterator[Hit | Skipped]:
+    """Yield the files at and below `paths` that are worth a parse, each once.
+
+    The order is that of sorted names. Ignore rules do not hold for a file that is named itself,
+    unless `force_exclude`; the default and --exclude ones hold then.
+    """
+    own = (*(settings.exclude or ()), *settings.extend_exclude)
+    root = os.path.abspath(settings.root)
+    names = DEFAULT_EXCLUDES if settings.exclude is None else frozenset[str]()
+    rules = IgnoreRules(names, Patterns(root, own) if own else None)
+    seen: set[str] = set()
+    for path in sorted({os.path.abspath(path) for path in paths}):
+        if os.path.isdir(path):
+            found = _walk(path, rules.above(path), os.path.realpath(path))
+        elif force_exclude and rules.covers(path, root):
+            continue
+        else:
+            found = _named(path)
+        for item in found:
+            real = os.path.realpath(item.path) if isinstance(item, Hit) else item.path
+            if real not in seen:
+                seen.add(real)
+                yield item
+
+
+def shown(path: str) -> str:
+    """Return `path` as reports and patches name it: from the working directory, or absolute."""
+    path = os.path.abspath(path)
+    here = os.path.join(os.getcwd(), "")
+    return path[len(here) :] if path.startswith(here) else path
+
+
+def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Skipped]:
+    """Walk a folder, its files first; links to folders are not followed."""
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+    except OSError as error:
+        yield Skipped(shown(folder), f"cannot be listed: {os_reason(error)}", error=True)
+        return
+    names = [entry.name for entry in entries]
+    if "pyvenv.cfg" in names:
+        return
+    rules = rules.entered(folder, names)
+    for entry in entries:
+        if entry.name.endswith(SUFFIXES) and entry.is_file() and not _inner_link(entry, top):
+            for item in _look(entry.path):
+                if not rules.skip_file(entry.path):
+                    yield item
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False) and not rules.skip_folder(entry.path):
+            yield from _walk(entry.path, rules, top)
+
+
+def _inner_link(entry: os.DirEntry[str], top: str) -> bool:
+    """Tell whether a link points at a file that the walk from `top` meets anyway."""
+    return entry.is_symlink() and os.path.realpath(entry.path).startswith(os.path.join(top, ""))
+
+
+def _named(path: str) -> Iterator[Hit | Skipped]:
+    for item in _look(path):
+        if path.endswith(SUFFIXES) or isinstance(item, Skipped) or _has_shebang(item.data):
+            yield item
+        else:
+            yield Skipped(shown(path), "is not a .py or .ipynb file", error=False)
+
+
+def _has_shebang(data: bytes) -> bool:
+    return data.startswith(b"#!") and b"python" in data.split(b"\n", 1)[0]
+
+
+def _look(path: str) -> Iterator[Hit | Skipped]:
+    """Yield the file if it mentions AMP."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        yield Skipped(shown(path), f"cannot be read: {os_reason(error)}", error=True)
+        return
+    if not mentions(data):
+        return
+    largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_SCRIPT
+    if len(data) <= largest:
+        yield Hit(shown(path), data)
+    elif b"apex" in data:
+        yield Skipped(shown(path), f"mentions apex but is larger than {largest // 10**6} MB", True)

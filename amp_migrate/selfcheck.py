@@ -1,0 +1,80 @@
+"""Refuse a rewrite that does not compile, or that leaves names undefined or unused."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+
+_COMPILE_FLAGS = {False: 0, True: ast.PyCF_ALLOW_TOP_LEVEL_AWAIT}
+_REASONS = {
+    "UndefinedName": "uses '{}', which nothing defines",
+    "UndefinedLocal": "uses '{}' before it is assigned",
+    "UndefinedExport": "exports '{}', which nothing defines",
+    "UnusedImport": "imports '{}' and does not use it",
+    "UnusedVariable": "assigns '{}' and does not use it",
+    "UnusedIndirectAssignment": "declares '{}' and does not assign it",
+    "RedefinedWhileUnused": "redefines '{}' before it is used",
+}
+
+
+def check(before: str, after: str, path: str) -> str | None:
+    """Return why `after` must not replace `before`; None where it may.
+
+    Only what the rewrite brought in counts: a name that was undefined before may stay so.
+    """
+    notebook = path.endswith(".ipynb")
+    if notebook:
+        from amp_migrate.notebook import misplaced_cell
+
+        reason = misplaced_cell(before, after)
+        if reason:
+            return reason
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reason = _compile_error(after, path, notebook)
+        if reason is not None and _compile_error(before, path, notebook) is None:
+            return reason
+        return _new_message(before, after, path)
+
+
+def _compile_error(text: str, path: str, notebook: bool) -> str | None:
+    try:
+        compile(text, path, "exec", _COMPILE_FLAGS[notebook], dont_inherit=True)
+    except SyntaxError as error:
+        return f"does not compile: {error.msg} (line {error.lineno} of the result)"
+    except (RecursionError, MemoryError, ValueError) as error:
+        return f"does not compile: {error}"
+    return None
+
+
+def _new_message(before: str, after: str, path: str) -> str | None:
+    try:
+        new = _messages(after, path)
+        new.subtract(_messages(before, path))
+    except SyntaxError as error:
+        return f"does not parse: {error.msg} (line {error.lineno} of the result)"
+    for (kind, name), count in sorted(new.items()):
+        if count > 0:
+            return _REASONS[kind].format(name)
+    return None
+
+
+def _messages(text: str, path: str) -> Counter[tuple[str, str]]:
+    from pyflakes.checker import Checker
+
+    found: Counter[tuple[str, str]] = Counter()
+    for message in Checker(ast.parse(text), path).messages:
+        kind = type(message).__name__
+        if kind in _REASONS:
+            found[kind, _subject(kind, message.message_args)] += 1
+    return found
+
+
+def _subject(kind: str, arguments: Sequence[object]) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return (
+        " ".join(map(str, arguments)) if kind == "UnusedIndirectAssignment" else str(arguments[0])
+    )
