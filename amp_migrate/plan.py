@@ -165,12 +165,17 @@ Edit = (
 
 
 class Status(enum.Enum):
-    """What became of an Apex site; NOTE is advice that no tally counts."""
+    """What became of a place.
+
+    The tally counts Apex uses that were MIGRATED, mistakes that were FIXED and Apex uses that were LEFT.
+    NOTE is advice; ROUTINE is an edit that belongs to a migrated unit but stands at no Apex use.
+    """
 
     MIGRATED = "migrated"
     FIXED = "fixed"
     LEFT = "left"
     NOTE = "note"
+    ROUTINE = "routine"
 
 
 @dataclass(frozen=True, slots=True)
