@@ -1,0 +1,142 @@
+"""Run the codemod over a folder of checkouts and tell how much of their Apex code it migrates.
+
+Each child folder is one repository. Nothing in it is changed and none of its code is run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from corpus_run import Output, Row, measure
+
+_HEAD = ("repository", "sites", "found", "migr", "fixed", "left", "whole", "files", "s", "trouble")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--only", multiple=True, help="Take the repositories whose name holds this.")
+@click.option("--skip", multiple=True, help="Leave out the repositories whose name holds this.")
+@click.option("-j", "--jobs", default=2, show_default=True, help="Repositories at a time.")
+@click.option("--json", "report", type=click.Path(path_type=Path), help="Write all of it here.")
+@click.option("--write", "copies", type=click.Path(path_type=Path), help="Keep migrated copies.")
+@click.option("--diffs", type=click.Path(path_type=Path), help="Keep one patch per repository.")
+@click.option("-v", "--verbose", is_flag=True, help="Name every trouble and every site left.")
+def main(
+    folder: Path,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    jobs: int,
+    report: Path | None,
+    copies: Path | None,
+    diffs: Path | None,
+    verbose: bool,
+) -> None:
+    """Migrate a copy of each repository in FOLDER and print what came of it."""
+    checkouts = sorted(path for path in folder.iterdir() if path.is_dir())
+    checkouts = [path for path in checkouts if not only or any(text in path.name for text in only)]
+    checkouts = [path for path in checkouts if not any(text in path.name for text in skip)]
+    if not checkouts:
+        raise click.UsageError(f"no repository in {folder}")
+    rows = _measured(checkouts, Output(copies, diffs), jobs)
+    for line in table(rows):
+        click.echo(line)
+    for line in _details(rows) if verbose else ():
+        click.echo(line)
+    for line in summary(rows):
+        click.echo(line)
+    if report:
+        report.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+def _measured(checkouts: list[Path], output: Output, jobs: int) -> list[Row]:
+    rows = []
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        futures = [pool.submit(measure, path, output) for path in checkouts]
+        for future in as_completed(futures):
+            rows.append(future.result())
+            if sys.stderr.isatty():
+                click.echo(
+                    f"\r{len(rows)}/{len(checkouts)} {rows[-1].name:60.60}\r", err=True, nl=False
+                )
+    return sorted(rows, key=lambda row: row.name.lower())
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yield one line per repository.
+
+    "sites" is scale_loss blocks migrated / found by the scan, "found" to "left" is the tool's tally.
+    """
+    width = max(len(row.name) for row in rows)
+    form = f"{{:{width}}} {{:>9}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}}  {{}}"
+    yield form.format(*_HEAD).rstrip()
+    for row in rows:
+        found, rest = row.scale_loss
+        counts = [row.total(status) for status in ("migrated", "fixed", "left")]
+        yield form.format(
+            row.name,
+            f"{found - rest}/{found}",
+            sum(counts),
+            *counts,
+            "yes" if row.whole else "no",
+            len(row.changed),
+            f"{row.seconds:.1f}",
+            _trouble(row),
+        ).rstrip()
+
+
+def _trouble(row: Row) -> str:
+    words = [f"{len(items)} {kind}" for kind, items in row.troubles.items() if items]
+    return ", ".join((["crashed"] if row.crash else []) + words)
+
+
+def _details(rows: list[Row]) -> Iterator[str]:
+    for row in rows:
+        named = {**row.troubles, "left": row.left}
+        lines = [f"{kind}: {item}" for kind, items in named.items() for item in items]
+        lines += [f"crash: {line}" for line in row.crash.splitlines()]
+        if lines:
+            yield f"\n{row.name}"
+            yield from (f"  {line}" for line in lines)
+
+
+def summary(rows: list[Row]) -> Iterator[str]:
+    """Yield the totals, the two shares, and why sites were left."""
+    found = sum(row.scale_loss[0] for row in rows)
+    rest = sum(row.scale_loss[1] for row in rows)
+    users = [row for row in rows if row.uses[0]]
+    whole = sum(row.whole for row in users)
+    yield ""
+    yield f"scale_loss sites migrated   {found - rest} of {found} ({_share(found - rest, found)})"
+    yield f"repositories wholly         {whole} of {len(users)} ({_share(whole, len(users))})"
+    uses = sum(row.uses[0] for row in rows), sum(row.uses[1] for row in rows)
+    yield f"Apex AMP uses remaining     {uses[1]} of {uses[0]}"
+    counts = [sum(row.total(status) for row in rows) for status in ("migrated", "fixed", "left")]
+    yield "tally of the tool           {} migrated, {} fixed, {} left".format(*counts)
+    yield f"files changed               {sum(len(row.changed) for row in rows)}"
+    yield f"no Python 3 before          {sum(len(row.unparsed) for row in rows)}"
+    for kind in rows[0].troubles:
+        yield f"{kind:27} {sum(len(row.troubles[kind]) for row in rows)}"
+    yield f"crashed                     {sum(bool(row.crash) for row in rows)}"
+    yield f"seconds                     {sum(row.seconds for row in rows):.1f}"
+    causes: Counter[str] = Counter()
+    homes: Counter[str] = Counter()
+    for row in rows:
+        causes.update(row.findings.get("left", {}))
+        homes.update(row.findings.get("left", {}).keys())
+    for code, count in causes.most_common():
+        yield f"left by {code:19} {count} in {homes[code]} repositories"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Compare how the files of a checkout fit together before and after a migration."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus_scan import code_files, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    positional: int
+    keywords: tuple[str, ...]
+    spreads: bool
+
+
+def broken_links(before: Path, after: Path, changed: list[str]) -> list[str]:
+    """Return what the change of some files broke in others.
+
+    Two things that no look at a single file shows: a name that is imported from a file which no
+    longer defines it, and a call without a parameter which its function (matched by name) now needs.
+    """
+    old = {name: _tree(before / name) for name in changed}
+    new = {name: _tree(after / name) for name in changed}
+    problems = [*_lost_names(old, new, after)]
+    grown = _grown(old, new)
+    for name, tree in _trees(after, grown):
+        problems += [f"{name}: {problem}" for problem in _short_calls(tree, grown)]
+    return problems
+
+
+def _tree(path: Path) -> ast.Module:
+    tree = parsed(path, path.read_bytes()) if path.exists() else None
+    return tree or ast.Module(body=[], type_ignores=[])
+
+
+def _trees(folder: Path, words: Iterable[str]) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the files of a checkout that hold one of the words."""
+    sought = [word.encode() for word in words]
+    for path in code_files(folder):
+        data = path.read_bytes()
+        tree = parsed(path, data) if any(word in data for word in sought) else None
+        if tree is not None:
+            yield path.relative_to(folder).as_posix(), tree
+
+
+def _lost_names(
+    old: dict[str, ast.Module], new: dict[str, ast.Module], after: Path
+) -> Iterator[str]:
+    lost: dict[str, set[str]] = {}
+    for name in old:
+        gone = _defined(old[name]) - _defined(new[name]) - set(dir(builtins))
+        if gone:
+            lost.setdefault(_stem(name), set()).update(gone)
+    for name, tree in _trees(after, set().union(*lost.values())):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            origin = (node.module or "").split(".")[-1] or Path(name).parent.name
+            for alias in node.names:
+                if alias.name in lost.get(origin, ()):
+                    yield f"{name}: imports {alias.name} from {origin}, which no longer has it"
+
+
+def _stem(name: str) -> str:
+    path = Path(name)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Return the names a module binds at its top level, in guards too."""
+    names: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        pending += ast.iter_child_nodes(node)
+    return names
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.arguments]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.args
+        elif isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                    yield node.name, item.args
+
+
+def _required(arguments: ast.arguments) -> tuple[str, ...]:
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    names = names[: len(names) - len(arguments.defaults)]
+    keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    names += [item.arg for item, default in keyword_only if default is None]
+    return tuple(name for name in names if name not in ("self", "cls"))
+
+
+def _grown(
+    old: dict[str, ast.Module], new: dict[str, ast.Module]
+) -> dict[str, list[tuple[str, ...]]]:
+    """Return the required parameters of the functions that need more than they did."""
+    before: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    after: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for trees, counter in ((old, before), (new, after)):
+        for tree in trees.values():
+            counter.update((name, _required(args)) for name, args in _functions(tree))
+    grown: dict[str, list[tuple[str, ...]]] = {}
+    for name, required in after - before:
+        if any(other == name and len(needs) < len(required) for other, needs in before - after):
+            grown.setdefault(name, []).append(required)
+    unchanged = {name for name, _ in before & after}
+    return {name: needs for name, needs in grown.items() if name not in unchanged}
+
+
+def _short_calls(tree: ast.Module, grown: dict[str, list[tuple[str, ...]]]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func).split(".")[-1]
+        if name not in grown:
+            continue
+        call = _call(node)
+        if not call.spreads and all(not _binds(call, needs) for needs in grown[name]):
+            yield f"{node.lineno}: the call of {name} lacks an argument it now needs"
+
+
+def _call(node: ast.Call) -> _Call:
+    spreads = any(isinstance(arg, ast.Starred) for arg in node.args)
+    spreads = spreads or any(keyword.arg is None for keyword in node.keywords)
+    return _Call(len(node.args), tuple(k.arg for k in node.keywords if k.arg), spreads)
+
+
+def _binds(call: _Call, needs: tuple[str, ...]) -> bool:
+    return all(name in call.keywords for name in needs[call.positional :])

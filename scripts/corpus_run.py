@@ -1,0 +1,240 @@
+"""Migrate a copy of one checkout and measure what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from pathlib import Path
+
+from corpus_links import broken_links
+from corpus_scan import Scan, parsed, scan
+
+TOOL = (sys.executable, "-m", "amp_migrate")
+LONGEST = 600.0
+_RUFF = (
+    *(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"),
+    *("--target-version", "py311", "--output-format", "json"),
+)
+_COPY = "checkout"
+_UNDEFINED = ("F821", "F822", "F823")
+_UNUSED = ("F401", "F811", "F841")
+
+
+@dataclass(slots=True)
+class Row:
+    """What one repository showed; every list names files or lines, empty where all is well.
+
+    `scale_loss` and `uses` count sites before and after by a scan that knows nothing of the tool;
+    `findings` counts the tool's own report by status and code.
+    """
+
+    name: str
+    scale_loss: tuple[int, int] = (0, 0)
+    uses: tuple[int, int] = (0, 0)
+    findings: dict[str, dict[str, int]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    remaining: list[str] = field(default_factory=list)
+    unparsed: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    undefined: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    unstable: list[str] = field(default_factory=list)
+    crash: str = ""
+    seconds: float = 0.0
+
+    @property
+    def troubles(self) -> dict[str, list[str]]:
+        """What a migration must never show, by kind."""
+        return {
+            "broken": self.broken,
+            "undefined": self.undefined,
+            "unused": self.unused,
+            "links": self.links,
+            "unstable": self.unstable,
+        }
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of Apex AMP remains and nothing broke."""
+        return self.uses[1] == 0 and not (self.crash or self.broken or self.undefined)
+
+    def total(self, status: str) -> int:
+        """Return how many sites the tool reports with a status."""
+        return sum(self.findings.get(status, {}).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where to keep what was migrated: a folder of copies, a folder of patches."""
+
+    copies: Path | None = None
+    diffs: Path | None = None
+
+
+def measure(checkout: Path, output: Output, tool: Sequence[str] = TOOL) -> Row:
+    """Migrate a copy of `checkout` and return what came of it; a failure becomes part of the row."""
+    row = Row(checkout.name)
+    with tempfile.TemporaryDirectory(prefix="corpus-") as scratch:
+        try:
+            _measure(row, checkout, Path(scratch), output, tool)
+        except subprocess.TimeoutExpired:
+            row.crash = f"ran longer than {LONGEST:.0f} s"
+        except Exception:
+            row.crash = traceback.format_exc(limit=-3)
+    return row
+
+
+def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: Sequence[str]) -> None:
+    before, after = scratch / "before", scratch / _COPY
+    for folder in (before, after):
+        shutil.copytree(checkout, folder, symlinks=True)
+    sites = scan(before)
+    row.unparsed = list(sites.unparsed)
+    start = time.perf_counter()
+    run = _run_tool(scratch, tool)
+    row.seconds = time.perf_counter() - start
+    row.crash = _crash(run)
+    _compare(row, sites, before, after)
+    if not row.crash:
+        _read_report(row, run.stdout)
+        row.unstable = _second_run(scratch, tool)
+    _keep(row, before, after, output)
+
+
+def _run_tool(scratch: Path, tool: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run the tool from an empty folder, so that no file of the checkout shadows a module."""
+    root = Path(__file__).resolve().parent.parent
+    return subprocess.run(
+        [*tool, "--output-format", "json", _COPY],
+        cwd=scratch,
+        env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+
+
+def _crash(run: subprocess.CompletedProcess[str]) -> str:
+    if "Traceback (most recent call last)" in run.stderr or run.returncode not in (0, 1, 2):
+        return run.stderr.strip()[-2000:] or f"exit code {run.returncode}"
+    return ""
+
+
+def _read_report(row: Row, text: str) -> None:
+    for finding in json.loads(text)["findings"]:
+        status, code = finding["status"], finding["code"]
+        counts = row.findings.setdefault(status, {})
+        counts[code] = counts.get(code, 0) + 1
+        if status == "left":
+            path = finding["path"].removeprefix(f"{_COPY}/")
+            row.left.append(f"{path}:{finding['line']}: {code} {finding['message']}")
+
+
+def _compare(row: Row, sites: Scan, before: Path, after: Path) -> None:
+    rest = scan(after)
+    row.scale_loss = (sites.count("scale_loss"), rest.count("scale_loss"))
+    row.uses = (sites.count(), rest.count())
+    row.remaining = [f"{use.path}:{use.line}: {use.kind}" for use in rest.uses]
+    row.changed = _differing(before, after)
+    row.broken = [name for name in row.changed if _breaks(before / name, after / name)]
+    new = _lint(after, row.changed) - _lint(before, row.changed)
+    for (code, name, message), count in sorted(new.items()):
+        line = f"{name}: {code} {message}" + (f" ({count} times)" if count > 1 else "")
+        (row.undefined if code in _UNDEFINED else row.unused).append(line)
+    row.links = broken_links(before, after, row.changed)
+
+
+def _differing(before: Path, after: Path) -> list[str]:
+    names = {path.relative_to(side).as_posix() for side in (before, after) for path in _files(side)}
+    return sorted(name for name in names if _bytes(before / name) != _bytes(after / name))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _breaks(before: Path, after: Path) -> bool:
+    """Tell whether a file compiled before and does not now."""
+    return _compiles(before) and not _compiles(after)
+
+
+def _compiles(path: Path) -> bool:
+    tree = parsed(path, path.read_bytes()) if path.exists() else None
+    if tree is None:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(tree, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _lint(folder: Path, names: list[str]) -> Counter[tuple[str, str, str]]:
+    """Return ruff's messages on undefined and unused names, without their places."""
+    files = [name for name in names if (folder / name).exists()]
+    if not files:
+        return Counter()
+    codes = ",".join((*_UNDEFINED, *_UNUSED))
+    run = subprocess.run(
+        [*_RUFF, "--select", codes, *files],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    return Counter(
+        (
+            item["code"],
+            Path(item["filename"]).relative_to(folder.resolve()).as_posix(),
+            item["message"],
+        )
+        for item in json.loads(run.stdout)
+        if item["code"] in (*_UNDEFINED, *_UNUSED)
+    )
+
+
+def _second_run(scratch: Path, tool: Sequence[str]) -> list[str]:
+    """Return the files that another run changes again."""
+    once = scratch / "once"
+    shutil.copytree(scratch / _COPY, once, symlinks=True)
+    _run_tool(scratch, tool)
+    names = _differing(once, scratch / _COPY)
+    shutil.rmtree(scratch / _COPY)
+    once.rename(scratch / _COPY)
+    return names
+
+
+def _keep(row: Row, before: Path, after: Path, output: Output) -> None:
+    if output.copies:
+        target = output.copies / row.name
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(after, target, symlinks=True)
+    if output.diffs:
+        output.diffs.mkdir(parents=True, exist_ok=True)
+        patch = "".join(_patch(before / name, after / name, name) for name in row.changed)
+        (output.diffs / f"{row.name}.patch").write_text(patch, encoding="utf-8")
+
+
+def _patch(before: Path, after: Path, name: str) -> str:
+    sides = [(_bytes(path) or b"").decode("utf-8", "replace") for path in (before, after)]
+    old, new = (side.replace("\r\n", "\n").splitlines(keepends=True) for side in sides)
+    lines = unified_diff(old, new, f"a/{name}", f"b/{name}", n=5)
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)

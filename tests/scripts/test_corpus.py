@@ -1,0 +1,200 @@
+"""The corpus script finds what a migration breaks: made-up checkouts, and tools that misbehave."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from corpus import main, summary, table
+from corpus_run import Output, Row, measure
+from corpus_scan import scan
+
+MAIN = """\
+from apex import amp
+from engine import train
+
+model, optimizer = amp.initialize(build(), None, opt_level="O1")
+train(model, optimizer)
+"""
+ENGINE = """\
+from apex import amp
+
+
+def train(model, optimizer):
+    for batch in range(3):
+        loss = model(batch)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+MIGRATED_MAIN = """\
+import torch
+from engine import train
+
+model, optimizer = build(), None
+scaler = torch.cuda.amp.GradScaler()
+train(model, optimizer, scaler)
+"""
+MIGRATED_ENGINE = """\
+def train(model, optimizer, scaler):
+    for batch in range(3):
+        loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+FINDING = {"status": "migrated", "code": "AMP101", "path": "checkout/main.py", "line": 4}
+STUB = """\
+import json, pathlib, sys
+changes, findings, addition = json.loads({settings!r})
+folder = pathlib.Path(sys.argv[-1])
+for name, text in changes.items():
+    (folder / name).write_text(text)
+if addition:
+    with open(folder / "main.py", "a") as file:
+        file.write(addition)
+print(json.dumps({{"findings": findings}}))
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A project of two files, whose engine imports Apex on its own."""
+    folder = tmp_path / "corpus" / "someone__project@1"
+    folder.mkdir(parents=True)
+    (folder / "main.py").write_text(MAIN)
+    (folder / "engine.py").write_text(ENGINE)
+    return folder
+
+
+def tool(
+    folder: Path,
+    changes: dict[str, str],
+    findings: list[dict[str, object]] | None = None,
+    addition: str = "",
+) -> list[str]:
+    """Write a tool that puts `changes` in place, and appends to main.py on every run."""
+    path = folder / "tool.py"
+    path.write_text(STUB.format(settings=json.dumps([changes, findings or [], addition])))
+    return [sys.executable, str(path)]
+
+
+def test_whole_migration(checkout: Path, tmp_path: Path) -> None:
+    """A migration without fault shows none, and the checkout itself stays as it was."""
+    changes = {"main.py": MIGRATED_MAIN, "engine.py": MIGRATED_ENGINE}
+    row = measure(checkout, Output(), tool(tmp_path, changes, [FINDING]))
+    assert row.crash == ""
+    assert row.whole
+    assert row.scale_loss == (1, 0)
+    assert row.uses == (4, 0)
+    assert row.changed == ["engine.py", "main.py"]
+    assert row.findings == {"migrated": {"AMP101": 1}}
+    assert not any(row.troubles.values())
+    assert (checkout / "main.py").read_text() == MAIN
+
+
+def test_half_migration_is_seen(checkout: Path, tmp_path: Path) -> None:
+    """A changed signature whose caller stayed is a broken link, and what stayed is listed."""
+    row = measure(checkout, Output(), tool(tmp_path, {"engine.py": MIGRATED_ENGINE}))
+    assert not row.whole
+    assert row.remaining == ["main.py:1: import", "main.py:4: initialize"]
+    assert row.links == ["main.py: 5: the call of train lacks an argument it now needs"]
+
+
+def test_lost_name_is_a_broken_link(checkout: Path, tmp_path: Path) -> None:
+    """A name that another file imports must not go with the Apex import."""
+    (checkout / "main.py").write_text(MAIN.replace("from apex", "from engine"))
+    row = measure(checkout, Output(), tool(tmp_path, {"engine.py": MIGRATED_ENGINE}))
+    assert row.links[0] == "main.py: imports amp from engine, which no longer has it"
+
+
+def test_undefined_and_unused_names(checkout: Path, tmp_path: Path) -> None:
+    """A name that lost its import and an import that lost its use are told apart."""
+    changes = {
+        "engine.py": ENGINE.removeprefix("from apex import amp\n"),
+        "main.py": "from apex import amp\n",
+    }
+    row = measure(checkout, Output(), tool(tmp_path, changes))
+    assert row.undefined == ["engine.py: F821 Undefined name `amp`"]
+    assert row.unused == ["main.py: F401 `apex.amp` imported but unused"]
+
+
+def test_broken_file(checkout: Path, tmp_path: Path) -> None:
+    """A file that no longer compiles is broken even where it parses."""
+    changes = {"main.py": "def f(:\n", "engine.py": "return 1\n"}
+    row = measure(checkout, Output(), tool(tmp_path, changes))
+    assert row.broken == ["engine.py", "main.py"]
+    assert not row.whole
+
+
+def test_second_run_that_changes_is_unstable(checkout: Path, tmp_path: Path) -> None:
+    """A tool that adds something on every run is not idempotent; the first result is kept."""
+    output = Output(copies=tmp_path / "copies")
+    row = measure(checkout, output, tool(tmp_path, {}, addition="# again\n"))
+    assert row.unstable == ["main.py"]
+    assert (tmp_path / "copies" / checkout.name / "main.py").read_text() == MAIN + "# again\n"
+
+
+def test_crash_of_the_tool(checkout: Path) -> None:
+    """A traceback is reported, and the sites it left still count."""
+    row = measure(checkout, Output(), [sys.executable, "-c", "raise RuntimeError('no')"])
+    assert "RuntimeError: no" in row.crash
+    assert row.scale_loss == (1, 1)
+
+
+def test_unreadable_report_is_a_crash(checkout: Path) -> None:
+    """A tool that prints no report has failed, whatever its exit code."""
+    row = measure(checkout, Output(), [sys.executable, "-c", "print('all fine')"])
+    assert "JSONDecodeError" in row.crash
+
+
+def test_scan_tells_apex_from_other_amps(tmp_path: Path) -> None:
+    """Native and MXNet code does not count; aliases, a passed `amp` and notebooks do."""
+    (tmp_path / "native.py").write_text(
+        "from torch.cuda import amp\namp.scale_loss(a, b)  # apex\n"
+    )
+    (tmp_path / "mx.py").write_text("from mxnet.contrib import amp\namp.scale_loss(a, b)\n")
+    (tmp_path / "alias.py").write_text("import apex.amp as mixed\nmixed.scale_loss(a, b)\n")
+    (tmp_path / "passed.py").write_text("def f(self):\n    self.amp.scale_loss(a, b)\n")
+    (tmp_path / "python2.py").write_text("from apex import amp\nprint 'x'\n")
+    cell = {"cell_type": "code", "source": ["!pip list\n", "import apex\n", "apex.amp.scale_loss"]}
+    (tmp_path / "book.ipynb").write_text(json.dumps({"cells": [cell]}))
+    found = scan(tmp_path)
+    sites = [(use.path, use.line) for use in found.uses if use.kind == "scale_loss"]
+    assert sites == [("alias.py", 2), ("book.ipynb", 3), ("passed.py", 2)]
+    assert found.unparsed == ("python2.py",)
+
+
+def test_patch_is_kept(checkout: Path, tmp_path: Path) -> None:
+    """The patch names the files as in the repository."""
+    output = Output(diffs=tmp_path / "diffs")
+    measure(checkout, output, tool(tmp_path, {"main.py": MIGRATED_MAIN}))
+    patch = (tmp_path / "diffs" / f"{checkout.name}.patch").read_text()
+    assert patch.startswith("--- a/main.py\n+++ b/main.py\n")
+    assert "+scaler = torch.cuda.amp.GradScaler()\n" in patch
+
+
+def test_report_adds_up() -> None:
+    """The totals count repositories that use Apex, sites, and the causes of what was left."""
+    done = Row("a", scale_loss=(3, 0), uses=(9, 0), findings={"migrated": {"AMP101": 9}})
+    part = Row("b", scale_loss=(1, 1), uses=(4, 4), findings={"left": {"AMP901": 2}})
+    none = replace(done, name="c", scale_loss=(0, 0), uses=(0, 0), findings={})
+    lines = list(summary([done, part, none]))
+    assert "scale_loss sites migrated   3 of 4 (75.0 %)" in lines
+    assert "repositories wholly         1 of 2 (50.0 %)" in lines
+    assert "left by AMP901              2 in 1 repositories" in lines
+    assert [line.split()[1:4] for line in table([done, part])][1:] == [
+        ["3/3", "9", "9"],
+        ["0/1", "2", "0"],
+    ]
+
+
+def test_folder_without_repositories(checkout: Path) -> None:
+    """A name that fits no repository is a usage error."""
+    result = CliRunner().invoke(main, [str(checkout.parent), "--only", "nothing"])
+    assert result.exit_code == 2
+    assert "no repository" in result.output
