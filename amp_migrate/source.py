@@ -130,17 +130,15 @@ class Newlines:
         return "".join(line + end for line, end in zip(new, [*ends, ""], strict=True))
 
     def _aligned(self, new: list[str]) -> list[str]:
-        import difflib
+        from amp_migrate.align import changes
 
         ends: list[str] = []
-        own = (*self.ends, self.ends[-1])
-        matcher = difflib.SequenceMatcher(None, self.lines, new, autojunk=False)
-        for tag, start, end, new_start, new_end in matcher.get_opcodes():
-            if tag == "equal":
-                ends += own[start:end]
-            else:
-                ends += [own[max(start - 1, 0)]] * (new_end - new_start)
-        return ends
+        own, at = (*self.ends, self.ends[-1]), 0
+        for change in changes(self.lines, new):
+            ends += own[at : change.start]
+            ends += [own[max(change.start - 1, 0)]] * (change.new_end - change.new_start)
+            at = change.end
+        return ends + list(own[at:])
 
 
 def plain(text: str) -> str:

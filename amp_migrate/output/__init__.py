@@ -1,0 +1,1 @@
+"""What the user sees: reports, patches and pages of text. Nothing else prints."""

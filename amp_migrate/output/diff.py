@@ -1,0 +1,84 @@
+"""Patches that plain ``git apply`` takes: from any folder, with the bytes of the file as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from amp_migrate.align import Change, changes
+
+_CONTEXT = 3
+_ESCAPES = dict(zip(b'\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
+
+
+def patch(path: str, before: bytes, after: bytes) -> bytes:
+    """Return the unified diff of one file; empty where nothing differs.
+
+    There is no ``diff --git`` line: with one, git passes over a patch made in a sub-directory.
+    """
+    if before == after:
+        return b""
+    old, new = _lines(before), _lines(after)
+    head = f"--- {_name('a', path)}\n+++ {_name('b', path)}\n".encode()
+    return head + b"".join(_hunk(group, old, new) for group in _groups(changes(old, new)))
+
+
+def _name(side: str, path: str) -> str:
+    """Return a file name as git reads it: in quotes with octal bytes where it is not plain."""
+    data = os.fsencode(f"{side}/{path.lstrip('/')}")
+    if all(0x20 <= byte < 0x7F and byte not in _ESCAPES for byte in data):
+        return data.decode() + ("\t" if b" " in data else "")
+    return '"' + "".join(map(_quoted, data)) + '"'
+
+
+def _quoted(byte: int) -> str:
+    if byte in _ESCAPES:
+        return "\\" + _ESCAPES[byte]
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split on line feeds alone, as git does: a form feed or a carriage return ends no line."""
+    lines = data.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _groups(found: list[Change]) -> Iterator[list[Change]]:
+    """Yield changes so near that their context lines touch."""
+    group: list[Change] = []
+    for change in found:
+        if group and change.start - group[-1].end > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    yield group
+
+
+def _hunk(group: list[Change], old: list[bytes], new: list[bytes]) -> bytes:
+    first, last = group[0], group[-1]
+    before = min(_CONTEXT, first.start)
+    after = min(_CONTEXT, len(old) - last.end)
+    old_range = _range(first.start - before, last.end + after)
+    new_range = _range(first.new_start - before, last.new_end + after)
+    parts = [f"@@ -{old_range} +{new_range} @@\n".encode()]
+    at = first.start - before
+    for change in group:
+        parts += [_line(b" ", line) for line in old[at : change.start]]
+        parts += [_line(b"-", line) for line in old[change.start : change.end]]
+        parts += [_line(b"+", line) for line in new[change.new_start : change.new_end]]
+        at = change.end
+    parts += [_line(b" ", line) for line in old[at : last.end + after]]
+    return b"".join(parts)
+
+
+def _range(start: int, end: int) -> str:
+    count = end - start
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"
+
+
+def _line(sign: bytes, line: bytes) -> bytes:
+    return (
+        sign + line if line.endswith(b"\n") else sign + line + b"\n\\ No newline at end of file\n"
+    )
