@@ -1,0 +1,153 @@
+"""Which scope binds each name of one file, by the rules of Python."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.tree import Tree
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+ScopeNode = (
+    ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | Comprehension
+)
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BODIES = (*_DEFINITIONS, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Scopes:
+    """The names that each scope of a file binds.
+
+    A binding is the node that makes it: an `ast.alias`, a ``def`` or ``class``, an `ast.arg`, a stored
+    `ast.Name`, an `ast.ExceptHandler` or a match pattern.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.stars: list[ast.ImportFrom] = []
+        self._bound: dict[ScopeNode, dict[str, list[ast.AST]]] = {}
+        self._globals: dict[ScopeNode, set[str]] = {}
+        self._nonlocals: dict[ScopeNode, set[str]] = {}
+        self._found: dict[tuple[ScopeNode, str], ScopeNode | None] = {}
+        self._collect()
+
+    def scope_of(self, node: ast.AST) -> ScopeNode:
+        """Return the scope in which `node` is evaluated, or binds its name."""
+        parents = self.tree.parents
+        child: ast.AST = node
+        up = parents.get(node)
+        while up is not None:
+            if isinstance(up, _BODIES):
+                if isinstance(child, ast.stmt) or (isinstance(up, ast.Lambda) and child is up.body):
+                    return up
+                if isinstance(child, ast.arguments) and isinstance(node, ast.arg):
+                    return up
+            elif isinstance(up, _COMPREHENSIONS):
+                return up
+            elif isinstance(up, ast.comprehension) and child is up.iter:
+                holder = parents[up]
+                if isinstance(holder, _COMPREHENSIONS) and holder.generators[0] is up:
+                    up = holder
+            elif isinstance(up, ast.Module):
+                return up
+            child, up = up, parents.get(up)
+        return self.tree.module
+
+    def find(self, scope: ScopeNode, name: str) -> ScopeNode | None:
+        """Return the scope that binds `name` as seen from `scope`; None for built-ins and the like."""
+        key = (scope, name)
+        if key not in self._found:
+            self._found[key] = self._search(scope, name)
+        return self._found[key]
+
+    def owner(self, name: ast.Name) -> ScopeNode | None:
+        """Return the scope that binds the variable read or stored by `name`."""
+        return self.find(self.scope_of(name), name.id)
+
+    def bindings(self, scope: ScopeNode, name: str) -> list[ast.AST]:
+        """Return the nodes that bind `name` in `scope`, in source order."""
+        return self._bound.get(scope, {}).get(name, [])
+
+    def names(self, scope: ScopeNode) -> list[str]:
+        """Return the names bound in `scope`."""
+        return list(self._bound.get(scope, ()))
+
+    def _search(self, scope: ScopeNode, name: str) -> ScopeNode | None:
+        if name in self._globals.get(scope, ()):
+            return self.tree.module
+        here = name in self._bound.get(scope, ()) and name not in self._nonlocals.get(scope, ())
+        if here:
+            return scope
+        if isinstance(scope, ast.Module):
+            return None
+        up = self.scope_of(scope)
+        while isinstance(up, ast.ClassDef):
+            up = self.scope_of(up)
+        return self.find(up, name)
+
+    def _collect(self) -> None:
+        stored: list[tuple[ast.AST, str]] = []
+        for node in self.tree.parents:
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    stored.append((node, node.id))
+            elif isinstance(node, ast.arg):
+                stored.append((node, node.arg))
+            elif isinstance(node, _DEFINITIONS):
+                stored.append((node, node.name))
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                stored += self._imported(node)
+            elif isinstance(node, ast.Global):
+                self._globals.setdefault(self.scope_of(node), set()).update(node.names)
+            elif isinstance(node, ast.Nonlocal):
+                self._nonlocals.setdefault(self.scope_of(node), set()).update(node.names)
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+                stored.append((node, node.name))
+        for node, name in stored:
+            self._bound.setdefault(self._target(node, name), {}).setdefault(name, []).append(node)
+        for names in self._bound.values():
+            for nodes in names.values():
+                nodes.sort(key=_place)
+
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> list[tuple[ast.AST, str]]:
+        found: list[tuple[ast.AST, str]] = []
+        for alias in node.names:
+            if alias.name == "*" and isinstance(node, ast.ImportFrom):
+                self.stars.append(node)
+            else:
+                found.append((alias, alias.asname or alias.name.partition(".")[0]))
+        return found
+
+    def _target(self, node: ast.AST, name: str) -> ScopeNode:
+        scope = self.scope_of(node)
+        if isinstance(self.tree.parents[node], ast.NamedExpr):
+            while isinstance(scope, _COMPREHENSIONS):
+                scope = self.scope_of(scope)
+        if name in self._globals.get(scope, ()):
+            return self.tree.module
+        while name in self._nonlocals.get(scope, ()):
+            scope = self.scope_of(scope)
+        return scope
+
+
+def assigned(tree: Tree, binding: ast.AST) -> ast.expr | None:
+    """Return the expression that a stored name is bound to, as in ``name = value`` or ``a, name = x, value``."""
+    parent = tree.parents.get(binding)
+    if isinstance(parent, ast.Assign):
+        return parent.value
+    if isinstance(parent, (ast.AnnAssign, ast.NamedExpr)):
+        return parent.value
+    if isinstance(parent, ast.Tuple):
+        statement = tree.parents.get(parent)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
+            values = statement.value.elts
+            place = next(i for i, item in enumerate(parent.elts) if item is binding)
+            plain = not any(isinstance(item, ast.Starred) for item in (*parent.elts, *values))
+            if plain and len(values) == len(parent.elts):
+                return values[place]
+    return None
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))

@@ -1,0 +1,256 @@
+"""The call graph: every call of the project with the functions it may reach."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.project.binding import bind, fits
+from amp_migrate.project.expressions import Expressions
+from amp_migrate.project.graph import Instance, Partial
+from amp_migrate.project.model import CallSite, Class, Function, Module
+from amp_migrate.project.nodes import Nodes, function_of
+from amp_migrate.project.targets import Target, Targets
+from amp_migrate.project.wrappers import wrapped_argument, wraps
+
+_ROUNDS = 8
+_LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
+# Methods that objects of every kind have: their name says nothing about the class.
+_COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
+    "backward",
+    "close",
+    "cuda",
+    "eval",
+    "fit",
+    "flush",
+    "forward",
+    "info",
+    "load",
+    "load_state_dict",
+    "log",
+    "mean",
+    "open",
+    "parameters",
+    "read",
+    "reset",
+    "run",
+    "save",
+    "start",
+    "state_dict",
+    "step",
+    "sum",
+    "to",
+    "train",
+    "write",
+    "zero_grad",
+}
+
+
+class Calls:
+    """Resolves calls and lets arguments flow into parameters, until nothing new is reached."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions) -> None:
+        self.nodes = nodes
+        self.graph = nodes.graph
+        self.expressions = expressions
+        self.targets = Targets(nodes, expressions)
+        self.sites: dict[Function, list[CallSite]] = {}
+        self.reached: dict[ast.Call, list[Target]] = {}
+        self.passed: dict[tuple[Function, str], list[tuple[CallSite, int]]] = {}
+        self.results: dict[Function, list[tuple[CallSite, int]]] = {}
+        self._linked: set[tuple[ast.Call, Target]] = set()
+        self._methods: dict[str, list[Function]] = {}
+        self._stored: set[str] = set()
+
+    def resolve(self, modules: Iterable[Module]) -> None:
+        """Resolve every call of `modules`."""
+        for module in modules:
+            for function in module.functions.values():
+                if function.cls is not None:
+                    self._methods.setdefault(function.name, []).append(function)
+            self._stored |= {
+                node.attr
+                for node in module.tree.parents
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            }
+        pending = [pair for module in modules for pair in self._static(module)]
+        for _ in range(_ROUNDS):
+            version = self.graph.version
+            for module, call in pending:
+                for target in self.targets.of(module, call.func):
+                    self._link(module, call, target)
+            if self.graph.version == version:
+                break
+        for module, call in pending:
+            if call not in self.reached:
+                self._by_name(module, call)
+
+    def _static(self, module: Module) -> Iterator[tuple[Module, ast.Call]]:
+        """Link what definitions alone say; yield the calls that need to know which object is there."""
+        for node in module.tree.parents:
+            if not isinstance(node, ast.Call):
+                continue
+            outside = False
+            for meaning in self.nodes.lookup.expression(module, node.func):
+                if isinstance(meaning, str):
+                    outside = True
+                    self._external(module, node, meaning)
+            found = list(self.targets.defined(module, node.func))
+            for target in found:
+                self._link(module, node, target)
+            if not found and not outside and self._may_reach(module, node):
+                yield module, node
+
+    def _may_reach(self, module: Module, call: ast.Call) -> bool:
+        func = call.func
+        if isinstance(func, ast.Name):
+            return module.scopes.owner(func) is not None
+        if isinstance(func, ast.Attribute):
+            return func.attr in self._methods or func.attr in self._stored
+        return True
+
+    def _external(self, module: Module, call: ast.Call, name: str) -> None:
+        last = name.rpartition(".")[2]
+        if name in {"functools.partial", "partial"} and call.args:
+            for target in self.targets.of(module, call.args[0]):
+                self._link(module, call, target, partial=True)
+        elif last in _LAUNCHERS:
+            self._launch(module, call)
+
+    def _launch(self, module: Module, call: ast.Call) -> None:
+        named = {item.arg: item.value for item in call.keywords if item.arg}
+        callee = named.get("target") or named.get("fn") or next(iter(call.args), None)
+        arguments = named.get("args") or next(iter(call.args[1:]), None)
+        if callee is None or not isinstance(arguments, (ast.Tuple, ast.List)):
+            return
+        # spawn() gives the process its index before the arguments.
+        first = 0 if "target" in named else 1
+        for target in self.targets.of(module, callee):
+            if target.function is None:
+                continue
+            names = target.function.parameters.positional[first + target.bound :]
+            for name, argument in zip(names, arguments.elts, strict=False):
+                node = self.expressions.node(module, argument)
+                if node is not None:
+                    self.graph.merge(node, self.nodes.parameter(target.function, name))
+
+    def _by_name(self, module: Module, call: ast.Call) -> None:
+        """Link a method call on an unknown object when only one family of classes has such a method."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr in _COMMON:
+            return
+        methods = self._methods.get(func.attr, [])
+        base = self.expressions.node(module, func.value)
+        if not methods or base is None or self.graph.facts(base):
+            return
+        roots = {_topmost(method) for method in methods}
+        site = CallSite(function_of(module, call), call, bound=True)
+        if len(roots) == 1 and all(fits(site, method) for method in methods):
+            for method in methods:
+                if not method.is_property:
+                    self._link(module, call, Target(method, bound=not method.is_static))
+
+    def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
+        if (call, target) in self._linked:
+            return
+        self._linked.add((call, target))
+        result = self.expressions.node(module, call)
+        if partial and target.function is not None and result is not None:
+            taken = target.bound + sum(not isinstance(a, ast.Starred) for a in call.args[1:])
+            self.graph.state(result, Partial(target.function, taken))
+        if not partial:
+            self.reached.setdefault(call, []).append(target)
+        if target.cls is not None and not partial:
+            self._construct(module, call, target.cls, result)
+        if target.function is None:
+            return
+        site = CallSite(
+            function_of(module, call), call, target.bound, partial, target.cls is not None
+        )
+        self._arguments(module, site, target)
+        if target.taken is None:
+            # The arguments of a call of a partial object are threaded through ``partial(...)``.
+            self.sites.setdefault(target.function, []).append(site)
+        if not partial and target.cls is None and result is not None:
+            self.results.setdefault(target.function, []).append((site, result))
+            self.graph.make(self.nodes.returned(target.function), result)
+
+    def _construct(self, module: Module, call: ast.Call, cls: Class, result: int | None) -> None:
+        if result is None:
+            return
+        self.graph.state(result, Instance(cls, exact=True))
+        inner = wrapped_argument(call) if wraps(cls.externals()) else None
+        node = self.expressions.node(module, inner) if inner is not None else None
+        if node is not None:
+            self.graph.flow(node, result)
+        if cls.method("__init__") is None:
+            self._fields(module, call, cls)
+
+    def _fields(self, module: Module, call: ast.Call, cls: Class) -> None:
+        """Let the arguments of a dataclass or named tuple be its attributes."""
+        names = [
+            item.target.id
+            for base in reversed(cls.mro())
+            for item in base.node.body
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        ]
+        given = dict(zip(names, call.args, strict=False))
+        given |= {item.arg: item.value for item in call.keywords if item.arg in names}
+        for name, argument in given.items():
+            node = self.expressions.node(module, argument)
+            if node is not None:
+                self.graph.flow(node, self.nodes.attribute(cls, name))
+
+    def _arguments(self, module: Module, site: CallSite, goal: Target) -> None:
+        target = goal.function
+        assert target is not None
+        passed = bind(site, target, goal.taken)
+        for name, argument in passed.given.items():
+            self._pass(site, target, name, self.expressions.node(module, argument))
+        parameters = target.parameters
+        if parameters.vararg is not None:
+            rest = self.nodes.parameter(target, parameters.vararg)
+            for index, argument in enumerate(passed.extra):
+                self._flow(module, argument, self.graph.field(rest, f"[{index}]"))
+        if parameters.kwarg is not None:
+            rest = self.nodes.parameter(target, parameters.kwarg)
+            for keyword, argument in passed.keywords.items():
+                self._flow(module, argument, self.graph.field(rest, f"[{keyword!r}]"))
+        self._starred(module, site, target)
+
+    def _starred(self, module: Module, site: CallSite, target: Function) -> None:
+        passed = bind(site, target)
+        parameters = target.parameters
+        star = self.expressions.node(module, passed.star) if passed.star is not None else None
+        if star is not None:
+            start = passed.star_at + site.bound
+            for index, name in enumerate(parameters.positional[start:]):
+                self._pass(site, target, name, self.graph.field(star, f"[{index}]"))
+            if parameters.vararg is not None and len(parameters.positional) <= start:
+                self.graph.flow(star, self.nodes.parameter(target, parameters.vararg))
+        for value in passed.double_stars:
+            node = self.expressions.node(module, value)
+            if node is None:
+                continue
+            for name in parameters.names[site.bound :]:
+                if name not in passed.given:
+                    self._pass(site, target, name, self.graph.field(node, f"[{name!r}]"))
+            if parameters.kwarg is not None:
+                self.graph.flow(node, self.nodes.parameter(target, parameters.kwarg))
+
+    def _pass(self, site: CallSite, target: Function, name: str, node: int | None) -> None:
+        if node is not None:
+            self.passed.setdefault((target, name), []).append((site, node))
+            self.graph.flow(node, self.nodes.parameter(target, name))
+
+    def _flow(self, module: Module, argument: ast.expr, target: int) -> None:
+        node = self.expressions.node(module, argument)
+        if node is not None:
+            self.graph.flow(node, target)
+
+
+def _topmost(method: Function) -> Class | None:
+    """Return the highest class above a method that defines it too."""
+    if method.cls is None:
+        return None
+    return [cls for cls in method.cls.mro() if method.name in cls.methods][-1]

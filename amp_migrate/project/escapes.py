@@ -1,0 +1,263 @@
+"""Where a function is used other than by a call that is seen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.project.nodes import function_of
+from amp_migrate.project.values import Values
+
+Escape = tuple[Function, ast.expr, str]
+
+# Decorators that leave the signature and the callers of a function as they are.
+_PLAIN_DECORATORS = frozenset(
+    [
+        "abstractmethod",
+        "autocast",
+        "cached_property",
+        "classmethod",
+        "contextmanager",
+        "custom_bwd",
+        "custom_fwd",
+        "deleter",
+        "enable_grad",
+        "float_function",
+        "half_function",
+        "inference_mode",
+        "jit",
+        "lru_cache",
+        "no_grad",
+        "overload",
+        "override",
+        "profile",
+        "property",
+        "record",
+        "set_grad_enabled",
+        "setter",
+        "staticmethod",
+        "total_ordering",
+        "wraps",
+    ]
+)
+_PLAIN_CLASS_DECORATORS = frozenset(["dataclass", "total_ordering", "final"])
+_INERT_BASES = frozenset(["object", "ABC", "ABCMeta", "Generic", "Protocol", "NamedTuple", "Enum"])
+_LOOKUPS = frozenset(["getattr", "hasattr", "methodcaller", "attrgetter"])
+
+
+class Escapes:
+    """Finds the uses of functions as values, by name strings, by decorators and by outside bases."""
+
+    def __init__(self, modules: Iterable[Module], values: Values) -> None:
+        self.modules = list(modules)
+        self.values = values
+        self._uses: dict[str, list[tuple[Module, ast.expr]]] = {}
+        self._strings: dict[str, list[tuple[Module, ast.Constant]]] = {}
+        self._tables: list[tuple[Module, ast.Call]] = []
+        self._index()
+
+    def of(self, function: Function, called: bool) -> list[Escape]:
+        """Return the escapes of `function`; `called` tells whether any call of it is seen."""
+        if function.node is None:
+            return []
+        found = list(self._decorated(function))
+        cls = function.cls
+        if cls is not None and function.name == "__init__":
+            found += self._used(cls.name, cls)
+            found += self._registered(function, cls)
+        elif cls is not None and not called:
+            found += self._called_by_base(function, cls)
+        if function.is_property:
+            found.append((function, _head(function), "read as a property"))
+        if function.name != "__init__":
+            found += self._used(function.name, function)
+            found += self._by_string(function)
+        return list(dict.fromkeys(found))
+
+    def _index(self) -> None:
+        names = {f.name for m in self.modules for f in m.functions.values()}
+        names |= {cls.name for m in self.modules for cls in m.classes.values()}
+        aliases = {
+            alias.asname: alias.name
+            for module in self.modules
+            for alias in module.tree.parents
+            if isinstance(alias, ast.alias) and alias.asname and alias.name in names
+        }
+        for module in self.modules:
+            for node in module.tree.parents:
+                if isinstance(node, ast.Constant):
+                    if isinstance(node.value, str) and node.value in names:
+                        self._strings.setdefault(node.value, []).append((module, node))
+                elif isinstance(node, ast.Call):
+                    if isinstance(node.func, ast.Name) and node.func.id in {"globals", "locals"}:
+                        self._tables.append((module, node))
+                elif isinstance(node, (ast.Name, ast.Attribute)):
+                    name = node.id if isinstance(node, ast.Name) else node.attr
+                    if not isinstance(node.ctx, ast.Load):
+                        continue
+                    for known in {name, aliases.get(name, name)} & names:
+                        self._uses.setdefault(known, []).append((module, node))
+
+    def _used(self, name: str, thing: Function | Class) -> Iterator[Escape]:
+        for module, node in self._uses.get(name, []):
+            reason = self._reason(module, node, isinstance(thing, Class))
+            if reason and thing in self._meanings(module, node):
+                yield function_of(module, node), node, reason
+
+    def _meanings(self, module: Module, node: ast.expr) -> list[object]:
+        found: list[object] = []
+        for target in self.values.calls.targets.of(module, node):
+            found += [target.function, target.cls]
+        return found
+
+    def _reason(self, module: Module, node: ast.expr, is_class: bool) -> str:
+        parents = module.tree.parents
+        child: ast.AST = node
+        parent = parents.get(node)
+        while isinstance(parent, (ast.IfExp, ast.Starred)):
+            child, parent = parent, parents.get(parent)
+        if isinstance(parent, ast.keyword):
+            child, parent = parent, parents.get(parent)
+        if isinstance(parent, ast.Call):
+            return self._as_argument(module, parent, child, node, is_class)
+        if isinstance(parent, (ast.Attribute, ast.Compare, ast.Expr, ast.ClassDef, ast.arguments)):
+            return ""
+        if isinstance(parent, ast.Assign):
+            plain = all(isinstance(target, ast.Name) for target in parent.targets)
+            return "" if plain else f"stored in {ast.unparse(parent.targets[0])}"
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return ""
+        if isinstance(parent, (ast.arg, ast.AnnAssign, ast.BoolOp, ast.If, ast.Assert)):
+            return ""
+        if isinstance(parent, ast.Return):
+            return "returned as a value"
+        if isinstance(parent, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+            return _in_collection(module, parent)
+        return "used as a value"
+
+    def _as_argument(
+        self, module: Module, call: ast.Call, argument: ast.AST, node: ast.expr, is_class: bool
+    ) -> str:
+        name = ast.unparse(call.func)
+        last = name.rpartition(".")[2]
+        if argument is call.func or last in {
+            "isinstance",
+            "issubclass",
+            "super",
+            "partial",
+            "callable",
+        }:
+            return ""
+        if not is_class and self._only_called(module, call, node):
+            return ""
+        return f"passed to {name}"
+
+    def _only_called(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
+        """Tell whether every callee of the project does nothing but call the function it is given."""
+        targets = self.values.calls.reached.get(call, [])
+        if not targets or any(target.function is None for target in targets):
+            return False
+        for target in targets:
+            function = target.function
+            assert function is not None
+            names = [
+                name
+                for name in function.parameters.names
+                for site, _ in self.values.calls.passed.get((function, name), [])
+                if site.call is call and self._gives(site.call, name, node, function, target.bound)
+            ]
+            if not names or not all(_only_calls(function, name) for name in names):
+                return False
+        return True
+
+    def _gives(
+        self, call: ast.Call, name: str, node: ast.expr, function: Function, bound: bool
+    ) -> bool:
+        if any(keyword.arg == name and keyword.value is node for keyword in call.keywords):
+            return True
+        positional = function.parameters.positional[bound:]
+        return any(n == name and a is node for n, a in zip(positional, call.args, strict=False))
+
+    def _decorated(self, function: Function) -> Iterator[Escape]:
+        assert function.node is not None
+        for decorator in function.node.decorator_list:
+            if not self._is_plain(function.module, decorator):
+                name = ast.unparse(decorator).partition("(")[0]
+                yield function, decorator, f"decorated by {name}"
+
+    def _is_plain(self, module: Module, decorator: ast.expr) -> bool:
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if ast.unparse(inner).rpartition(".")[2] in _PLAIN_DECORATORS:
+            return True
+        targets = self.values.calls.targets.of(module, inner)
+        known = [target.function for target in targets if target.function is not None]
+        return bool(known) and all(_forwarding_decorator(item) for item in known)
+
+    def _registered(self, function: Function, cls: Class) -> Iterator[Escape]:
+        for owner in (cls, *cls.subclasses()):
+            for decorator in owner.node.decorator_list:
+                name = ast.unparse(decorator).partition("(")[0]
+                if name.rpartition(".")[2] not in _PLAIN_CLASS_DECORATORS:
+                    yield function, decorator, f"class {owner.name} decorated by {name}"
+            yield from self._by_name(function, owner.name, f"class {owner.name} looked up by name")
+
+    def _called_by_base(self, function: Function, cls: Class) -> Iterator[Escape]:
+        outside = [name for name in cls.externals() if name.rpartition(".")[2] not in _INERT_BASES]
+        if outside:
+            yield function, _head(function), f"called by {outside[0]}"
+        elif function.name.startswith("__") and function.name.endswith("__"):
+            yield function, _head(function), "called by the language"
+
+    def _by_string(self, function: Function) -> Iterator[Escape]:
+        yield from self._by_name(function, function.name, "looked up by name")
+        if function.cls is None and function.parent is None:
+            for module, call in self._tables:
+                indexed = isinstance(module.tree.parents.get(call), (ast.Subscript, ast.Attribute))
+                if module is function.module and indexed:
+                    yield function_of(module, call), call, "looked up in globals()"
+
+    def _by_name(self, function: Function, name: str, reason: str) -> Iterator[Escape]:
+        for module, node in self._strings.get(name, []):
+            call = module.tree.parents.get(node)
+            if not isinstance(call, ast.Call) or node not in call.args:
+                continue
+            if ast.unparse(call.func).rpartition(".")[2] in _LOOKUPS:
+                yield function_of(module, node), node, reason
+
+
+def _head(function: Function) -> ast.expr:
+    assert function.node is not None
+    return ast.copy_location(ast.Name(function.name, ast.Load()), function.node)
+
+
+def _in_collection(module: Module, node: ast.AST) -> str:
+    up: ast.AST | None = node
+    while isinstance(up, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+        up = module.tree.parents.get(up)
+    if isinstance(up, (ast.Compare, ast.ExceptHandler)):
+        return ""
+    if isinstance(up, ast.Call) and ast.unparse(up.func) in {"isinstance", "issubclass"}:
+        return ""
+    return "stored in a collection"
+
+
+def _only_calls(function: Function, name: str) -> bool:
+    if function.node is None:
+        return False
+    called = {id(n.func) for n in ast.walk(function.node) if isinstance(n, ast.Call)}
+    uses = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+    return all(id(node) in called for node in uses)
+
+
+def _forwarding_decorator(function: Function) -> bool:
+    """Tell whether a decorator of the project gives a wrapper that passes on whatever it gets."""
+    inner = [f for f in function.module.functions.values() if _inside(f, function)]
+    return any(f.parameters.vararg and f.parameters.kwarg for f in inner)
+
+
+def _inside(function: Function, outer: Function) -> bool:
+    up = function.parent
+    while up is not None and up is not outer:
+        up = up.parent
+    return up is outer

@@ -1,0 +1,270 @@
+"""Nodes that stand for objects: merged where they are the same, linked where one may flow into another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from amp_migrate.project.lookup import Meaning
+from amp_migrate.project.model import Class, Function
+
+EACH = "[*]"
+APPENDED = "[+]"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a project class; `exact` when it is made by that very class, not a subclass."""
+
+    cls: Class
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a call outside the project returned, by the dotted name of the callee."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method taken from an object: its first parameter is given."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A ``functools.partial`` object, and how many positional parameters it has given."""
+
+    function: Function
+    taken: int
+
+
+Fact = Meaning | Instance | Made | Bound | Partial
+
+
+class Graph:
+    """Union-find over nodes with fields, and directed flow between classes of merged nodes.
+
+    A field is an attribute name or ``[key]``. Merging two nodes merges their fields. What flows from a
+    node into another is seen there, but does not make two sources of one node the same.
+    """
+
+    def __init__(self, attribute: Callable[[Class, str], int]) -> None:
+        """Start empty; `attribute` gives the node of an attribute of a class's instances."""
+        self.version = 0
+        self._attribute = attribute
+        self._up: list[int] = []
+        self._fields: list[dict[str, int]] = []
+        self._sources: list[set[int]] = []
+        self._makers: list[set[int]] = []
+        self._owners: list[set[tuple[int, str]]] = []
+        self._facts: list[set[Fact]] = []
+        self._lasts: list[bool] = []
+        self._todo: list[tuple[int, int]] = []
+        self._busy = False
+        self._reached: dict[int, tuple[set[int], set[int]]] = {}
+        self._reached_at = 0
+
+    def new(self) -> int:
+        """Return a fresh node."""
+        self._up.append(len(self._up))
+        self._fields.append({})
+        self._sources.append(set())
+        self._makers.append(set())
+        self._owners.append(set())
+        self._facts.append(set())
+        self._lasts.append(False)
+        return len(self._up) - 1
+
+    def find(self, node: int) -> int:
+        """Return the representative of the nodes merged with `node`."""
+        up = self._up
+        while up[node] != node:
+            up[node] = up[up[node]]
+            node = up[node]
+        return node
+
+    def merge(self, a: int, b: int) -> None:
+        """Make two nodes the same object, and their fields."""
+        self._todo.append((a, b))
+        if self._busy:
+            return
+        self._busy = True
+        while self._todo:
+            self._merge(*self._todo.pop())
+        self._busy = False
+
+    def flow(self, source: int, target: int) -> None:
+        """Let the object at `source` be one of those at `target`."""
+        self._link(self._sources, source, target)
+
+    def make(self, source: int, target: int) -> None:
+        """Let `target` be a new object each time, of the kind that `source` stands for."""
+        self._link(self._makers, source, target)
+
+    def state(self, node: int, fact: Fact) -> None:
+        """Note what the object at `node` is."""
+        root = self.find(node)
+        if fact in self._facts[root]:
+            return
+        self.version += 1
+        self._facts[root].add(fact)
+        if isinstance(fact, Instance):
+            for name, inner in list(self._fields[root].items()):
+                self.merge(inner, self._attribute(fact.cls, name))
+
+    def field(self, node: int, name: str) -> int:
+        """Return the node of an attribute or item of `node`."""
+        root = self.find(node)
+        known = self._fields[root].get(name)
+        if known is not None:
+            return known
+        made = self.new()
+        self._fields[root][name] = made
+        self._owners[made].add((root, name))
+        for fact in list(self._facts[root]):
+            if isinstance(fact, Instance):
+                self.merge(made, self._attribute(fact.cls, name))
+        if name.startswith("["):
+            self._link_item(root, name, made)
+        return made
+
+    def _link_item(self, root: int, name: str, made: int) -> None:
+        fields = self._fields[root]
+        if name == APPENDED:
+            for key in [*self.items(root), EACH]:
+                self.flow(made, self.field(root, key))
+            return
+        if APPENDED in fields:
+            self.flow(fields[APPENDED], made)
+        self.flow(made, root if name == EACH else self.field(root, EACH))
+
+    def plain_field(self, node: int, name: str) -> int:
+        """Return the node of an attribute, without asking what classes the object has."""
+        root = self.find(node)
+        known = self._fields[root].get(name)
+        if known is None:
+            known = self._fields[root][name] = self.new()
+            self._owners[known].add((root, name))
+        return known
+
+    def items(self, node: int) -> list[str]:
+        """Return the constant keys of a node's items, as field names."""
+        names = self._fields[self.find(node)]
+        return [name for name in names if name.startswith("[") and name not in {EACH, APPENDED}]
+
+    def keep(self, node: int) -> None:
+        """Note that the object at `node` outlives the function that makes it."""
+        self._lasts[self.find(node)] = True
+
+    def lasts(self, node: int) -> bool:
+        """Tell whether `node` may be an object that was kept."""
+        same, _ = self.reach(node)
+        return any(self._lasts[root] for root in same)
+
+    def own_facts(self, node: int) -> set[Fact]:
+        """Return what is known of the object itself, without what flows in."""
+        return self._facts[self.find(node)]
+
+    def facts(self, node: int) -> set[Fact]:
+        """Return what is known of every object that `node` may be."""
+        if not self._sources[self.find(node)] and not self._makers[self.find(node)]:
+            own = self._facts[self.find(node)]
+            if own:
+                return own
+        same, made = self.reach(node)
+        return {fact for root in same | made for fact in self._facts[root]}
+
+    def reach(self, node: int) -> tuple[set[int], set[int]]:
+        """Return the representatives that flow into `node`, itself included, and those it is made like."""
+        root = self.find(node)
+        if self._reached_at != self.version:
+            self._reached.clear()
+            self._reached_at = self.version
+        if root not in self._reached:
+            same, made = self._reach(root, frozenset())
+            # Looking may have created attributes, and so merged nodes.
+            self._reached[root] = ({*map(self.find, same)}, {*map(self.find, made)})
+        return self._reached[root]
+
+    def same(self, a: int, b: int) -> bool:
+        """Tell whether two nodes may be the same object."""
+        if self.find(a) == self.find(b):
+            return True
+        same_a, made_a = self.reach(a)
+        same_b, made_b = self.reach(b)
+        return bool(same_a & same_b or same_a & made_b or made_a & same_b)
+
+    def _reach(self, root: int, asked: frozenset[int]) -> tuple[set[int], set[int]]:
+        same, made = {root}, set[int]()
+        queue = [(root, False)]
+        for at, is_made in queue:
+            for source, by_call in self._into(at, asked | {root}):
+                here = is_made or by_call
+                seen = made if here else same
+                if source not in seen and source not in same:
+                    seen.add(source)
+                    queue.append((source, here))
+        return same, made
+
+    def _into(self, root: int, asked: frozenset[int]) -> list[tuple[int, bool]]:
+        found = [(self.find(source), False) for source in self._sources[root]]
+        found += [(self.find(source), True) for source in self._makers[root]]
+        for owner, name in list(self._owners[root]):
+            holder = self.find(owner)
+            if holder in asked or not self._fed(holder):
+                continue
+            same, made = self._reach(holder, asked)
+            found += [(inner, False) for other in same for inner in self._inner(other, name)]
+            found += [(inner, True) for other in made for inner in self._inner(other, name)]
+        return found
+
+    def _fed(self, root: int) -> bool:
+        return bool(self._sources[root] or self._makers[root] or self._owners[root])
+
+    def _inner(self, root: int, name: str) -> list[int]:
+        known = self._fields[self.find(root)].get(name)
+        if known is not None:
+            return [self.find(known)]
+        facts = [fact for fact in self._facts[self.find(root)] if isinstance(fact, Instance)]
+        return [self.find(self._attribute(fact.cls, name)) for fact in facts]
+
+    def _link(self, links: list[set[int]], source: int, target: int) -> None:
+        a, b = self.find(source), self.find(target)
+        if a != b and a not in links[b]:
+            links[b].add(a)
+            self.version += 1
+
+    def _merge(self, a: int, b: int) -> None:
+        a, b = self.find(a), self.find(b)
+        if a == b:
+            return
+        if len(self._fields[a]) < len(self._fields[b]):
+            a, b = b, a
+        self.version += 1
+        self._up[b] = a
+        for links in (self._sources, self._makers):
+            links[a] |= links[b]
+            links[b] = set()
+        self._owners[a] |= self._owners[b]
+        self._owners[b] = set()
+        self._lasts[a] |= self._lasts[b]
+        fields, self._fields[b] = self._fields[b], {}
+        for name, inner in fields.items():
+            known = self._fields[a].setdefault(name, inner)
+            if known != inner:
+                self._todo.append((known, inner))
+        self._join(a, b, fields)
+
+    def _join(self, root: int, gone: int, new_fields: dict[str, int]) -> None:
+        old, new = self._facts[root], self._facts[gone] - self._facts[root]
+        self._facts[gone] = set()
+        for facts, fields in ((old, new_fields), (new, self._fields[root])):
+            for fact in facts:
+                if isinstance(fact, Instance):
+                    for name, inner in list(fields.items()):
+                        self._todo.append((inner, self._attribute(fact.cls, name)))
+        self._facts[root] = old | new

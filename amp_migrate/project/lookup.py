@@ -1,0 +1,211 @@
+"""What names mean across files, by imports, definitions and plain aliases alone."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Mapping
+
+from amp_migrate.facts.scopes import ScopeNode, assigned
+from amp_migrate.project.layout import Folder, Layout
+from amp_migrate.project.model import Class, Function, Module
+
+Meaning = Module | Folder | Function | Class | str
+_IMPORTERS = {"importlib.import_module", "builtins.__import__", "import_module", "__import__"}
+# What a star import of Apex brings that other star imports cannot be asked about.
+_STARRED = {f"apex.{name}" for name in ("amp", "fp16_utils", "optimizers", "parallel", "RNN")}
+_STARRED |= {
+    f"apex.amp.{name}" for name in ("initialize", "scale_loss", "master_params", "state_dict")
+}
+_STARRED |= {
+    f"apex.parallel.{name}"
+    for name in ("DistributedDataParallel", "convert_syncbn_model", "SyncBatchNorm", "LARC")
+}
+
+
+class Lookup:
+    """Follows names to definitions: imports, re-exports, star imports, ``name = other.name``.
+
+    Every answer lists all meanings that a name may have (`try` and `except` may import it differently);
+    a dotted string is something outside the project. No answer means a plain variable.
+    """
+
+    def __init__(self, modules: Mapping[str, Module], layout: Layout) -> None:
+        self.modules = modules
+        self.layout = layout
+        self._names: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
+        self._depth: dict[tuple[Module, ScopeNode, str], int] = {}
+        self._cycle = sys.maxsize
+        self._stars: dict[Module, list[Module]] = {}
+
+    def expression(self, module: Module, node: ast.expr) -> tuple[Meaning, ...]:
+        """Return what a Name, an Attribute or an import call means at its place."""
+        if isinstance(node, ast.Name):
+            return self.seen_from(module, module.scopes.scope_of(node), node.id)
+        if isinstance(node, ast.Attribute):
+            found: list[Meaning] = []
+            for base in self.expression(module, node.value):
+                found += self.member(base, node.attr)
+            return _distinct(found)
+        if isinstance(node, ast.IfExp):
+            both = (*self.expression(module, node.body), *self.expression(module, node.orelse))
+            return _distinct(both)
+        if isinstance(node, ast.Call):
+            return self._import_call(module, node)
+        return ()
+
+    def seen_from(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:
+        """Return what `name` means in `scope`."""
+        owner = module.scopes.find(scope, name)
+        if owner is None:
+            return self._starred(module, name)
+        return self.bound(module, owner, name)
+
+    def bound(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:
+        """Return what `name` is bound to in the very scope `scope`."""
+        key = (module, scope, name)
+        if key in self._names:
+            return self._names[key]
+        if key in self._depth:
+            self._cycle = min(self._cycle, self._depth[key])
+            return ()
+        depth = self._depth[key] = len(self._depth)
+        found: list[Meaning] = []
+        for binding in module.scopes.bindings(scope, name):
+            found += self._binding(module, binding)
+        del self._depth[key]
+        if self._cycle >= depth:
+            # Otherwise the answer leans on a name that is still being followed: it may be partial.
+            self._names[key] = _distinct(found)
+            self._cycle = sys.maxsize
+        return _distinct(found)
+
+    def member(self, meaning: Meaning, name: str) -> tuple[Meaning, ...]:
+        """Return what ``meaning.name`` means."""
+        if isinstance(meaning, str):
+            return (f"{meaning}.{name}",)
+        if isinstance(meaning, Folder):
+            return self._entry(self.layout.entry(meaning.path, [name]))
+        if isinstance(meaning, Module):
+            return self._of_module(meaning, name)
+        if isinstance(meaning, Class):
+            return self._of_class(meaning, name)
+        return ()
+
+    def imported(self, module: Module, alias: ast.alias) -> tuple[Meaning, ...]:
+        """Return what the name bound by `alias` means."""
+        statement = module.tree.parents.get(alias)
+        if isinstance(statement, ast.ImportFrom):
+            source = self.source(module, statement)
+            if source is None:
+                return (f"{statement.module}.{alias.name}",) if not statement.level else ()
+            return self.member(source, alias.name)
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        return self._entry(self.layout.absolute(module.path, name)) or (name,)
+
+    def source(self, module: Module, statement: ast.ImportFrom) -> Module | Folder | None:
+        """Return the module of the project that a ``from`` statement reads; None if it is not here."""
+        if statement.level:
+            where = self.layout.relative(module.path, statement.level, statement.module or "")
+        else:
+            where = self.layout.absolute(module.path, statement.module or "")
+        return self.modules.get(where) if isinstance(where, str) else where
+
+    def starred_from(self, module: Module) -> list[Module]:
+        """Return the modules of the project whose names `module` has by star imports, through others too."""
+        if module not in self._stars:
+            found = dict.fromkeys([module])
+            queue = [module]
+            for reader in queue:
+                for statement in reader.scopes.stars:
+                    source = self.source(reader, statement)
+                    if isinstance(source, Module) and source not in found:
+                        found[source] = None
+                        queue.append(source)
+            self._stars[module] = list(found)[1:]
+        return self._stars[module]
+
+    def _binding(self, module: Module, binding: ast.AST) -> tuple[Meaning, ...]:
+        if isinstance(binding, ast.alias):
+            return self.imported(module, binding)
+        if isinstance(binding, ast.ClassDef):
+            return (module.classes[binding],) if binding in module.classes else ()
+        if binding in module.functions:
+            return (module.functions[binding],)
+        if isinstance(binding, ast.Name):
+            value = assigned(module.tree, binding)
+            return self.expression(module, value) if value is not None else ()
+        return ()
+
+    def _of_module(self, module: Module, name: str) -> tuple[Meaning, ...]:
+        top = module.tree.module
+        if module.scopes.bindings(top, name):
+            found = self.bound(module, top, name)
+        else:
+            found = self._starred(module, name)
+        if not found and self.layout.package(module.path):
+            folder = module.path.removesuffix("__init__.py").rstrip("/")
+            return self._entry(self.layout.entry(folder, [name]))
+        return found
+
+    def _of_class(self, cls: Class, name: str) -> tuple[Meaning, ...]:
+        for base in cls.mro():
+            if name in base.methods:
+                return (base.methods[name],)
+            found = self.bound(base.module, base.node, name)
+            if found:
+                return found
+        return ()
+
+    def _starred(self, module: Module, name: str) -> tuple[Meaning, ...]:
+        if not module.scopes.stars or name.startswith("_"):
+            return ()
+        found: list[Meaning] = []
+        for source in self.starred_from(module):
+            found += self.bound(source, source.tree.module, name)
+        if found or hasattr(builtins, name):
+            return _distinct(found)
+        outside = [
+            f"{statement.module}.{name}"
+            for reader in (module, *self.starred_from(module))
+            for statement in reader.scopes.stars
+            if not statement.level and self.source(reader, statement) is None
+        ]
+        known = [dotted for dotted in outside if dotted in _STARRED]
+        return tuple(known or (outside if len(outside) == 1 else ()))
+
+    def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
+        if not node.args or ast.unparse(node.func) not in _IMPORTERS:
+            return ()
+        name = node.args[0]
+        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+            return ()
+        return self._entry(self.layout.absolute(module.path, name.value)) or (name.value,)
+
+    def _entry(self, where: str | Folder | None) -> tuple[Meaning, ...]:
+        if isinstance(where, Folder):
+            return (where,)
+        found = self.modules.get(where) if where is not None else None
+        return (found,) if found is not None else ()
+
+
+def link_classes(modules: Iterable[Module], lookup: Lookup) -> None:
+    """Give every class its bases, and every base its children."""
+    classes = [cls for module in modules for cls in module.classes.values()]
+    for cls in classes:
+        external: list[str] = []
+        for node in cls.node.bases:
+            meanings = lookup.expression(cls.module, node)
+            known = [item for item in meanings if isinstance(item, Class) and item is not cls]
+            cls.bases += known
+            outside = [item for item in meanings if isinstance(item, str)]
+            if not known or outside:
+                external.append(outside[0] if outside else ast.unparse(node))
+        cls.external_bases = tuple(external)
+        for base in cls.bases:
+            base.children.append(cls)
+
+
+def _distinct(meanings: Iterable[Meaning]) -> tuple[Meaning, ...]:
+    return tuple(dict.fromkeys(meanings))

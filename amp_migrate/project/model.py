@@ -1,0 +1,179 @@
+"""What a project is made of: modules, functions, classes and calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.scopes import Scopes
+from amp_migrate.facts.tree import FunctionNode, Tree
+
+
+@dataclass(eq=False, repr=False)
+class Module:
+    """One file: its path, its dotted name, and every dotted name it may be imported by."""
+
+    path: str
+    name: str
+    names: tuple[str, ...]
+    tree: Tree
+    scopes: Scopes
+    functions: dict[ast.AST, Function] = field(default_factory=dict)
+    classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
+
+    @property
+    def top(self) -> Function:
+        """The pseudo function that holds the module's own top-level code."""
+        return self.functions[self.tree.module]
+
+    @property
+    def qualname(self) -> str:
+        """The dotted name, as functions and classes have one."""
+        return self.name
+
+    def __repr__(self) -> str:
+        """Name the module."""
+        return f"<Module {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of a function, in order; `defaults` holds those that have a default."""
+
+    positional: tuple[str, ...] = ()
+    keyword_only: tuple[str, ...] = ()
+    defaults: Mapping[str, ast.expr] = field(default_factory=dict)
+    vararg: str | None = None
+    kwarg: str | None = None
+    positional_only: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The named parameters: positional ones, then keyword-only ones."""
+        return self.positional + self.keyword_only
+
+    def required(self) -> tuple[str, ...]:
+        """Return the parameters without a default."""
+        return tuple(name for name in self.names if name not in self.defaults)
+
+
+@dataclass(eq=False, repr=False)
+class Function:
+    """A function or method; `node` is None for the top-level code of a module ("<module>")."""
+
+    module: Module
+    node: FunctionNode | None
+    qualname: str
+    cls: Class | None = None
+    parent: Function | None = None
+    parameters: Parameters = Parameters()
+    is_static: bool = False
+    is_class: bool = False
+    is_property: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name as defined, "<module>" for top-level code."""
+        return self.node.name if self.node is not None else "<module>"
+
+    @property
+    def scope(self) -> FunctionNode | ast.Module:
+        """The node that holds the statements."""
+        return self.node if self.node is not None else self.module.tree.module
+
+    @property
+    def takes_receiver(self) -> bool:
+        """Whether the first parameter is ``self`` or ``cls``."""
+        return self.cls is not None and not self.is_static and bool(self.parameters.positional)
+
+    def __repr__(self) -> str:
+        """Name the function."""
+        return f"<Function {self.module.name}:{self.qualname}>"
+
+
+@dataclass(eq=False, repr=False)
+class Class:
+    """A class; `external_bases` are the dotted names of the bases that the project does not define."""
+
+    module: Module
+    node: ast.ClassDef
+    qualname: str
+    bases: list[Class] = field(default_factory=list)
+    external_bases: tuple[str, ...] = ()
+    methods: dict[str, Function] = field(default_factory=dict)
+    children: list[Class] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The name as defined."""
+        return self.node.name
+
+    def mro(self) -> list[Class]:
+        """Return the class and its known bases, nearest first: a base follows all its subclasses."""
+        order: list[Class] = []
+        visiting: set[Class] = set()
+
+        def visit(cls: Class) -> None:
+            if cls in visiting:
+                return
+            visiting.add(cls)
+            for base in reversed(cls.bases):
+                visit(base)
+            order.append(cls)
+
+        visit(self)
+        return order[::-1]
+
+    def subclasses(self) -> list[Class]:
+        """Return every known class below this one, nearest first, without itself."""
+        found: dict[Class, None] = {}
+        queue = list(self.children)
+        for cls in queue:
+            if cls not in found and cls is not self:
+                found[cls] = None
+                queue.extend(cls.children)
+        return list(found)
+
+    def method(self, name: str) -> Function | None:
+        """Return the method that an instance finds under `name`; None if no known class has it."""
+        for cls in self.mro():
+            if name in cls.methods:
+                return cls.methods[name]
+        return None
+
+    def externals(self) -> tuple[str, ...]:
+        """Return the dotted names of all bases outside the project, its bases' included."""
+        return tuple(dict.fromkeys(name for cls in self.mro() for name in cls.external_bases))
+
+    def __repr__(self) -> str:
+        """Name the class."""
+        return f"<Class {self.module.name}:{self.qualname}>"
+
+
+@dataclass(frozen=True, eq=False)
+class CallSite:
+    """A call that may reach a function.
+
+    `function` holds the call. `bound`: the first parameter is taken (a method through its object).
+    `partial`: the call is ``functools.partial(f, ...)``, and its arguments follow `f`.
+    `constructor`: the call is of the class, and reaches ``__init__``.
+    """
+
+    function: Function
+    call: ast.Call
+    bound: bool = False
+    partial: bool = False
+    constructor: bool = False
+
+    def arguments(self) -> list[ast.expr]:
+        """Return the positional arguments, without the function given to ``partial``."""
+        return self.call.args[1:] if self.partial else self.call.args
+
+
+def holders(function: Function) -> Iterator[Function]:
+    """Yield the function, the functions around it, and the module's top-level code last."""
+    up: Function | None = function
+    while up is not None:
+        yield up
+        up = up.parent

@@ -1,0 +1,222 @@
+"""The project as the unit finder asks it: names, calls, callers and values across files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from amp_migrate.facts.imports import preferred
+from amp_migrate.facts.search_path import added_folders
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project.binding import bind, forwards_keywords, forwards_positions
+from amp_migrate.project.calls import Calls
+from amp_migrate.project.definitions import module_of
+from amp_migrate.project.escapes import Escape, Escapes
+from amp_migrate.project.graph import Bound, Partial
+from amp_migrate.project.layout import Folder, Layout
+from amp_migrate.project.lookup import Lookup, Meaning, link_classes
+from amp_migrate.project.model import CallSite, Class, Function, Module
+from amp_migrate.project.nodes import function_of
+from amp_migrate.project.values import Values
+
+_FORWARDS = 5
+
+
+class Project:
+    """The modules of a project, read only; everything beyond names is worked out when first asked for."""
+
+    def __init__(self, modules: dict[str, Module], lookup: Lookup) -> None:
+        self.modules = modules
+        self.lookup = lookup
+        self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
+        self._families: dict[Function, list[Function]] = {}
+
+    @cached_property
+    def values(self) -> Values:
+        """Which names hold the same object."""
+        return Values(self.modules.values(), self.lookup)
+
+    @property
+    def calls(self) -> Calls:
+        """The resolved calls of the project."""
+        return self.values.calls
+
+    @cached_property
+    def _escapes(self) -> Escapes:
+        return Escapes(self.modules.values(), self.values)
+
+    def functions(self) -> list[Function]:
+        """Return every function, the top-level code of every module included."""
+        return [function for m in self.modules.values() for function in m.functions.values()]
+
+    def module_of(self, node: ast.AST) -> Module:
+        """Return the module whose tree holds `node`. Raises `KeyError` for a foreign node."""
+        for module in self.modules.values():
+            if node in module.tree.parents:
+                return module
+        return self._places[node]  # type: ignore[index]
+
+    def function_of(self, module: Module, node: ast.AST) -> Function:
+        """Return the function in which `node` is evaluated; the "<module>" function outside of all.
+
+        A decorator or default value belongs to the code around its function.
+        """
+        return function_of(module, node)
+
+    def class_of(self, function: Function) -> Class | None:
+        """Return the class whose method, or function nested in a method, `function` is."""
+        up: Function | None = function
+        while up is not None:
+            if up.cls is not None:
+                return up.cls
+            up = up.parent
+        return None
+
+    def resolve(self, module: Module, node: ast.expr) -> Module | Function | Class | str | None:
+        """Return what a Name or Attribute means: a definition, or a dotted name outside the project.
+
+        Imports, re-exports, aliases and values passed along (``args.amp``, a parameter) are followed.
+        Where there are several meanings, one from Apex wins, then the first. None for plain variables.
+        """
+        meanings = [item for item in self.meanings(module, node) if not isinstance(item, Folder)]
+        outside = preferred(item for item in meanings if isinstance(item, str))
+        if outside is not None and (outside == "apex" or outside.startswith("apex.")):
+            return outside
+        return meanings[0] if meanings else None
+
+    def external(self, module: Module, node: ast.expr) -> str | None:
+        """Return the dotted name outside the project that a Name or Attribute means, or None."""
+        meaning = self.resolve(module, node)
+        return meaning if isinstance(meaning, str) else None
+
+    def meanings(self, module: Module, node: ast.expr) -> list[Meaning]:
+        """Return everything that a Name or Attribute may mean; nothing for plain variables."""
+        found = list(self.lookup.expression(module, node))
+        if found:
+            return found
+        if isinstance(node, ast.Attribute):
+            for base in self.meanings(module, node.value):
+                found += self.lookup.member(base, node.attr)
+            found += self._methods(module, node)
+        if not found:
+            found = sorted(
+                (
+                    fact.function if isinstance(fact, (Bound, Partial)) else fact
+                    for fact in self.values.facts(module, node)
+                    if isinstance(fact, (str, Module, Function, Class, Bound, Partial))
+                ),
+                key=str,
+            )
+        return list(dict.fromkeys(found))
+
+    def _methods(self, module: Module, node: ast.Attribute) -> list[Meaning]:
+        classes = self.values.instance_classes(module, node.value)
+        methods = [cls.method(node.attr) for cls in classes]
+        return [method for method in methods if method is not None]
+
+    def callees(self, call: ast.Call, function: Function | None = None) -> list[Function]:
+        """Return the functions of the project that `call` may reach (a constructor's ``__init__``)."""
+        reached = self.calls.reached.get(call, [])
+        functions = [target.function for target in reached if target.function is not None]
+        return list(dict.fromkeys(functions))
+
+    def constructed(self, call: ast.Call) -> list[Class]:
+        """Return the classes of the project that `call` makes an object of."""
+        reached = self.calls.reached.get(call, [])
+        return list(dict.fromkeys(target.cls for target in reached if target.cls is not None))
+
+    def callers(self, function: Function) -> list[CallSite]:
+        """Return every call that may reach `function` or another method of its family.
+
+        A ``functools.partial(f, ...)`` counts as the call, not the later call of the partial object.
+        """
+        found: dict[ast.Call, CallSite] = {}
+        for member in self.family(function):
+            for site in self.calls.sites.get(member, []):
+                found.setdefault(site.call, site)
+        return list(found.values())
+
+    def family(self, function: Function) -> list[Function]:
+        """Return a method with those it overrides and those that override it, itself first.
+
+        Their signatures must change together. ``__init__`` is called by the name of its own class, and is
+        a family of one, as functions are.
+        """
+        if function.cls is None or function.name == "__init__":
+            return [function]
+        if function not in self._families:
+            self._families[function] = _family(function)
+        return self._families[function]
+
+    def escapes(self, function: Function) -> list[Escape]:
+        """Return the places where `function` may be called by code that is not seen, with the reason."""
+        return self._escapes.of(function, bool(self.callers(function)))
+
+    def instance_classes(self, module: Module, expression: ast.expr) -> list[Class]:
+        """Return the project classes of the objects that `expression` may hold."""
+        return self.values.instance_classes(module, expression)
+
+    def arguments(self, site: CallSite, target: Function) -> dict[str, ast.expr]:
+        """Return the argument of each parameter that a call gives, by the parameter's name.
+
+        What the calling function forwards from its own ``*args`` or ``**kwargs`` is looked up in its
+        callers (the first that gives it): such an expression may stand in another module.
+        """
+        return self._arguments(site, target, _FORWARDS)
+
+    def forwards_all(self, site: CallSite) -> bool:
+        """Tell whether the call passes on its function's own ``**kwargs``, and so any extra keyword."""
+        return forwards_keywords(site)
+
+    def _arguments(self, site: CallSite, target: Function, depth: int) -> dict[str, ast.expr]:
+        passed = bind(site, target)
+        given = dict(passed.given)
+        if not depth:
+            return given
+        for outer in self.calls.sites.get(site.function, []):
+            beyond = bind(outer, site.function)
+            if forwards_positions(site):
+                names = target.parameters.positional[passed.star_at + site.bound :]
+                for name, argument in zip(names, beyond.extra, strict=False):
+                    given.setdefault(name, argument)
+            if forwards_keywords(site):
+                for name, argument in beyond.keywords.items():
+                    if name in target.parameters.names:
+                        given.setdefault(name, argument)
+            if forwards_keywords(site) and forwards_keywords(outer):
+                inner = self._arguments(outer, target, depth - 1)
+                for name in set(inner) - set(site.function.parameters.names):
+                    given.setdefault(name, inner[name])
+        return given
+
+
+def build(files: Mapping[str, Tree], roots: Sequence[str] = ()) -> Project:
+    """Return the project of parsed files; keys are their paths, `roots` the folders they were found in."""
+    paths = {path.replace("\\", "/"): tree for path, tree in files.items()}
+    layout = Layout(paths, [root.replace("\\", "/") for root in roots])
+    for path, tree in paths.items():
+        layout.add_search_folders(path, added_folders(tree, path))
+    modules = {
+        path: module_of(path, layout.name(path), layout.names(path), tree)
+        for path, tree in paths.items()
+    }
+    lookup = Lookup(modules, layout)
+    link_classes(modules.values(), lookup)
+    return Project(modules, lookup)
+
+
+def _family(function: Function) -> list[Function]:
+    found = {function: None}
+    queue = [function]
+    for member in queue:
+        cls = member.cls
+        if cls is None:
+            continue
+        for below in (cls, *cls.subclasses()):
+            for other in below.mro():
+                method = other.methods.get(function.name)
+                if method is not None and method not in found:
+                    found[method] = None
+                    queue.append(method)
+    return list(found)

@@ -1,0 +1,123 @@
+"""Which functions and classes of the project a call may reach."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from amp_migrate.project.expressions import Expressions
+from amp_migrate.project.graph import Bound, Fact, Instance, Partial
+from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.project.nodes import Nodes, enclosing_class
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a call reaches: a function, or a class with the ``__init__`` it has, if any.
+
+    `taken` counts the positional parameters that a ``functools.partial`` object has given already.
+    """
+
+    function: Function | None
+    bound: bool = False
+    cls: Class | None = None
+    taken: int | None = None
+
+
+class Targets:
+    """Resolves callees, by definition where names say it, else by the objects that may be there."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions) -> None:
+        self.nodes = nodes
+        self.expressions = expressions
+        self.lookup = nodes.lookup
+
+    def of(self, module: Module, func: ast.expr) -> list[Target]:
+        """Return what calling `func` reaches; nothing where it is unknown or outside the project."""
+        if isinstance(func, ast.Attribute) and is_super(func.value):
+            return self._super(module, func)
+        found = list(self.defined(module, func))
+        if not found and isinstance(func, ast.Attribute):
+            found = list(self._through_object(module, func))
+        if not found:
+            node = self.expressions.node(module, func)
+            found = list(self._held(self.nodes.graph.facts(node))) if node is not None else []
+        return list(dict.fromkeys(found))
+
+    def defined(self, module: Module, func: ast.expr) -> Iterator[Target]:
+        """Yield what `func` reaches by imports and definitions alone."""
+        through_class = isinstance(func, ast.Attribute) and any(
+            isinstance(meaning, Class) for meaning in self.lookup.expression(module, func.value)
+        )
+        for meaning in self.lookup.expression(module, func):
+            if isinstance(meaning, Function):
+                yield Target(meaning, bound=through_class and meaning.is_class)
+            elif isinstance(meaning, Class):
+                yield constructor(meaning)
+
+    def _through_object(self, module: Module, func: ast.Attribute) -> Iterator[Target]:
+        base = self.expressions.node(module, func.value)
+        for fact in self.nodes.graph.facts(base) if base is not None else ():
+            if isinstance(fact, Instance):
+                for method in reachable(fact, func.attr):
+                    if not method.is_property:
+                        yield Target(method, bound=not method.is_static)
+            elif isinstance(fact, Class):
+                method_or_none = fact.method(func.attr)
+                if method_or_none is not None:
+                    yield Target(method_or_none, bound=method_or_none.is_class)
+            elif isinstance(fact, Module):
+                yield from self._held(self.lookup.member(fact, func.attr))
+
+    def _held(self, facts: Iterable[Fact]) -> Iterator[Target]:
+        for fact in facts:
+            if isinstance(fact, Function):
+                yield Target(fact)
+            elif isinstance(fact, Bound):
+                yield Target(fact.function, bound=True)
+            elif isinstance(fact, Partial):
+                yield Target(fact.function, taken=fact.taken)
+            elif isinstance(fact, Class):
+                yield constructor(fact)
+            elif isinstance(fact, Instance):
+                for method in reachable(fact, "__call__"):
+                    yield Target(method, bound=True)
+
+    def _super(self, module: Module, func: ast.Attribute) -> list[Target]:
+        cls = enclosing_class(module, func)
+        if cls is None:
+            return []
+        found: dict[Function, None] = {}
+        for owner in (cls, *cls.subclasses()):
+            order = owner.mro()
+            for base in order[order.index(cls) + 1 :] if cls in order else ():
+                if func.attr in base.methods:
+                    found[base.methods[func.attr]] = None
+                    break
+        return [Target(method, bound=not method.is_static) for method in found]
+
+
+def constructor(cls: Class) -> Target:
+    """Return the target of calling a class."""
+    return Target(cls.method("__init__"), bound=True, cls=cls)
+
+
+def reachable(instance: Instance, name: str) -> list[Function]:
+    """Return the methods that ``object.name`` may be, for an object of a class or of its subclasses."""
+    own = instance.cls.method(name)
+    found = [own] if own is not None else []
+    if not instance.exact:
+        below = (cls.methods.get(name) for cls in instance.cls.subclasses())
+        found += [method for method in below if method is not None]
+        if own is None and not found:
+            mixed = (cls.method(name) for cls in instance.cls.subclasses())
+            found = [method for method in mixed if method is not None]
+    return list(dict.fromkeys(found))
+
+
+def is_super(node: ast.expr) -> bool:
+    """Tell whether an expression is ``super()``."""
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
