@@ -1,0 +1,1 @@
+"""Run a training program before and after its migration and compare them step by step."""

@@ -1,0 +1,50 @@
+"""What one recorded run is asked to do, handed to its processes as a JSON file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class CaptureConfig:
+    """Settings of one recorded run.
+
+    `casts` False runs the program in fp32 with its loss scale rounded to a power of two.
+    `plain_fp32` also switches the loss scaler off (the fp32 row of the timing table).
+    `light` records step time and peak memory only. `kick` seeds a change of one unit in the
+    last place of the weights after the first step. `device` is "cpu" or "cuda".
+    `roots` are pairs (original folder, its copy): import paths are moved to the copy.
+    """
+
+    record_dir: str
+    steps: int = 24
+    seed: int = 0
+    device: str = "cpu"
+    casts: bool = True
+    plain_fp32: bool = False
+    inject: tuple[int, ...] = ()
+    growth: int | None = None
+    workers: int | None = None
+    census: bool = False
+    light: bool = False
+    kick: int | None = None
+    check_fix: bool = False
+    apex: str = "auto"
+    synthetic_data: bool = False
+    shims: tuple[str, ...] = ()
+    roots: tuple[tuple[str, str], ...] = ()
+
+    def write(self, path: Path) -> None:
+        """Write the settings to `path`."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str) -> CaptureConfig:
+        """Read what `write` wrote."""
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data["inject"] = tuple(data["inject"])
+        data["shims"] = tuple(data["shims"])
+        data["roots"] = tuple((old, new) for old, new in data["roots"])
+        return cls(**data)

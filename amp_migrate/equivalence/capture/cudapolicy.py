@@ -1,0 +1,115 @@
+"""Make CPU autocast follow the operator lists of CUDA autocast.
+
+Without this, ``autocast("cpu")`` keeps softmax, layer_norm, exp, pow, sum and others in fp16, and
+does not cast mv, addmv and addr. The lists are those of torch's CUDA autocast; operators whose CPU
+treatment is already the same are not repeated.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import Library
+
+LOWER = "mv addmv addr lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell linalg_vecdot".split()
+FLOAT32 = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan
+pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar softplus layer_norm native_layer_norm group_norm
+rms_norm frobenius_norm.dim nuclear_norm nuclear_norm.dim cosine_similarity poisson_nll_loss
+cosine_embedding_loss hinge_embedding_loss kl_div huber_loss margin_ranking_loss
+soft_margin_loss triplet_margin_loss dist pdist renorm logsumexp
+upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d
+upsample_trilinear3d upsample_bicubic2d upsample_nearest1d.vec upsample_nearest2d.vec
+upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec
+upsample_bicubic2d.vec prod prod.dim_int softmax.int log_softmax.int cumprod cumsum
+linalg_vector_norm linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList norm.Scalar
+norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype""".split()
+WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot tensordot scatter_add grid_sampler".split()
+UNTOUCHED = "avg_pool3d polar stft fft_fft fft_rfft trace quantile nanquantile".split()
+
+_installed: list[Library] = []
+
+
+def install() -> None:
+    """Register the lists; a second call does nothing."""
+    if _installed:
+        return
+    # The registrations live as long as this object.
+    library = Library("aten", "IMPL", "AutocastCPU")
+    _installed.append(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for names, to in (
+            (LOWER, _lower),
+            (FLOAT32, _float32),
+            (WIDEST, _widest),
+            (UNTOUCHED, lambda args: None),
+        ):
+            for name in names:
+                _register(library, name, to)
+        library.impl("binary_cross_entropy", _refuse)
+
+
+def _register(
+    library: Library, name: str, to: Callable[[list[Tensor]], torch.dtype | None]
+) -> None:
+    packet_name, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, packet_name, None)
+    if packet is None:  # an operator this torch does not have
+        return
+    operator = getattr(packet, overload or "default")
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        dtype = to(_tensors(args))
+        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+            if dtype is None or kwargs.get("dtype") is not None:
+                return operator(*args, **kwargs)
+            return operator(*(_cast(value, dtype) for value in args), **kwargs)
+
+    library.impl(name, kernel, allow_override=True)
+
+
+_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+
+
+def _tensors(args: Any) -> list[Tensor]:
+    found = []
+    for value in args:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(_tensors(value))
+    return found
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, Tensor):
+        eligible = value.is_floating_point() and value.dtype != torch.float64
+        return value.to(dtype) if eligible else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast(one, dtype) for one in value)
+    return value
+
+
+def _lower(tensors: list[Tensor]) -> torch.dtype:
+    return torch.get_autocast_dtype("cpu")
+
+
+def _float32(tensors: list[Tensor]) -> torch.dtype:
+    return torch.float32
+
+
+def _widest(tensors: list[Tensor]) -> torch.dtype | None:
+    kinds = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    return torch.float32 if len(kinds) > 1 and torch.float64 not in kinds else None
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(
+        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast, "
+        "and CUDA autocast refuses them; use binary_cross_entropy_with_logits, or switch "
+        "autocast off around them"
+    )

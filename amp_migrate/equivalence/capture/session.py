@@ -1,0 +1,45 @@
+"""Put every hook in place, once torch is imported."""
+
+from __future__ import annotations
+
+from amp_migrate.equivalence.capture import clipping, determinism, fakecuda, loading, native
+from amp_migrate.equivalence.capture.apexchoice import offer_apex
+from amp_migrate.equivalence.capture.apexside import ApexSide
+from amp_migrate.equivalence.capture.backward import Backward
+from amp_migrate.equivalence.capture.census import Census
+from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.capture.imports import ImportHooks
+from amp_migrate.equivalence.capture.light import Light
+from amp_migrate.equivalence.capture.recorder import Recorder
+from amp_migrate.equivalence.capture.registry import Registry
+from amp_migrate.equivalence.capture.steps import Steps
+
+
+def install(config: CaptureConfig, hooks: ImportHooks) -> None:
+    """Seed, redirect CUDA where there is none, and start following the program."""
+    recorder = Recorder(config)
+    recorder.start()
+    registry = Registry()
+    steps = Steps(recorder, registry)
+    backward = Backward(recorder, registry)
+    determinism.seed_everything(config.seed)
+    fake = config.device == "cpu"
+    if fake:
+        fakecuda.install()
+    native.steer_scaler(config, fake)
+    native.steer_autocast(config, fake)
+    loading.install(config, hooks)
+    apex = ApexSide(config, recorder, backward, steps)
+    offer_apex(hooks, config, recorder.notes, apex.attach)
+    if config.light:
+        Light(recorder).install()
+        return
+    determinism.switch_on()
+    registry.install()
+    steps.install()
+    clipping.install(recorder, registry)
+    native.follow_scaler(recorder, backward, steps)
+    backward.before.append(lambda tensors: determinism.switch_on())
+    if config.census:
+        Census(recorder, backward).install()
+    backward.install()
