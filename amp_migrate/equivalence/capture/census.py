@@ -12,8 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from amp_migrate.equivalence.capture.backward import Backward
 from amp_migrate.equivalence.capture.recorder import Recorder
 
-WATCHED = frozenset(
-    """mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_backward
+_WATCHED = """mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_backward
     _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
     _scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention
     _scaled_dot_product_fused_attention_overrideable _softmax _log_softmax logsumexp
@@ -23,16 +22,16 @@ WATCHED = frozenset(
     binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss _ctc_loss
     multi_margin_loss multilabel_margin_loss_forward _cdist_forward grid_sampler_2d
     upsample_nearest2d upsample_bilinear2d upsample_bicubic2d upsample_linear1d
-    upsample_trilinear3d _adaptive_avg_pool2d avg_pool2d exp log log1p softplus""".split()
-)
+    upsample_trilinear3d _adaptive_avg_pool2d avg_pool2d exp log log1p softplus"""
+WATCHED = frozenset(_WATCHED.split())
 FIRST, LAST = 2, 3
 
 
-class Census(TorchDispatchMode):
+class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts (operator, output dtype, phase) over the iterations `FIRST` to `LAST`."""
 
     def __init__(self, recorder: Recorder, backward: Backward) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
         self.backward = backward
         self.counts: Counter[tuple[str, str, str]] = Counter()
@@ -48,12 +47,12 @@ class Census(TorchDispatchMode):
     def _enter(self) -> None:
         if not self._active and not self._written:
             self._active = True
-            self.__enter__()
+            self.__enter__()  # type: ignore[no-untyped-call]
 
     def _leave(self) -> None:
         iteration = self.recorder.iteration
         if self._active and iteration is not None and iteration.index > LAST:
-            self.__exit__(None, None, None)
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._active = False
             self._write()
 

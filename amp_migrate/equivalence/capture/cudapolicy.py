@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.library import Library
 
-LOWER = "mv addmv addr lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell linalg_vecdot".split()
+LOWER = "mv addmv addr lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell linalg_vecdot"
 FLOAT32 = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan
 pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar softplus layer_norm native_layer_norm group_norm
 rms_norm frobenius_norm.dim nuclear_norm nuclear_norm.dim cosine_similarity poisson_nll_loss
@@ -26,11 +26,11 @@ upsample_trilinear3d upsample_bicubic2d upsample_nearest1d.vec upsample_nearest2
 upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec
 upsample_bicubic2d.vec prod prod.dim_int softmax.int log_softmax.int cumprod cumsum
 linalg_vector_norm linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList norm.Scalar
-norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype""".split()
-WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot tensordot scatter_add grid_sampler".split()
-UNTOUCHED = "avg_pool3d polar stft fft_fft fft_rfft trace quantile nanquantile".split()
+norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype"""
+WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot tensordot scatter_add grid_sampler"
+UNTOUCHED = "avg_pool3d polar stft fft_fft fft_rfft trace quantile nanquantile"
 
-_installed: list[Library] = []
+_installed: list[Any] = []
 
 
 def install() -> None:
@@ -38,7 +38,7 @@ def install() -> None:
     if _installed:
         return
     # The registrations live as long as this object.
-    library = Library("aten", "IMPL", "AutocastCPU")
+    library: Any = Library("aten", "IMPL", "AutocastCPU")  # type: ignore[no-untyped-call]
     _installed.append(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -48,14 +48,12 @@ def install() -> None:
             (WIDEST, _widest),
             (UNTOUCHED, lambda args: None),
         ):
-            for name in names:
+            for name in names.split():
                 _register(library, name, to)
         library.impl("binary_cross_entropy", _refuse)
 
 
-def _register(
-    library: Library, name: str, to: Callable[[list[Tensor]], torch.dtype | None]
-) -> None:
+def _register(library: Any, name: str, to: Callable[[list[Tensor]], torch.dtype | None]) -> None:
     packet_name, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, packet_name, None)
     if packet is None:  # an operator this torch does not have

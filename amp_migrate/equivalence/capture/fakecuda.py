@@ -11,12 +11,12 @@ from torch.overrides import TorchFunctionMode
 from amp_migrate.equivalence.capture import cudapolicy
 from amp_migrate.equivalence.capture.patching import put, wrap
 
-_TYPES = "Float Double Half BFloat16 Int Long Short Byte Char Bool".split()
+_TYPES = "Float Double Half BFloat16 Int Long Short Byte Char Bool"
 _ZERO = """current_device memory_allocated max_memory_allocated memory_reserved
-max_memory_reserved memory_cached max_memory_cached utilization""".split()
+max_memory_reserved memory_cached max_memory_cached utilization"""
 _NOTHING = """set_device synchronize empty_cache init reset_peak_memory_stats
 reset_max_memory_allocated reset_max_memory_cached ipc_collect manual_seed manual_seed_all seed
-seed_all set_rng_state set_rng_state_all set_per_process_memory_fraction set_stream""".split()
+seed_all set_rng_state set_rng_state_all set_per_process_memory_fraction set_stream"""
 
 
 class CudaOnCpu(TorchFunctionMode):
@@ -63,7 +63,7 @@ def on_cpu(value: Any) -> Any:
 def install() -> None:
     """Start redirecting, for the life of the process."""
     cudapolicy.install()
-    CudaOnCpu().__enter__()
+    CudaOnCpu().__enter__()  # type: ignore[no-untyped-call]
     _replace_module()
     _redirect_autocast_state()
     _redirect_parallel()
@@ -73,11 +73,11 @@ def install() -> None:
 
 def _replace_module() -> None:
     cuda: Any = torch.cuda
-    for name in _ZERO:
+    for name in _ZERO.split():
         put(cuda, name, lambda *args, **kwargs: 0)
-    for name in _NOTHING:
+    for name in _NOTHING.split():
         put(cuda, name, lambda *args, **kwargs: None)
-    for kind in _TYPES:
+    for kind in _TYPES.split():
         put(cuda, f"{kind}Tensor", vars(torch)[f"{kind}Tensor"])
     put(cuda, "is_available", lambda: True)
     put(cuda, "is_initialized", lambda: True)

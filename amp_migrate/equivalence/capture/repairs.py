@@ -46,7 +46,7 @@ def _accept(models: Any) -> None:
 
 
 def _cuda_type_names(original: Any) -> Any:
-    def type(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001
+    def type(self: Any, *args: Any, **kwargs: Any) -> Any:
         answer = original(self, *args, **kwargs)
         if isinstance(answer, str) and ".cuda." not in answer:
             return answer.replace("torch.", "torch.cuda.", 1)

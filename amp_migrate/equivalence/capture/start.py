@@ -35,8 +35,9 @@ def move_import_paths(roots: tuple[tuple[str, str], ...]) -> None:
     """Point import paths and editable installs of the original project to its copy."""
     sys.path[:] = [_moved(entry, roots) for entry in sys.path]
     for name, module in list(sys.modules.items()):
-        if name.startswith("__editable__") and hasattr(module, "MAPPING"):
-            module.MAPPING = {key: _moved(path, roots) for key, path in module.MAPPING.items()}
+        mapping = vars(module).get("MAPPING")
+        if name.startswith("__editable__") and isinstance(mapping, dict):
+            mapping.update({key: _moved(path, roots) for key, path in mapping.items()})
 
 
 def _moved(entry: str, roots: tuple[tuple[str, str], ...]) -> str:

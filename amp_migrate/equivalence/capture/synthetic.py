@@ -15,7 +15,7 @@ class SyntheticImages(Dataset[tuple[Any, Any]]):
     Items are (PIL image, int) before the transforms, as in torchvision.
     """
 
-    shape = (32, 32, 3)
+    shape: tuple[int, ...] = (32, 32, 3)
     num_classes = 10
     length = 2048
 

@@ -47,9 +47,7 @@ def apply(value: Any, cast: Caster) -> Any:
     return value
 
 
-def patch_forward(
-    model: torch.nn.Module, cast_input: Caster | None, cast_output: Caster
-) -> None:
+def patch_forward(model: torch.nn.Module, cast_input: Caster | None, cast_output: Caster) -> None:
     """Replace `model.forward`, on the instance, by one that casts."""
     original = model.forward
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .handle import NoOpHandle
 from .prepare import as_models, as_optimizers, prepare
 from .properties import LEVELS, Properties
 from .settings import settings
@@ -74,6 +75,8 @@ def initialize(
 
 def _drop_casts(properties: Properties) -> None:
     scale = properties.loss_scale
+    if properties.patch_torch_functions:
+        amp_state.handle = NoOpHandle()
     properties.adopt(LEVELS["O0"])
     properties.cast_model_type = None
     properties.loss_scale = scale

@@ -14,9 +14,7 @@ _DTYPE_O1 = (
     "weights themselves should remain FP32. If you wish to cast the model to a different type, "
     "use opt_level='O2' or 'O3'. cast_model_type was {}"
 )
-_PATCH = (
-    "Currently, patch_torch_functions=True should only be set by selecting opt_level='O1'."
-)
+_PATCH = "Currently, patch_torch_functions=True should only be set by selecting opt_level='O1'."
 _BATCHNORM_O1 = (
     "With opt_level O1, batchnorm functions are automatically patched to run in FP32, so "
     "keep_batchnorm_fp32 should be None. keep_batchnorm_fp32 was {}"
@@ -129,5 +127,5 @@ class Properties:
         self.master_weights = value
 
     def override_loss_scale(self, value: Any) -> None:
-        """"dynamic" or whatever `float` takes. Raises ValueError on another string."""
+        """ "dynamic" or whatever `float` takes. Raises ValueError on another string."""
         self.loss_scale = value if value == "dynamic" else float(value)

@@ -62,9 +62,10 @@ def _half_weights(weights: list[torch.Tensor]) -> list[torch.Tensor]:
         return [weight.half() for weight in weights]
     start = min(weight.storage_offset() for weight in weights)
     end = max(weight.storage_offset() + weight.numel() for weight in weights)
-    buffer = weights[0].new_empty(end - start, dtype=torch.float16)
+    buffer = weights[0].new_empty(end - start, dtype=torch.float16).untyped_storage()
     halves = []
     for weight in weights:
-        half = buffer.as_strided(weight.shape, weight.stride(), weight.storage_offset() - start)
+        half = weight.new_empty(0, dtype=torch.float16)
+        half.set_(buffer, weight.storage_offset() - start, weight.shape, weight.stride())
         halves.append(half.copy_(weight))
     return halves

@@ -10,7 +10,7 @@ import torch
 from .settings import settings
 
 if TYPE_CHECKING:
-    from .handle import AmpHandle
+    from .handle import AmpHandle, NoOpHandle
     from .properties import Properties
     from .scaler import LossScaler
 
@@ -24,7 +24,7 @@ class AmpState:
 
     opt_properties: Properties
     loss_scalers: list[LossScaler]
-    handle: AmpHandle
+    handle: AmpHandle | NoOpHandle
     min_loss_scale: float | None
     max_loss_scale: float
     hard_override: bool

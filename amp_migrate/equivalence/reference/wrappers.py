@@ -46,9 +46,7 @@ def promote(function: Function) -> Function:
         if len(dtypes) <= 1:
             return function(*args, **kwargs)
         if dtypes != _MIXED:
-            raise NotImplementedError(
-                f"Do not know how to handle these types to promote: {dtypes}"
-            )
+            raise NotImplementedError(f"Do not know how to handle these types to promote: {dtypes}")
         return function(*cast_all(to_float, args), **cast_named(to_float, kwargs))
 
     return wrapper
