@@ -1,0 +1,80 @@
+"""Comments around statements: which belong to one, and which speak of what is going away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+_APEX = re.compile(
+    r"apex|(?<![a-z])amp(?![a-z])|(?<![a-z0-9])fp_?16|(mixed|half)[ -]?precision"
+    r"|(scaled?_|loss[ -]scal)|opt_level",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_apex(comment: str) -> bool:
+    """Tell whether a comment is about Apex or mixed precision."""
+    return _APEX.search(comment) is not None
+
+
+def split_attached(
+    lines: Sequence[cst.EmptyLine],
+) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """Divide the lines above a statement: up to the last blank one, and the comments below it."""
+    cut = len(lines)
+    while cut and lines[cut - 1].comment is not None:
+        cut -= 1
+    return list(lines[:cut]), list(lines[cut:])
+
+
+def without_apex(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """Return the lines above a statement less the comments directly above it that speak of Apex."""
+    kept = list(lines)
+    while kept and kept[-1].comment is not None and speaks_of_apex(kept[-1].comment.value):
+        kept.pop()
+    return kept
+
+
+def own_lines(comments: Iterable[str]) -> list[cst.EmptyLine]:
+    """Return comments as lines of their own, each once, less those that speak of Apex."""
+    kept = dict.fromkeys(c for c in comments if not speaks_of_apex(c))
+    return [cst.EmptyLine(comment=cst.Comment(c)) for c in kept]
+
+
+def comment_lines(lines: Iterable[cst.EmptyLine]) -> list[str]:
+    """Return the comments among lines."""
+    return [line.comment.value for line in lines if line.comment is not None]
+
+
+def header_comment(suite: cst.BaseSuite) -> list[str]:
+    """Return the comment behind the colon of a block on lines of its own, if there is one."""
+    if isinstance(suite, cst.IndentedBlock) and suite.header.comment is not None:
+        return [suite.header.comment.value]
+    return []
+
+
+class _Collector(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.trailing: list[str] = []
+        self.own: list[str] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, (cst.TrailingWhitespace, cst.EmptyLine)):
+            found = self.trailing if isinstance(node, cst.TrailingWhitespace) else self.own
+            if node.comment is not None:
+                found.append(node.comment.value)
+            return False
+        return not isinstance(node, (cst.BaseSmallStatement, cst.BaseExpression, cst.Parameters))
+
+
+def comments_inside(statement: cst.BaseCompoundStatement) -> tuple[list[str], list[str]]:
+    """Return the comments at the end of lines in a compound statement, and those on their own lines.
+
+    Those above it and those within an expression are not among them.
+    """
+    collector = _Collector()
+    statement.with_changes(leading_lines=()).visit(collector)
+    return collector.trailing, collector.own

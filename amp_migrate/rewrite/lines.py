@@ -1,0 +1,115 @@
+"""A block as one flat list of lines: blank lines and comments, statements, and gaps left by edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar, cast
+
+import libcst as cst
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+S = TypeVar("S", bound=Statement)
+
+
+class Gap:
+    """The place that a statement left; the blank lines around it are those of one place."""
+
+
+Element = cst.EmptyLine | cst.SimpleStatementLine | cst.BaseCompoundStatement | Gap
+
+
+def is_blank(element: Element) -> bool:
+    """Tell whether an element is a line without a comment."""
+    return isinstance(element, cst.EmptyLine) and element.comment is None
+
+
+def bare(statement: S) -> S:
+    """Return a statement without the lines above it."""
+    return (
+        cast(S, statement.with_changes(leading_lines=())) if statement.leading_lines else statement
+    )
+
+
+def flat(
+    body: Iterable[cst.BaseStatement],
+    footer: Sequence[cst.EmptyLine] = (),
+    header: Sequence[cst.EmptyLine] = (),
+) -> list[Element]:
+    """Return the lines of a block."""
+    elements: list[Element] = [*header]
+    for statement in body:
+        if isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+            elements += [*statement.leading_lines, bare(statement)]
+    return [*elements, *footer]
+
+
+def flat_suite(suite: cst.BaseSuite) -> list[Element]:
+    """Return the lines of an indented block, or of a suite on the line of its header."""
+    if isinstance(suite, cst.IndentedBlock):
+        return flat(suite.body, suite.footer)
+    if isinstance(suite, cst.SimpleStatementSuite) and suite.body:
+        return [
+            cst.SimpleStatementLine(body=suite.body, trailing_whitespace=suite.trailing_whitespace)
+        ]
+    return []
+
+
+def assemble(elements: Sequence[Element]) -> tuple[list[Statement], list[cst.EmptyLine]]:
+    """Return the statements that elements make, with the lines above each, and the lines after all."""
+    body: list[Statement] = []
+    above: list[cst.EmptyLine] = []
+    for element in close_gaps(elements):
+        if isinstance(element, cst.EmptyLine):
+            above.append(element)
+        elif isinstance(element, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+            lines = [*above, *element.leading_lines]
+            body.append(element.with_changes(leading_lines=lines) if lines else element)
+            above = []
+    return body, above
+
+
+def close_gaps(elements: Sequence[Element]) -> list[Element]:
+    """Remove the gaps: around each, the larger of the two runs of blank lines stays.
+
+    At the top of a block it is the first run that stays, at its end the last.
+    """
+    result: list[Element] = []
+    at = 0
+    while at < len(elements):
+        end = at
+        while end < len(elements) and (is_blank(elements[end]) or isinstance(elements[end], Gap)):
+            end += 1
+        if end == at:
+            result.append(elements[at])
+            at += 1
+        else:
+            result += _one_run(elements[at:end], first=at == 0, last=end == len(elements))
+            at = end
+    return result
+
+
+def _one_run(elements: Sequence[Element], *, first: bool, last: bool) -> list[Element]:
+    runs: list[list[Element]] = [[]]
+    for element in elements:
+        if isinstance(element, Gap):
+            runs.append([])
+        else:
+            runs[-1].append(element)
+    if first:
+        return runs[0]
+    return runs[-1] if last else max(runs, key=len)
+
+
+def statements(elements: Iterable[Element]) -> list[Statement]:
+    """Return the statements among elements."""
+    return [
+        e for e in elements if isinstance(e, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+    ]
+
+
+def strip_blank(elements: Sequence[Element]) -> list[Element]:
+    """Return elements without blank lines at the top."""
+    start = 0
+    while start < len(elements) and is_blank(elements[start]):
+        start += 1
+    return list(elements[start:])

@@ -1,0 +1,106 @@
+"""From the spans of edits to the nodes of the syntax tree, which counts parentheses differently."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from amp_migrate.span import Span
+
+Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
+StatementNode = cst.BaseSmallStatement | cst.BaseCompoundStatement
+Start = tuple[int, int]
+
+
+@dataclass
+class Places:
+    """The nodes of one module that edits name, and where to look for them.
+
+    `parenthesized` holds the tuples and generator expressions whose innermost parentheses belong to
+    their span; `lines` the line of every small statement that stands in `statements`.
+    """
+
+    ranges: Mapping[cst.CSTNode, CodeRange]
+    statements: dict[Span, StatementNode] = field(default_factory=dict)
+    expressions: dict[Span, cst.BaseExpression] = field(default_factory=dict)
+    lines: dict[cst.CSTNode, Line] = field(default_factory=dict)
+    starts: list[Start] = field(default_factory=list)
+
+    def holds_target(self, node: cst.CSTNode) -> bool:
+        """Tell whether a node that an edit names starts within `node`."""
+        place = self.ranges.get(node)
+        if place is None:
+            return False
+        at = bisect_left(self.starts, (place.start.line, place.start.column))
+        return at < len(self.starts) and self.starts[at] <= (place.end.line, place.end.column)
+
+
+def locate(
+    module: cst.Module, text: str, statements: Iterable[Span], expressions: Iterable[Span]
+) -> Places:
+    """Find the nodes of statement and expression spans; a span that fits no node is left out."""
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+    places = Places(wrapper.resolve(PositionProvider))
+    wanted, sought = set(statements), set(expressions)
+    text_lines = text.split("\n")
+    lines: list[Line] = []
+    starts = {span[:2] for span in (*wanted, *sought)}
+    for node, code_range in places.ranges.items():
+        start, end = code_range.start, code_range.end
+        if isinstance(node, Line):
+            lines.append(node)
+        elif isinstance(node, (cst.Tuple, cst.GeneratorExp)):
+            own = Span(start.line, start.column, end.line, end.column)
+            span = _with_parentheses(places, node, text_lines, own) if sought else own
+            if span in sought:
+                places.expressions[span] = node
+                starts.add(own[:2])
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.decorators:
+            _open_decorators(places, node, starts)
+        if (start.line, start.column) in starts:
+            span = Span(start.line, start.column, end.line, end.column)
+            if isinstance(node, StatementNode) and span in wanted:
+                places.statements[span] = node
+            elif isinstance(node, cst.BaseExpression) and span in sought:
+                places.expressions.setdefault(span, node)
+    targets = set(places.statements.values())
+    places.lines = {small: line for line in lines for small in line.body if small in targets}
+    places.starts = sorted(starts)
+    return places
+
+
+def _open_decorators(
+    places: Places, node: cst.FunctionDef | cst.ClassDef, starts: set[Start]
+) -> None:
+    first, last = places.ranges[node.decorators[0]].start, places.ranges[node.decorators[-1]].end
+    if any((first.line, first.column) <= s <= (last.line, last.column) for s in starts):
+        start = places.ranges[node].start
+        starts.add((start.line, start.column))
+
+
+def _with_parentheses(
+    places: Places, node: cst.Tuple | cst.GeneratorExp, lines: list[str], own: Span
+) -> Span:
+    """Return the span of a tuple or generator expression with the parentheses that belong to it."""
+    if node.lpar:
+        start, end = places.ranges[node.lpar[-1]].start, places.ranges[node.rpar[0]].end
+        return Span(start.line, start.column, end.line, end.column)
+    if isinstance(node, cst.Tuple):
+        return own
+    return _call_parentheses(lines, own)
+
+
+def _call_parentheses(lines: list[str], own: Span) -> Span:
+    """Return the span of the only argument of a call from parenthesis to parenthesis."""
+    line, before = own.line, lines[own.line - 1][: own.column].rstrip()
+    while not before and line > 1:
+        line -= 1
+        before = lines[line - 1].rstrip()
+    end_line, end_column = own.end_line, own.end_column
+    while ")" not in lines[end_line - 1][end_column:] and end_line < len(lines):
+        end_line, end_column = end_line + 1, 0
+    return Span(line, len(before) - 1, end_line, lines[end_line - 1].index(")", end_column) + 1)

@@ -1,0 +1,80 @@
+"""One more parameter of a function."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amp_migrate.plan import AddParameter
+from amp_migrate.rewrite import commas
+from amp_migrate.rewrite.docstring import add_to_docstring
+
+
+def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.FunctionDef:
+    """Return a function with one more positional-or-keyword parameter, the last of its kind."""
+    params = function.params
+    positional = [*params.posonly_params, *params.params]
+    default = edit.default
+    if default is None and positional and positional[-1].default is not None:
+        default = "None"
+    new = cst.Param(
+        name=cst.Name(edit.name),
+        default=None if default is None else cst.parse_expression(default),
+    )
+    changed = function.with_changes(params=_placed(params, new, function.whitespace_before_params))
+    if edit.doc is None:
+        return changed
+    return changed.with_changes(body=_documented(changed.body, edit.name, edit.doc))
+
+
+def _placed(params: cst.Parameters, new: cst.Param, opening: commas.Space) -> cst.Parameters:
+    between = commas.separator(_spaces(params), opening)
+    follows = params.star_kwarg or params.kwonly_params or _has_star(params)
+    if params.posonly_params and not params.params:
+        return _after_slash(params, new, between)
+    if follows:
+        items = commas.insert(params.params, len(params.params), new, between)
+        return params.with_changes(params=items)
+    if not params.params:
+        return params.with_changes(params=[new])
+    last = params.params[-1]
+    trimmed = [*params.params[:-1], last.with_changes(whitespace_after_param=commas.NOTHING)]
+    items, end = commas.append(trimmed, new, between, last.whitespace_after_param)
+    items[-1] = items[-1].with_changes(whitespace_after_param=end)
+    return params.with_changes(params=items)
+
+
+def _has_star(params: cst.Parameters) -> bool:
+    return isinstance(params.star_arg, (cst.Param, cst.ParamStar))
+
+
+def _spaces(params: cst.Parameters) -> list[commas.Space]:
+    """Return the spaces between the parameters."""
+    listed: list[object] = [*params.posonly_params, params.posonly_ind, *params.params]
+    listed += [params.star_arg, *params.kwonly_params, params.star_kwarg]
+    found = [p for p in listed if isinstance(p, (cst.Param, cst.ParamSlash, cst.ParamStar))]
+    return [commas.after_comma(p.comma) for p in found[:-1]]
+
+
+def _after_slash(params: cst.Parameters, new: cst.Param, between: commas.Space) -> cst.Parameters:
+    slash = params.posonly_ind
+    assert isinstance(slash, cst.ParamSlash)
+    return params.with_changes(
+        posonly_ind=slash.with_changes(comma=cst.Comma(whitespace_after=between)),
+        params=[new.with_changes(comma=slash.comma)],
+    )
+
+
+def _documented(body: cst.BaseSuite, name: str, doc: str) -> cst.BaseSuite:
+    if not isinstance(body, cst.IndentedBlock) or not body.body:
+        return body
+    first = body.body[0]
+    if not isinstance(first, cst.SimpleStatementLine):
+        return body
+    match first.body[0]:
+        case cst.Expr(value=cst.SimpleString() as string) as statement:
+            text = add_to_docstring(string.value, name, doc)
+            value = string.with_changes(value=text)
+            line = first.with_changes(body=[statement.with_changes(value=value), *first.body[1:]])
+            return body.with_changes(body=[line, *body.body[1:]])
+        case _:
+            return body
