@@ -57,7 +57,7 @@ def patch_forward(model: torch.nn.Module, cast_input: Caster | None, cast_output
             kwargs = apply(kwargs, cast_input)
         return apply(original(*args, **kwargs), cast_output)
 
-    model.forward = forward  # type: ignore[method-assign]
+    model.forward = forward
 
 
 def float_state_dict(model: torch.nn.Module) -> None:
@@ -69,4 +69,4 @@ def float_state_dict(model: torch.nn.Module) -> None:
                 state[key] = value.to(torch.float32)
 
     for module in model.modules():
-        module._register_state_dict_hook(widen)
+        module._register_state_dict_hook(widen)  # type: ignore[no-untyped-call]

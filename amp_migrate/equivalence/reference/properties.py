@@ -127,5 +127,5 @@ class Properties:
         self.master_weights = value
 
     def override_loss_scale(self, value: Any) -> None:
-        """ "dynamic" or whatever `float` takes. Raises ValueError on another string."""
+        """Take "dynamic" or whatever `float` takes. Raises ValueError on another string."""
         self.loss_scale = value if value == "dynamic" else float(value)
