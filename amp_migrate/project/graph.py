@@ -128,19 +128,7 @@ class Graph:
         for fact in list(self._facts[root]):
             if isinstance(fact, Instance):
                 self.merge(made, self._attribute(fact.cls, name))
-        if name.startswith("["):
-            self._link_item(root, name, made)
         return made
-
-    def _link_item(self, root: int, name: str, made: int) -> None:
-        fields = self._fields[root]
-        if name == APPENDED:
-            for key in [*self.items(root), EACH]:
-                self.flow(made, self.field(root, key))
-            return
-        if APPENDED in fields:
-            self.flow(fields[APPENDED], made)
-        self.flow(made, root if name == EACH else self.field(root, EACH))
 
     def plain_field(self, node: int, name: str) -> int:
         """Return the node of an attribute, without asking what classes the object has."""
@@ -152,9 +140,9 @@ class Graph:
         return known
 
     def items(self, node: int) -> list[str]:
-        """Return the constant keys of a node's items, as field names."""
+        """Return the field names of the items that were put into a node, one by one or appended."""
         names = self._fields[self.find(node)]
-        return [name for name in names if name.startswith("[") and name not in {EACH, APPENDED}]
+        return [name for name in names if name.startswith("[") and name != EACH]
 
     def keep(self, node: int) -> None:
         """Note that the object at `node` outlives the function that makes it."""
@@ -175,17 +163,20 @@ class Graph:
             own = self._facts[self.find(node)]
             if own:
                 return own
-        same, made = self.reach(node)
-        return {fact for root in same | made for fact in self._facts[root]}
+        same, made = self._reach(self.find(node), {})
+        return {fact for root in same | made for fact in self._facts[self.find(root)]}
 
     def reach(self, node: int) -> tuple[set[int], set[int]]:
-        """Return the representatives that flow into `node`, itself included, and those it is made like."""
+        """Return the objects that `node` may be, as representatives, and those it is made like.
+
+        Its own is among them; a container counts as any of its items.
+        """
         root = self.find(node)
         if self._reached_at != self.version:
             self._reached.clear()
             self._reached_at = self.version
         if root not in self._reached:
-            same, made = self._reach(root, frozenset())
+            same, made = self._reach(root, {}, items=True)
             # Looking may have created attributes, and so merged nodes.
             self._reached[root] = ({*map(self.find, same)}, {*map(self.find, made)})
         return self._reached[root]
@@ -198,11 +189,20 @@ class Graph:
         same_b, made_b = self.reach(b)
         return bool(same_a & same_b or same_a & made_b or made_a & same_b)
 
-    def _reach(self, root: int, asked: frozenset[int]) -> tuple[set[int], set[int]]:
-        same, made = {root}, set[int]()
+    def _reach(
+        self, root: int, asked: dict[int, tuple[set[int], set[int]]], items: bool = False
+    ) -> tuple[set[int], set[int]]:
+        """Follow the flow backwards; `asked` holds the holders of fields that were followed already."""
+        if root in asked:
+            return asked[root]
+        same, made = asked[root] = ({root}, set())
         queue = [(root, False)]
         for at, is_made in queue:
-            for source, by_call in self._into(at, asked | {root}):
+            sources = self._into(at, asked)
+            if items:
+                inside = (self._fields[at][name] for name in self.items(at))
+                sources += [(self.find(inner), False) for inner in inside]
+            for source, by_call in sources:
                 here = is_made or by_call
                 seen = made if here else same
                 if source not in seen and source not in same:
@@ -210,27 +210,30 @@ class Graph:
                     queue.append((source, here))
         return same, made
 
-    def _into(self, root: int, asked: frozenset[int]) -> list[tuple[int, bool]]:
+    def _into(
+        self, root: int, asked: dict[int, tuple[set[int], set[int]]]
+    ) -> list[tuple[int, bool]]:
         found = [(self.find(source), False) for source in self._sources[root]]
         found += [(self.find(source), True) for source in self._makers[root]]
         for owner, name in list(self._owners[root]):
-            holder = self.find(owner)
-            if holder in asked or not self._fed(holder):
-                continue
-            same, made = self._reach(holder, asked)
-            found += [(inner, False) for other in same for inner in self._inner(other, name)]
-            found += [(inner, True) for other in made for inner in self._inner(other, name)]
+            same, made = self._reach(self.find(owner), asked)
+            found += [(inner, False) for other in list(same) for inner in self._inner(other, name)]
+            found += [(inner, True) for other in list(made) for inner in self._inner(other, name)]
         return found
 
-    def _fed(self, root: int) -> bool:
-        return bool(self._sources[root] or self._makers[root] or self._owners[root])
-
     def _inner(self, root: int, name: str) -> list[int]:
-        known = self._fields[self.find(root)].get(name)
-        if known is not None:
-            return [self.find(known)]
-        facts = [fact for fact in self._facts[self.find(root)] if isinstance(fact, Instance)]
-        return [self.find(self._attribute(fact.cls, name)) for fact in facts]
+        root = self.find(root)
+        fields = self._fields[root]
+        names = {name}
+        if name == EACH:
+            names |= {*self.items(root)}
+        elif name.startswith("["):
+            names.add(APPENDED)
+        found = [self.find(fields[item]) for item in names if item in fields]
+        if not found:
+            facts = [fact for fact in self._facts[root] if isinstance(fact, Instance)]
+            found = [self.find(self._attribute(fact.cls, name)) for fact in facts]
+        return found
 
     def _link(self, links: list[set[int]], source: int, target: int) -> None:
         a, b = self.find(source), self.find(target)
