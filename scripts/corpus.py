@@ -92,13 +92,14 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def _trouble(row: Row) -> str:
-    words = [f"{len(items)} {kind}" for kind, items in row.troubles.items() if items]
+    lists = {**row.troubles, "given up": row.problems}
+    words = [f"{len(items)} {kind}" for kind, items in lists.items() if items]
     return ", ".join((["crashed"] if row.crash else []) + words)
 
 
 def _details(rows: list[Row]) -> Iterator[str]:
     for row in rows:
-        named = {**row.troubles, "left": row.left}
+        named = {**row.troubles, "problem": row.problems, "left": row.left}
         lines = [f"{kind}: {item}" for kind, items in named.items() for item in items]
         lines += [f"crash: {line}" for line in row.crash.splitlines()]
         if lines:
@@ -121,6 +122,7 @@ def summary(rows: list[Row]) -> Iterator[str]:
     yield "tally of the tool           {} migrated, {} fixed, {} left".format(*counts)
     yield f"files changed               {sum(len(row.changed) for row in rows)}"
     yield f"no Python 3 before          {sum(len(row.unparsed) for row in rows)}"
+    yield f"given up by the tool        {sum(len(row.problems) for row in rows)}"
     for kind in rows[0].troubles:
         yield f"{kind:27} {sum(len(row.troubles[kind]) for row in rows)}"
     yield f"crashed                     {sum(bool(row.crash) for row in rows)}"

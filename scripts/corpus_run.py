@@ -36,7 +36,7 @@ class Row:
     """What one repository showed; every list names files or lines, empty where all is well.
 
     `scale_loss` and `uses` count sites before and after by a scan that knows nothing of the tool;
-    `findings` counts the tool's own report by status and code.
+    `findings` counts the tool's own report by status and code, `problems` are files it gave up.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Row:
     unused: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     unstable: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     crash: str = ""
     seconds: float = 0.0
 
@@ -134,13 +135,19 @@ def _crash(run: subprocess.CompletedProcess[str]) -> str:
 
 
 def _read_report(row: Row, text: str) -> None:
-    for finding in json.loads(text)["findings"]:
+    report = json.loads(text)
+    row.problems = [f"{_name(item['path'])}: {item['reason']}" for item in report["problems"]]
+    for finding in report["findings"]:
         status, code = finding["status"], finding["code"]
         counts = row.findings.setdefault(status, {})
         counts[code] = counts.get(code, 0) + 1
         if status == "left":
-            path = finding["path"].removeprefix(f"{_COPY}/")
-            row.left.append(f"{path}:{finding['line']}: {code} {finding['message']}")
+            place = f"{_name(finding['path'])}:{finding['location']['row']}"
+            row.left.append(f"{place}: {code} {finding['message']}")
+
+
+def _name(path: str) -> str:
+    return path.removeprefix(f"{_COPY}/")
 
 
 def _compare(row: Row, sites: Scan, before: Path, after: Path) -> None:

@@ -47,7 +47,14 @@ def train(model, optimizer, scaler):
         scaler.step(optimizer)
         scaler.update()
 """
-FINDING = {"status": "migrated", "code": "AMP101", "path": "checkout/main.py", "line": 4}
+MIGRATED = {"status": "migrated", "code": "AMP101"}
+LEFT = {
+    "status": "left",
+    "code": "AMP901",
+    "path": "checkout/main.py",
+    "location": {"row": 4, "column": 1},
+    "message": "no call is seen",
+}
 STUB = """\
 import json, pathlib, sys
 changes, findings, addition = json.loads({settings!r})
@@ -57,7 +64,8 @@ for name, text in changes.items():
 if addition:
     with open(folder / "main.py", "a") as file:
         file.write(addition)
-print(json.dumps({{"findings": findings}}))
+problems = [{{"path": "checkout/old.py", "reason": "does not parse"}}]
+print(json.dumps({{"findings": findings, "problems": problems}}))
 """
 
 
@@ -86,7 +94,7 @@ def tool(
 def test_whole_migration(checkout: Path, tmp_path: Path) -> None:
     """A migration without fault shows none, and the checkout itself stays as it was."""
     changes = {"main.py": MIGRATED_MAIN, "engine.py": MIGRATED_ENGINE}
-    row = measure(checkout, Output(), tool(tmp_path, changes, [FINDING]))
+    row = measure(checkout, Output(), tool(tmp_path, changes, [MIGRATED]))
     assert row.crash == ""
     assert row.whole
     assert row.scale_loss == (1, 0)
@@ -99,8 +107,10 @@ def test_whole_migration(checkout: Path, tmp_path: Path) -> None:
 
 def test_half_migration_is_seen(checkout: Path, tmp_path: Path) -> None:
     """A changed signature whose caller stayed is a broken link, and what stayed is listed."""
-    row = measure(checkout, Output(), tool(tmp_path, {"engine.py": MIGRATED_ENGINE}))
+    row = measure(checkout, Output(), tool(tmp_path, {"engine.py": MIGRATED_ENGINE}, [LEFT]))
     assert not row.whole
+    assert row.left == ["main.py:4: AMP901 no call is seen"]
+    assert row.problems == ["old.py: does not parse"]
     assert row.remaining == ["main.py:1: import", "main.py:4: initialize"]
     assert row.links == ["main.py: 5: the call of train lacks an argument it now needs"]
 
