@@ -1,0 +1,167 @@
+"""The codemod from sources to outcomes: facts, units, plan, rewrite, self-check. It prints and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Decision, Finding, Plan, Status
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
+from amp_migrate.span import Span
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one file: `after` is its new text with ``\\n`` newlines, None where it is unchanged.
+
+    `failed` says why a file that uses Apex could not be read or its rewrite was refused.
+    """
+
+    path: str
+    before: Source
+    after: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Apex uses and mistakes found, and what became of them; the parts add up."""
+
+    found: int
+    migrated: int
+    fixed: int
+    left: int
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of a run over all sources, with the plan that led to it."""
+
+    outcomes: list[Outcome]
+    plan: Plan
+    units: list[UnitSummary] = field(default_factory=list)
+
+    @property
+    def tally(self) -> Tally:
+        """Count what was found."""
+        counts = {status: 0 for status in Status}
+        for outcome in self.outcomes:
+            for finding in outcome.findings:
+                counts[finding.status] += 1
+        migrated, fixed, left = (counts[s] for s in (Status.MIGRATED, Status.FIXED, Status.LEFT))
+        return Tally(migrated + fixed + left, migrated, fixed, left)
+
+
+@dataclass(slots=True)
+class UnitSummary:
+    """One unit as `--show-plan` shows it."""
+
+    files: list[str]
+    roles: list[dict[str, str]]
+    decisions: list[dict[str, str]]
+    refused: str = ""
+
+    def describe(self) -> dict[str, object]:
+        """Return the unit as plain data."""
+        return {
+            "files": self.files,
+            "roles": self.roles,
+            "decisions": self.decisions,
+            "refused": self.refused,
+        }
+
+
+def migrate(sources: Sequence[Source], settings: Settings) -> Result:
+    """Migrate sources as one project; files without Apex in them only serve as context."""
+    trees, outcomes = _parse(sources)
+    refused: dict[Span | tuple[str, Span], str] = {}
+    from amp_migrate.planning import Planner
+
+    planner = Planner(trees, settings)
+    while True:
+        plan, units = planner.plan(refused)
+        failures = _apply(plan, trees, outcomes)
+        if not failures:
+            break
+        for path, reason in failures.items():
+            planner.refuse(path, reason, refused)
+    _report(plan, outcomes)
+    return Result(list(outcomes.values()), plan, units)
+
+
+def _parse(sources: Sequence[Source]) -> tuple[dict[str, Tree], dict[str, Outcome]]:
+    from amp_migrate.facts.mentions import skips_file, uses_apex
+
+    trees: dict[str, Tree] = {}
+    outcomes: dict[str, Outcome] = {}
+    for source in sources:
+        outcome = outcomes[source.path] = Outcome(source.path, source)
+        if skips_file(source.text):
+            continue
+        try:
+            trees[source.path] = Tree(source.path, source.text)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            if uses_apex(source.text):
+                outcome.failed = _syntax(error)
+    return trees, outcomes
+
+
+def _syntax(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: not Python 3 ({error.msg})"
+    return f"cannot be parsed ({error})"
+
+
+def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> dict[str, str]:
+    """Rewrite every file of the plan; return the reason for each one whose rewrite is refused."""
+    paths = plan.paths()
+    if not paths:
+        return {}
+    from amp_migrate.rewrite import EditError, rewrite
+    from amp_migrate.rules.cleanup import emptied
+    from amp_migrate.selfcheck import check
+
+    failures: dict[str, str] = {}
+    for outcome in outcomes.values():
+        outcome.after = None
+    for path in paths:
+        tree = trees[path]
+        edits = list(plan.edits(path))
+        try:
+            after = rewrite(tree.text, [*edits, *emptied(tree, edits)])
+        except EditError as error:
+            failures[path] = f"an edit could not be made: {error}"
+            continue
+        reason = check(tree.text, after, path)
+        if reason is not None:
+            failures[path] = reason
+        elif after != tree.text:
+            outcomes[path].after = after
+    return failures
+
+
+def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:
+    for outcome in outcomes.values():
+        outcome.findings = []
+    for finding in plan.findings():
+        outcomes[finding.path].findings.append(finding)
+
+
+def unstable(result: Result, settings: Settings) -> list[str]:
+    """Return the files that a second run would change again."""
+    again = [
+        replace_text(outcome.before, outcome.after if outcome.after is not None else outcome.before.text)
+        for outcome in result.outcomes
+    ]
+    return [outcome.path for outcome in migrate(again, settings).outcomes if outcome.after is not None]
+
+
+def replace_text(source: Source, text: str) -> Source:
+    """Return a source with another text."""
+    return replace(source, text=text)
+
+
+__all__ = ["Decision", "Outcome", "Result", "Tally", "UnitSummary", "migrate", "unstable"]

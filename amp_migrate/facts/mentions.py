@@ -1,0 +1,26 @@
+"""Cheap answers from a file's text, before anything is parsed."""
+
+from __future__ import annotations
+
+import re
+
+_SKIP_FILE = re.compile(r"^\s*#\s*amp-migrate:\s*skip-file\b", re.M)
+_SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
+_IMPORT = re.compile(r"^\s*(from\s+apex\b|import\s+.*\bapex\b)", re.M)
+
+
+def skips_file(text: str) -> bool:
+    """Tell whether a file asks to be left alone with ``# amp-migrate: skip-file``."""
+    return "amp-migrate" in text and bool(_SKIP_FILE.search(text))
+
+
+def skipped_lines(text: str) -> frozenset[int]:
+    """Return the lines that carry ``# amp-migrate: skip``."""
+    if "amp-migrate" not in text:
+        return frozenset()
+    return frozenset(i for i, line in enumerate(text.split("\n"), 1) if _SKIP.search(line))
+
+
+def uses_apex(text: str) -> bool:
+    """Tell whether a text imports Apex, as far as a line can show."""
+    return "apex" in text and bool(_IMPORT.search(text))

@@ -1,0 +1,96 @@
+"""What a statement reads and writes, as dotted paths such as ``loss`` or ``self.fake``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+MUTATORS = frozenset({"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"})
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def path(node: ast.AST) -> str | None:
+    """Return the dotted path of a name or attribute chain; None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+def root(node: ast.AST) -> str | None:
+    """Return the name at the bottom of attributes, subscripts and calls: `a` for ``a.b[0].c()``."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def prefixes(dotted: str) -> set[str]:
+    """Return ``a``, ``a.b`` and ``a.b.c`` for ``a.b.c``."""
+    parts = dotted.split(".")
+    return {".".join(parts[: i + 1]) for i in range(len(parts))}
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk a tree without entering nested functions, lambdas and classes (their heads are yielded)."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        yield here
+        if here is node or not isinstance(here, _NESTED):
+            stack.extend(reversed(list(ast.iter_child_nodes(here))))
+
+
+def uses(node: ast.AST) -> set[str]:
+    """Return every path that `node` reads, with its prefixes."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
+            dotted = path(part)
+            if dotted is not None:
+                found |= prefixes(dotted)
+    return found
+
+
+def reads(node: ast.AST) -> set[str]:
+    """Return the longest paths that `node` reads, methods called on them cut off."""
+    found: set[str] = set()
+    covered: set[ast.AST] = set()
+    for part in ast.walk(node):
+        if part in covered or not isinstance(part, ast.Name | ast.Attribute):
+            continue
+        dotted = path(part)
+        if dotted is not None:
+            covered.update(ast.walk(part))
+            found.add(dotted)
+    return found
+
+
+def defs(node: ast.AST) -> set[str]:
+    """Return every path that `node` assigns, augments, binds, deletes or mutates by a known method."""
+    found: set[str] = set()
+    for part in walk(node):
+        if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load):
+            found |= _target(part)
+        elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            found |= _target(part.value)
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            if part.func.attr in MUTATORS:
+                found |= _target(part.func.value)
+        elif isinstance(part, _NESTED) and not isinstance(part, ast.Lambda):
+            found.add(part.name)
+    return found
+
+
+def _target(node: ast.expr) -> set[str]:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    dotted = path(node)
+    return {dotted} if dotted else set()
+
+
+def same(a: ast.AST, b: ast.AST) -> bool:
+    """Tell whether two expressions are spelt alike."""
+    return ast.dump(a) == ast.dump(b)

@@ -1,0 +1,165 @@
+"""Asks the rules about every unit and file of a project, and gathers what they decide into a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from amp_migrate.facts.mentions import skipped_lines
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Decision, Finding, Plan, Status
+from amp_migrate.project import Module, build
+from amp_migrate.rules import modules as rule_modules
+from amp_migrate.rules.base import Context, FileContext
+from amp_migrate.rules.prepare import prepare
+from amp_migrate.settings import Settings
+from amp_migrate.unit.build import Index, units
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.spelling import Spelling
+
+if TYPE_CHECKING:
+    from amp_migrate.engine import UnitSummary
+
+UNHANDLED = "AMP909"
+
+
+class Planner:
+    """Plans a project; units that a self-check refused are left on the next try."""
+
+    def __init__(self, trees: dict[str, Tree], settings: Settings) -> None:
+        self._settings = settings
+        self._spelling = Spelling(settings.api == "torch.amp")
+        self._index = Index(build(trees, [])) if _mentions(trees.values()) else None
+        self._units = units(self._index) if self._index else []
+        self._owners: dict[str, list[int]] = {}
+
+    def plan(self, refused: dict[object, str]) -> tuple[Plan, list[UnitSummary]]:
+        """Return the plan with every decision; `refused` maps units and files to why they are left."""
+        from amp_migrate.engine import UnitSummary
+
+        plan = Plan()
+        summaries: list[UnitSummary] = []
+        if self._index is None:
+            return plan, summaries
+        handled: set[Site] = set()
+        taken: set[object] = set()
+        self._owners = {}
+        for number, found in enumerate(self._units):
+            decisions, context, reason = self._unit(found, refused.get(number))
+            plan.decisions += decisions
+            if context is not None:
+                handled |= set(found)
+                taken |= context.gone_nodes | set(context.branches.collapses) | set(context.branches.prefixes)
+                for decision in decisions:
+                    for path, _ in decision.edits:
+                        self._owners.setdefault(path, []).append(number)
+            summaries.append(_summary(found, decisions, reason))
+        for module in self._index.project.modules.values():
+            plan.decisions += self._file(module, handled, taken, refused)
+        return plan, summaries
+
+    def refuse(self, path: str, reason: str, refused: dict[object, str]) -> None:
+        """Leave the units that edit a file, or the file's own rules where no unit does."""
+        owners = self._owners.get(path, [])
+        fresh = [number for number in owners if number not in refused]
+        for number in fresh:
+            refused[number] = f"{path}: {reason}"
+        if not fresh:
+            refused[path] = reason
+
+    def _unit(
+        self, found: list[Site], refused: str | None
+    ) -> tuple[list[Decision], Context | None, str]:
+        index = self._index
+        if index is None:
+            raise ValueError("nothing to plan")
+        try:
+            if refused is not None:
+                site = found[0]
+                advice = "the rewrite failed its self-check; please report it, and migrate by hand"
+                raise Cannot("AMP910", site.module, site.node, refused, advice)
+            _refuse_skipped(found)
+            context = prepare(index, found, self._settings, self._spelling)
+            return list(self._decide(context)), context, ""
+        except Cannot as cause:
+            return list(_left(found, cause)), None, cause.message
+
+    def _decide(self, context: Context) -> Iterable[Decision]:
+        for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
+            decide = getattr(module, "decide", None)
+            if decide is not None:
+                yield from decide(context)
+
+    def _file(
+        self, module: Module, handled: set[Site], taken: set[object], refused: dict[object, str]
+    ) -> list[Decision]:
+        index = self._index
+        if index is None or module.path in refused:
+            return []
+        sites = [s for s in index.sites if s.module is module and s not in handled]
+        if not sites:
+            return []
+        skipped = skipped_lines(module.tree.text)
+        context = FileContext(
+            index.project, module, self._settings, self._spelling, sites, index.availability[module], taken
+        )
+        decisions: list[Decision] = []
+        for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
+            decide = getattr(rule, "decide_file", None)
+            if decide is None:
+                continue
+            made = [d for d in decide(context) if d.finding.span.line not in skipped]
+            decisions += made
+            done = {d.finding.span for d in made if d.finding.status is Status.MIGRATED}
+            context.sites = [s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done]
+        return decisions
+
+
+def _mentions(trees: Iterable[Tree]) -> bool:
+    return any("apex" in tree.text for tree in trees)
+
+
+def _refuse_skipped(found: list[Site]) -> None:
+    for site in found:
+        if site.span.line in skipped_lines(site.module.tree.text):
+            raise Cannot(
+                "AMP911",
+                site.module,
+                site.node,
+                "`# amp-migrate: skip` stands here, and a unit is migrated whole or not at all",
+                "remove the comment, or migrate the unit by hand",
+            )
+
+
+def _left(found: list[Site], cause: Cannot) -> Iterable[Decision]:
+    """Report every site of a unit that is left: the cause where it stands, the others by reference to it."""
+    finding = cause.finding()
+    hit = False
+    for site in found:
+        if site.span == finding.span and site.module.path == finding.path:
+            hit = True
+            yield Decision(finding)
+            continue
+        where = f"{finding.path}:{finding.span.line}"
+        message = f"{site.kind.value} is left as it is, since its unit cannot be migrated ({where} {finding.code})"
+        yield Decision(Finding(site.module.path, site.span, finding.code, Status.LEFT, message))
+    if not hit:
+        yield Decision(
+            Finding(finding.path, finding.span, finding.code, Status.NOTE, finding.message, finding.advice)
+        )
+
+
+def _summary(found: list[Site], decisions: list[Decision], reason: str) -> UnitSummary:
+    from amp_migrate.engine import UnitSummary
+
+    files = list(dict.fromkeys([*(s.module.path for s in found), *(p for d in decisions for p, _ in d.edits)]))
+    roles = [
+        {"file": s.module.path, "line": str(s.span.line), "function": s.function.qualname, "role": s.kind.value}
+        for s in found
+    ]
+    made = [
+        {"file": d.finding.path, "line": str(d.finding.span.line), "code": d.finding.code, "why": d.finding.message}
+        for d in decisions
+    ]
+    return UnitSummary(files, roles, made, reason)

@@ -1,0 +1,32 @@
+"""The rules: one module each, found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import replace
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from amp_migrate.rules.base import Rule
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """Return the rule modules in order of their codes."""
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("amp"))
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return every rule with its documentation, in order of their codes."""
+    return tuple(replace(module.RULE, doc=module.__doc__ or "") for module in modules())
+
+
+def __getattr__(name: str) -> tuple[Rule, ...]:
+    if name == "RULES":
+        return rules()
+    raise AttributeError(name)

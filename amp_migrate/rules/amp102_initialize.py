@@ -1,0 +1,199 @@
+"""`amp.initialize` goes; a GradScaler is made where it stood.
+
+## What it does
+Deletes the call (models and optimizers are changed in place by Apex, so nothing is lost) and creates one
+`GradScaler`. `enabled=` is the condition under which Apex was on: the tests around the call and the
+`opt_level`. A call that renamed what it was given leaves an assignment.
+
+## Why
+Native AMP has no `initialize`: autocast casts per operation, and the GradScaler scales the loss.
+
+## Example
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler()
+
+## Safety
+Faithful for O1. O2 keeps fp32 weights now, O3 is left; both are said in a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import same
+from amp_migrate.plan import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.build import elements
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.creation import Creation, outermost
+from amp_migrate.unit.options import Options
+from amp_migrate.unit.sites import Kind, Site
+
+RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every initialize of the unit."""
+    unit = context.unit
+    for site in unit.of(Kind.INITIALIZE):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "amp.initialize removed")
+            continue
+        options = unit.options[site]
+        if options.level == "O3":
+            raise Cannot(
+                "AMP903",
+                site.module,
+                site.node,
+                "opt_level O3 is pure fp16 training, which GradScaler refuses",
+                "use O1 (autocast and GradScaler) instead, or call model.half() and cast inputs by hand",
+            )
+        creation = context.creations.get(site)
+        yield _replaced(context, site, options, creation)
+        for remark in options.remarks:
+            yield decision(RULE, Status.NOTE, site.module, site.node, remark)
+
+
+def _replaced(context: Context, site: Site, options: Options, creation: Creation | None) -> Decision:
+    edits: list[Edit] = []
+    rest = _rest(context, site, options)
+    lines = [rest] if rest else []
+    made = ""
+    if creation is not None:
+        made = f"{_target(context, site)} = {_constructor(context, options, creation)}"
+        if creation.climbed:
+            span = site.module.tree.span(creation.top)
+            edits.append(Insert(span, made, after=_after(context, site, creation)))
+        else:
+            lines.append(made)
+        edits += _default(context, site, creation)
+    stmt = site.statement
+    if isinstance(site.module.tree.parent(site.node), ast.stmt):
+        span = site.module.tree.span(stmt)
+        edits.append(Replace(span, "\n".join(lines)) if lines else Drop(span))
+    else:
+        edits.append(ReplaceExpression(site.span, f"({_pair(site, options)})"))
+        if made and creation is not None and not creation.climbed:
+            edits.append(Insert(site.module.tree.span(stmt), made, after=False))
+    message = f"amp.initialize becomes `{made}`" if made else "amp.initialize removed"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _after(context: Context, site: Site, creation: Creation) -> bool:
+    """Create after the guard where the guard's body sets what the condition reads."""
+    from amp_migrate.facts.paths import defs
+    from amp_migrate.unit.condition import names
+
+    text = creation.casts.text
+    if creation.casts.value is not None or not text:
+        return False
+    return bool(names(text) & defs(creation.top))
+
+
+def _target(context: Context, site: Site) -> str:
+    home = context.unit.home
+    return home.attribute(site.function) if home.is_attribute(site.function) else home.name
+
+
+def _constructor(context: Context, options: Options, creation: Creation) -> str:
+    arguments = []
+    if options.init_scale is not None:
+        arguments.append(f"init_scale={options.init_scale}")
+    if not options.scaling or creation.casts.value is False:
+        arguments.append("enabled=False")
+    elif creation.casts.value is None:
+        arguments.append(f"enabled={creation.casts.text}")
+    return context.spelling.scaler(arguments)
+
+
+def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
+    """Where several initializes of a function are alternatives, a disabled scaler stands before them."""
+    if not creation.shared:
+        return []
+    sites = context.unit.home.inits[site.function]
+    if site is not sites[0]:
+        return []
+    tree = site.module.tree
+    first = outermost(tree, sites)
+    if isinstance(first, ast.If) and _exhaustive(context, first, sites):
+        return []
+    text = f"{_target(context, site)} = {context.spelling.scaler(['enabled=False'])}"
+    return [Insert(tree.span(first), text, after=False)]
+
+
+def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:
+    statements = [site.statement for site in sites]
+    for branch in (node.body, node.orelse):
+        if any(stmt in branch for stmt in statements):
+            continue
+        if len(branch) == 1 and isinstance(branch[0], ast.If) and _exhaustive(context, branch[0], sites):
+            continue
+        return False
+    return True
+
+
+def _rest(context: Context, site: Site, options: Options) -> str:
+    """Return what is left of the statement: an assignment where names change, a return, or nothing."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.Return):
+        extra = f", {_target(context, site)}" if parent in context.unit.home.returning.extended else ""
+        return f"return {_pair(site, options)}{extra}"
+    if not isinstance(parent, ast.Assign):
+        return ""
+    return "\n".join(text for target in parent.targets if (text := _alias(site, options, target)))
+
+
+def _alias(site: Site, options: Options, target: ast.expr) -> str:
+    segment = site.module.tree.segment
+    values = _values(options)
+    if len(values) == 2 and isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
+        pairs = [
+            pair
+            for part, value in zip(target.elts, values, strict=True)
+            for pair in _different(part, value)
+        ]
+    elif len(values) == 1:
+        pairs = _different(target, values[0])
+    else:
+        return f"{segment(target)} = {_pair(site, options)}"
+    if not pairs:
+        return ""
+    left = ", ".join(segment(a) for a, _ in pairs)
+    right = ", ".join(segment(b) for _, b in pairs)
+    return f"{left} = {right}"
+
+
+def _different(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the (name, value) pairs that the initialize really renamed."""
+    if _spelt_alike(target, value):
+        return []
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        parts, values = elements(target), elements(value)
+        if len(parts) == len(values):
+            return [p for a, b in zip(parts, values, strict=True) for p in _different(a, b)]
+    return [(target, value)]
+
+
+def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
+    return same(target, value) or ast.unparse(target) == ast.unparse(value)
+
+
+def _values(options: Options) -> list[ast.expr]:
+    values = [options.arguments["models"]]
+    optimizers = options.arguments.get("optimizers")
+    if optimizers is not None and not (isinstance(optimizers, ast.Constant) and optimizers.value is None):
+        values.append(optimizers)
+    return values
+
+
+def _pair(site: Site, options: Options) -> str:
+    return ", ".join(site.module.tree.segment(value) for value in _values(options))
+
+
+def made_statements(context: Context) -> list[ast.stmt]:
+    """Return the statements of the unit's initializes."""
+    return [site.statement for site in context.unit.of(Kind.INITIALIZE)]

@@ -1,0 +1,141 @@
+"""The `amp.scale_loss` block becomes `scaler.scale(loss).backward()`.
+
+## What it does
+Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
+`backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
+unscales in a backward). The scaled loss read elsewhere becomes the loss.
+
+## Why
+`amp.scale_loss` no longer exists; `GradScaler.scale` multiplies by the same loss scale.
+
+## Example
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+
+## Use instead
+    scaler.scale(loss).backward()
+
+## Safety
+Faithful: bit for bit with the power-of-two scales that both use.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import defs, path, walk
+from amp_migrate.plan import Decision, Edit, Hoist, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.scaled import ScaleLoss
+
+RULE = Rule("AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every scale_loss block of the unit."""
+    for site, block in context.scaled.items():
+        if context.is_gone(site.node):
+            message = "amp.scale_loss branch is the same code as its counterpart"
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
+            continue
+        yield _block(context, block)
+        yield from _remarks(block)
+
+
+def _block(context: Context, block: ScaleLoss) -> Decision:
+    site, tree = block.site, block.site.module.tree
+    scaler = context.scaler(site.function, block.node)
+    loss = context.loss_text(block)
+    scaled = f"{scaler}.scale({loss})"
+    edits: list[Edit] = [Hoist(tree.span(block.node), "body")]
+    receivers = {_receiver(call) for call in block.backwards}
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Name) and node.id == block.alias:
+                text = scaled if node in receivers or _differentiated(context, block, node) else loss
+                edits.append(ReplaceExpression(tree.span(node), text))
+    edits += _read_later(context, block, loss)
+    message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _arguments(block: ScaleLoss) -> list[str]:
+    call = block.backwards[0]
+    segment = block.site.module.tree.segment
+    given = [segment(a) for a in call.args]
+    return given + [f"{k.arg}={segment(k.value)}" if k.arg else f"**{segment(k.value)}" for k in call.keywords]
+
+
+def _receiver(call: ast.Call) -> ast.AST:
+    node: ast.AST = call.func
+    while not isinstance(node, ast.Name):
+        node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+    return node
+
+
+def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
+    """Tell whether a read of the scaled loss differentiates it: ``torch.autograd.grad(scaled_loss, x)``."""
+    for up in block.site.module.tree.ancestors(node):
+        if isinstance(up, ast.Call):
+            name = context.unit.project.external(block.site.module, up.func) or path(up.func) or ""
+            if name.endswith("autograd.grad") or name.endswith("autograd.backward"):
+                return True
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
+    """Replace reads of the scaled loss after its block by the loss itself."""
+    tree = block.site.module.tree
+    function = block.site.function
+    top = function.node if function.node is not None else tree.module
+    inner = set(ast.walk(block.node))
+    others = {id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)}
+    edits: list[Edit] = []
+    blocks = [b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function]
+    for node in walk(top):
+        if not isinstance(node, ast.Name) or node.id != block.alias or node in inner or id(node) in others:
+            continue
+        if not isinstance(node.ctx, ast.Load) or _rebound(top, block, context):
+            continue
+        if context.is_gone(node) or block is not _latest(blocks, node):
+            continue
+        if path(block.loss) is None:
+            raise Cannot(
+                "AMP902",
+                block.site.module,
+                node,
+                f"`{block.alias}` is read after its scale_loss block",
+                "read the loss before scaling instead, and run again",
+            )
+        edits.append(ReplaceExpression(tree.span(node), loss))
+    return edits
+
+
+def _latest(blocks: list[ScaleLoss], node: ast.AST) -> ScaleLoss | None:
+    place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    before = [b for b in blocks if (b.node.lineno, b.node.col_offset) < place]
+    return before[-1] if before else None
+
+
+def _rebound(top: ast.AST, block: ScaleLoss, context: Context) -> bool:
+    """Tell whether the name of the scaled loss is also an ordinary variable of the function."""
+    owners = {id(b.node) for b in context.scaled.values()}
+    for node in walk(top):
+        if isinstance(node, ast.stmt) and id(node) not in owners and not hasattr(node, "body"):
+            if block.alias in defs(node):
+                return True
+    return False
+
+
+def _remarks(block: ScaleLoss) -> Iterator[Decision]:
+    site = block.site
+    if block.loss_id is not None:
+        message = "loss_id goes: one GradScaler serves all losses, so per-loss scales are merged"
+        yield decision(RULE, Status.NOTE, site.module, site.node, message)
+    if block.unchecked:
+        message = "delay_overflow_check has no counterpart: GradScaler always skips a step with inf gradients"
+        yield decision(RULE, Status.NOTE, site.module, site.node, message)

@@ -1,0 +1,82 @@
+"""Forward pass and loss run under autocast.
+
+## What it does
+Puts one `with autocast():` around the statements from the first forward that feeds a loss to the last
+statement that computes it, for every backward, in the function or in its callers. Backward, step and
+zero_grad stay outside.
+
+## Why
+O1 patched torch for the whole process; autocast casts where it is entered. A region around the whole loop
+would keep the fp16 copies of the weights, and training would stand still.
+
+## Example
+    output = model(images)
+    loss = criterion(output, labels)
+
+## Use instead
+    with torch.cuda.amp.autocast():
+        output = model(images)
+        loss = criterion(output, labels)
+
+## Safety
+Faithful: networks of convolutions, linear layers, norms and the usual losses give the same bits as O1.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status, Wrap
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.region import Region
+from amp_migrate.unit.regions import Inline
+
+RULE = Rule("AMP104", "forward and loss run under autocast", Safety.FAITHFUL, order=20)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Wrap the regions of every backward."""
+    if context.casts.never:
+        return
+    for region in context.unit.regions:
+        yield _wrap(context, region)
+    for inline in context.inlines:
+        yield _inline(context, inline)
+
+
+def header(context: Context, region: Region, *, training: bool) -> str | None:
+    """Return the call that opens a region; None where an evaluation sees no flag."""
+    enabled = context.casts.enabled(region.function, region.first, training=training)
+    return None if enabled is None else context.spelling.autocast(enabled)
+
+
+def _wrap(context: Context, region: Region) -> Decision:
+    tree = region.module.tree
+    call = header(context, region, training=True)
+    edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
+    message = f"forward and loss under `{call}`"
+    return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
+
+
+def _inline(context: Context, inline: Inline) -> Decision:
+    """A loss computed in the argument of a call gets a statement of its own before it."""
+    tree = inline.function.module.tree
+    enabled = context.casts.enabled(inline.function, inline.statement, training=True)
+    call = context.spelling.autocast(enabled or "")
+    text = f"with {call}:\n    {inline.name} = {indent(tree.segment(inline.node))}"
+    edits: list[Insert | ReplaceExpression] = [Insert(tree.span(inline.statement), text, after=False)]
+    if inline.replaces:
+        edits.append(ReplaceExpression(tree.span(inline.node), inline.name))
+    message = f"the loss is computed under `{call}` before it is used"
+    return decision(RULE, Status.ROUTINE, inline.function.module, inline.node, message, edits)
+
+
+def indent(text: str) -> str:
+    """Indent the later lines of an expression by one level."""
+    return text.replace("\n", "\n    ")
+
+
+def covers(region: Region, node: ast.AST) -> bool:
+    """Tell whether a node lies in a region."""
+    return any(node is part for stmt in region.statements() for part in ast.walk(stmt))

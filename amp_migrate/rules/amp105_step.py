@@ -1,0 +1,99 @@
+"""`optimizer.step()` goes through the GradScaler, and `update()` follows the last step.
+
+## What it does
+Writes `scaler.step(optimizer)` for every step of an optimizer that Apex knew, wherever it stands, and one
+`scaler.update()` after the last step of an iteration.
+
+## Why
+Natively gradients stay scaled until the step. A step that is not rewritten trains on gradients 65536 times
+too large, which Adam hides. `update()` between two steps fed by one backward halves or doubles gradients.
+
+## Example
+    optimizer.step()
+
+## Use instead
+    scaler.step(optimizer)
+    scaler.update()
+
+## Safety
+Faithful. With several optimizers in one `scale_loss`, Apex skipped all of them on an overflow and
+GradScaler skips only the one that overflowed; that is said in a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amp_migrate.plan import Decision, Edit, Insert, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import inside
+from amp_migrate.unit.steps import Step, updates
+
+RULE = Rule("AMP105", "optimizer.step() becomes scaler.step(optimizer) and scaler.update()", Safety.FAITHFUL, order=30)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Rewrite the steps of every function of the unit."""
+    functions = dict.fromkeys(step.function for step in context.unit.steps)
+    for function in functions:
+        steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
+        backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
+        places = updates(_anchored(context, steps), backwards)
+        for step in steps:
+            yield _step(context, step)
+        for place in places:
+            yield _update(context, steps[0], place)
+    yield from _joint(context)
+
+
+def _anchored(context: Context, steps: list[Step]) -> list[Step]:
+    """Where gradients are unscaled outside the `if` that steps, `update()` follows that `if`."""
+    outside = {u.before: u for u in context.unscales if u.outside is not None}
+    found = []
+    for step in steps:
+        limit = next(
+            (u.outside for u in outside.values() if u.outside and inside(step.tree, step.anchor, u.outside)), None
+        )
+        found.append(replace(step, anchor=limit) if limit is not None else step)
+    return found
+
+
+def _step(context: Context, step: Step) -> Decision:
+    if step.call.args or step.call.keywords:
+        raise Cannot(
+            "AMP906",
+            step.module,
+            step.call,
+            "optimizer.step() is given a closure, which GradScaler does not support",
+            "evaluate the closure before the step, or train this optimizer without AMP",
+        )
+    scaler = context.scaler(step.function, step.call)
+    text = f"{scaler}.step({step.tree.segment(step.optimizer)})"
+    edit = ReplaceExpression(step.tree.span(step.call), text)
+    return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", [edit])
+
+
+def _update(context: Context, step: Step, place: ast.stmt) -> Decision:
+    scaler = context.scaler(step.function, place)
+    options = [context.unit.options[site] for site in context.creations]
+    pinned = next((o.pinned for o in options if o.pinned), None)
+    lines = [f"{scaler}.update({pinned or ''})"]
+    minimum = next((o.minimum for o in options if o.minimum), None)
+    maximum = next((o.maximum for o in options if o.maximum), None)
+    if minimum and not pinned:
+        lines += [f"if {scaler}.get_scale() < {minimum}:", f"    {scaler}.update({minimum})"]
+    if maximum and not pinned:
+        lines += [f"if {scaler}.get_scale() > {maximum}:", f"    {scaler}.update({maximum})"]
+    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=True)
+    message = f"`{lines[0]}` follows the last step of the iteration"
+    return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+
+
+def _joint(context: Context) -> Iterator[Decision]:
+    for block in context.scaled.values():
+        if len(block.optimizer_list()) > 1 and not context.is_gone(block.node):
+            message = "Apex skipped all of these optimizers when one overflowed; GradScaler decides for each"
+            yield decision(RULE, Status.NOTE, block.site.module, block.site.node, message)

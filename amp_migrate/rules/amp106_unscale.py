@@ -1,0 +1,57 @@
+"""Gradients are unscaled before anything reads them.
+
+## What it does
+Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
+edits), and replaces `amp.master_params(optimizer)` by the parameters themselves.
+
+## Why
+Apex unscaled gradients when the `scale_loss` block ended. Natively they stay scaled until `unscale_` or
+`step`, so a clip without `unscale_` compares a norm 65536 times too large.
+
+## Example
+    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+
+## Use instead
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+## Safety
+Faithful: the gradients that are clipped are the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.clipping import Unscale
+from amp_migrate.unit.parameters import parameters_text
+from amp_migrate.unit.sites import Kind
+
+RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Place `unscale_` in every function that reads gradients, and replace `master_params`."""
+    for site in context.unit.of(Kind.MASTER_PARAMS):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+            continue
+        text = parameters_text(context.unit, site)
+        edit = ReplaceExpression(site.span, text)
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+    for unscale in context.unscales:
+        yield _unscale(context, unscale)
+
+
+def _unscale(context: Context, unscale: Unscale) -> Decision:
+    function = unscale.function
+    scaler = context.scaler(function, unscale.before)
+    tree = function.module.tree
+    text = f"{scaler}.unscale_({unscale.optimizer})"
+    if unscale.loop:
+        text = f"for {unscale.loop}:\n    {text}"
+    message = f"`{scaler}.unscale_({unscale.optimizer})` before gradients are read"
+    edit = Insert(tree.span(unscale.before), text, after=False)
+    return decision(RULE, Status.ROUTINE, function.module, unscale.before, message, [edit])

@@ -1,0 +1,68 @@
+"""Evaluation forwards run under autocast too.
+
+## What it does
+Puts the forward pass of a migrated model that runs without gradients (`torch.no_grad()`, `.eval()`) under
+autocast, with the loss that follows it. A `with torch.no_grad():` that holds nothing else gets autocast as
+a second item.
+
+## Why
+O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly.
+
+## Example
+    with torch.no_grad():
+        output = model(images)
+
+## Use instead
+    with torch.no_grad(), torch.cuda.amp.autocast():
+        output = model(images)
+
+## Safety
+Faithful. Where neither the flag nor the scaler can be seen, the forward stays in fp32 and a finding says so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.evaluation import evaluations
+from amp_migrate.unit.region import Region
+
+RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Wrap the evaluation forwards of the unit's models."""
+    if context.casts.never:
+        return
+    for region in evaluations(context.unit, context.gone_nodes):
+        yield _evaluation(context, region)
+
+
+def _evaluation(context: Context, region: Region) -> Decision:
+    tree = region.module.tree
+    enabled = context.casts.enabled(region.function, region.first, training=False)
+    if enabled is None:
+        return decision(
+            RULE,
+            Status.NOTE,
+            region.module,
+            region.first,
+            "this evaluation forward stays in fp32: neither the AMP flag nor the GradScaler is in sight",
+            advice="put it under `with torch.cuda.amp.autocast():` if it should run as under Apex",
+        )
+    call = context.spelling.autocast(enabled)
+    holder = tree.holder(region.first)
+    edit: Edit
+    if isinstance(holder, ast.With) and len(region.statements()) == len(holder.body) and _no_grad(holder):
+        edit = AddWithItem(tree.span(holder), call)
+    else:
+        edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
+    message = f"evaluation forward under `{call}`"
+    return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
+
+
+def _no_grad(node: ast.With) -> bool:
+    return any("no_grad" in ast.dump(i.context_expr) or "inference_mode" in ast.dump(i.context_expr) for i in node.items)

@@ -1,0 +1,37 @@
+"""The GradScaler travels to every function that needs it.
+
+## What it does
+Adds a parameter `scaler` (last of the positional ones) to the functions between the place where the scaler
+is made and the places where it is used, and passes it in every call of the project, positionally or by
+keyword as the call does. In a class it is `self.scaler`.
+
+## Why
+Apex kept its state in the process; a GradScaler is an object that somebody must hold.
+
+## Example
+    def train(loader, model, optimizer): ...
+
+## Use instead
+    def train(loader, model, optimizer, scaler): ...
+
+## Safety
+Faithful. Where the calls of a function cannot all be seen, the whole unit is left with AMP901.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Finding, Status
+from amp_migrate.rules.base import Context, Rule, Safety
+
+RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Report the edits that the search for the scaler's home recorded."""
+    for thread in context.unit.home.threads.values():
+        module, node = thread.function.module, thread.function.node
+        span = module.tree.span(node) if node is not None else module.tree.span(module.tree.module.body[0])
+        finding = Finding(module.path, span, RULE.code, Status.ROUTINE, thread.sentence)
+        yield Decision(finding, list(thread.edits))

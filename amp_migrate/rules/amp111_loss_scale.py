@@ -1,0 +1,64 @@
+"""Reads and writes of Apex's loss scale go to the GradScaler.
+
+## What it does
+`amp._amp_state.loss_scalers[0].loss_scale()` becomes `scaler.get_scale()`. An assignment right after
+`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`.
+
+## Why
+The private state no longer exists.
+
+## Example
+    amp._amp_state.loss_scalers[0]._loss_scale = 2**20
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler(init_scale=2**20)
+
+## Safety
+Faithful. `get_scale()` is 1.0 where the scaler is disabled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.internals import initial_scale, read
+from amp_migrate.unit.sites import Kind
+
+RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every use of Apex's private loss scale in the unit."""
+    for site in context.unit.of(Kind.LOSS_SCALE):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+            continue
+        use = read(site)
+        if use is None:
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                "this use of Apex's private loss scaler has no native counterpart",
+                "use scaler.get_scale(), scaler.update(value) or scaler.state_dict() instead",
+            )
+        tree = site.module.tree
+        edit: Edit
+        if use == "get":
+            scaler = context.scaler(site.function, site.node)
+            text = f"{scaler}.get_scale()"
+            edit = ReplaceExpression(site.span, text)
+        elif initial_scale(context.unit, site) is not None:
+            text = "init_scale= of the GradScaler"
+            edit = Drop(tree.span(site.statement))
+        else:
+            scaler = context.scaler(site.function, site.node)
+            stmt = site.statement
+            value = tree.segment(stmt.value) if isinstance(stmt, ast.Assign) else ""
+            text = f"{scaler}.update(float({value}))"
+            edit = Replace(tree.span(stmt), text)
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])

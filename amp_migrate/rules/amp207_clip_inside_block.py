@@ -1,0 +1,49 @@
+"""A clip inside the `scale_loss` block clips unscaled gradients now.
+
+## What it does
+Keeps the clip after the backward, with `scaler.unscale_(optimizer)` before it.
+
+## Why
+Inside the block gradients are still multiplied by the loss scale, so a threshold of 1.0 was in effect
+1/65536: almost every step was clipped to nothing.
+
+## Example
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+        clip_grad_norm_(model.parameters(), 1.0)
+
+## Use instead
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    clip_grad_norm_(model.parameters(), 1.0)
+
+## Safety
+Changes behaviour: the threshold now means what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+
+RULE = Rule("AMP207", "clipping inside the scale_loss block sees unscaled gradients", Safety.CHANGES, order=27)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Report the clips that stood inside a scale_loss block; AMP106 unscales before them."""
+    for unscale in context.unscales:
+        for use in unscale.clipped_inside:
+            module = unscale.function.module
+            if not context.settings.enabled(RULE.code):
+                raise Cannot(
+                    RULE.code,
+                    module,
+                    use.node,
+                    "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
+                    "move the clip behind the block by hand",
+                )
+            message = "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones"
+            yield decision(RULE, Status.FIXED, module, use.node, message)

@@ -1,0 +1,120 @@
+"""What a rule is, and what rules are given to decide with."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from amp_migrate.plan import Decision, Edit, Finding, Status
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.settings import Settings
+from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.branches import Branches
+from amp_migrate.unit.casts import Casts
+from amp_migrate.unit.clipping import Unscale
+from amp_migrate.unit.creation import Creation
+from amp_migrate.unit.regions import Inline
+from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit.unit import Unit
+
+
+class Safety(enum.Enum):
+    """What a rule does to the training."""
+
+    FAITHFUL = "faithful"
+    CHANGES = "changes behaviour"
+    REPORT = "report only"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as `explain`, the reports and the documentation show it; `doc` is its full text.
+
+    Rules decide in the order of `order`, then of their codes: edits at one place are applied in that order.
+    """
+
+    code: str
+    title: str
+    safety: Safety
+    doc: str = ""
+    order: int = 50
+
+    @property
+    def family(self) -> str:
+        """The hundred it belongs to, as "AMP1"."""
+        return self.code[:4]
+
+
+@dataclass(slots=True)
+class Context:
+    """One unit with everything that was found out about it, as the rules see it."""
+
+    unit: Unit
+    settings: Settings
+    spelling: Spelling
+    scaled: dict[Site, ScaleLoss]
+    branches: Branches
+    casts: Casts
+    creations: dict[Site, Creation] = field(default_factory=dict)
+    misplaced: list[Site] = field(default_factory=list)
+    gone_nodes: set[ast.AST] = field(default_factory=set)
+    unscales: list[Unscale] = field(default_factory=list)
+    inlines: list[Inline] = field(default_factory=list)
+    hoisted_losses: dict[ScaleLoss, str] = field(default_factory=dict)
+
+    def is_gone(self, node: ast.AST) -> bool:
+        """Tell whether a node lies in a branch that disappears."""
+        return node in self.gone_nodes
+
+    def loss_text(self, block: ScaleLoss) -> str:
+        """Return the loss of a scale_loss block, by its new name where its computation moved before it."""
+        return self.hoisted_losses.get(block) or block.site.module.tree.segment(block.loss)
+
+    def scaler(self, function: Function, node: ast.AST) -> str:
+        """Return the expression that reaches the GradScaler at a place."""
+        return self.unit.home.access(function, node)
+
+
+@dataclass(slots=True)
+class FileContext:
+    """One file after its units were decided: the sites that no unit took, for rules that need no unit."""
+
+    project: Project
+    module: Module
+    settings: Settings
+    spelling: Spelling
+    sites: list[Site]
+    availability: Availability
+    taken: set[object]
+
+    def of(self, *kinds: Kind) -> Iterator[Site]:
+        """Yield the sites of some kinds, in source order."""
+        return (site for site in self.sites if site.kind in kinds)
+
+
+class Decides(Protocol):
+    """A rule module: its RULE and what it decides about a unit."""
+
+    RULE: Rule
+
+    def decide(self, context: Context) -> Iterator[Decision]:
+        """Yield the decisions about one unit."""
+
+
+def decision(
+    rule: Rule,
+    status: Status,
+    module: Module,
+    node: ast.AST,
+    message: str,
+    edits: Iterable[Edit] = (),
+    advice: str = "",
+) -> Decision:
+    """Make the decision of a rule about a place, with edits in the same file."""
+    finding = Finding(module.path, module.tree.span(node), rule.code, status, message, advice)
+    return Decision(finding, [(module.path, edit) for edit in edits])

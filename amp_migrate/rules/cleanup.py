@@ -1,0 +1,73 @@
+"""Tests and guards that a plan leaves empty go with their last statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Drop, DropElse, Edit, Hoist, Move, Replace
+from amp_migrate.span import Span
+
+
+def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
+    """Yield the edits that remove what the other edits of a file leave without a statement."""
+    gone = {e.span for e in edits if isinstance(e, Drop | Move)}
+    gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
+    taken = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
+    found = _Emptied(tree, gone, taken)
+    for stmt in tree.module.body:
+        found.visit(stmt)
+    yield from found.edits
+
+
+class _Emptied:
+    def __init__(self, tree: Tree, gone: set[Span], taken: set[Span]) -> None:
+        self._tree = tree
+        self._gone = gone
+        self._taken = taken
+        self.edits: list[Edit] = []
+
+    def visit(self, stmt: ast.stmt) -> bool:
+        """Return whether a statement leaves nothing behind; record what has to be dropped for that."""
+        if not hasattr(stmt, "body"):
+            return self._tree.span(stmt) in self._gone
+        span = self._tree.span(stmt)
+        if span in self._gone:
+            return True
+        blocks = self._blocks(stmt)
+        states = [[self.visit(s) for s in block] for block in blocks]
+        if not isinstance(stmt, ast.If | ast.Try) or span in self._taken or not any(map(any, states)):
+            return False
+        if isinstance(stmt, ast.Try):
+            return self._try(stmt, span)
+        return self._test(stmt, span, states)
+
+    @staticmethod
+    def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
+        blocks = [getattr(stmt, name) for name in ("body", "orelse", "finalbody") if getattr(stmt, name, None)]
+        blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
+        return blocks
+
+    def _is_gone(self, stmt: ast.stmt) -> bool:
+        span = self._tree.span(stmt)
+        return span in self._gone or isinstance(stmt, ast.Pass)
+
+    def _try(self, stmt: ast.Try, span: Span) -> bool:
+        if not all(map(self._is_gone, stmt.body)) or stmt.orelse or stmt.finalbody:
+            return False
+        return self._drop(span)
+
+    def _test(self, stmt: ast.If, span: Span, states: list[list[bool]]) -> bool:
+        if not all(map(self._is_gone, stmt.body)):
+            return False
+        if not stmt.orelse or all(map(self._is_gone, stmt.orelse)):
+            return self._drop(span)
+        if len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], ast.If):
+            return False
+        return False
+
+    def _drop(self, span: Span) -> bool:
+        self._gone.add(span)
+        self.edits.append(Drop(span))
+        return True

@@ -1,0 +1,119 @@
+"""Works out everything that the rules ask about a unit, in the order in which one fact needs another."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
+from amp_migrate.rules.base import Context
+from amp_migrate.settings import Settings
+from amp_migrate.unit import clipping, regions, scaled
+from amp_migrate.unit.branches import Branches
+from amp_migrate.unit.build import Index, make
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.casts import Casts
+from amp_migrate.unit.creation import Creation, creations
+from amp_migrate.unit.gather import gather
+from amp_migrate.unit.internals import initial_scale
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit.unit import Unit
+
+
+def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:
+    """Return the context of one unit. Raises `Cannot` where it has to be left."""
+    unit = make(index, found)
+    _refuse_unknown(unit)
+    misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
+    unit.sites = [site for site in unit.sites if site not in misplaced]
+    blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
+    gather(unit, blocks)
+    branches = Branches(unit, blocks)
+    gone = _gone(branches)
+    _refuse_unstepped(unit, gone)
+    unscales = [
+        unscale
+        for function in dict.fromkeys(i.function for i in [*unit.steps, *unit.backwards])
+        for unscale in clipping.plan(unit, function, gone, list(blocks.values()))
+    ]
+    unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
+    _reach(unit, gone)
+    made = _creations(unit)
+    context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
+    context.creations = made if unit.scales else {}
+    context.misplaced = misplaced
+    context.gone_nodes = gone
+    context.unscales = unscales
+    context.inlines = inlines
+    context.hoisted_losses = names
+    return context
+
+
+def _refuse_unknown(unit: Unit) -> None:
+    for site in unit.of(Kind.OTHER_AMP):
+        raise Cannot(
+            "AMP909",
+            site.module,
+            site.node,
+            f"{site.name} has no native counterpart",
+            "remove this use by hand, then run again",
+        )
+
+
+def _gone(branches: Branches) -> set[ast.AST]:
+    statements = [s for c in branches.collapses.values() for s in c.gone()]
+    statements += [s for p in branches.prefixes.values() for s in p.node.orelse]
+    return {node for stmt in statements for node in ast.walk(stmt)}
+
+
+def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
+    """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
+    if unit.steps:
+        return
+    for backward in unit.backwards:
+        if backward.node not in gone:
+            raise Cannot(
+                "AMP905",
+                backward.module,
+                backward.node,
+                "no optimizer.step() is in sight for this backward",
+                "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped",
+            )
+    for site in unit.of(Kind.INITIALIZE):
+        optimizers = unit.options[site].arguments.get("optimizers")
+        if optimizers is not None and not (isinstance(optimizers, ast.Constant) and optimizers.value is None):
+            raise Cannot(
+                "AMP905",
+                site.module,
+                site.node,
+                "no backward and no step of this optimizer is in sight",
+                "give the files that train to the tool as well, or migrate them by hand",
+            )
+
+
+def _reach(unit: Unit, gone: set[ast.AST]) -> None:
+    """Make sure that every place that needs the scaler can have it."""
+    access = unit.home.access
+    for backward in unit.backwards:
+        if backward.node not in gone:
+            access(backward.function, backward.node)
+    for step in unit.steps:
+        if step.call not in gone:
+            access(step.function, step.call)
+    for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
+        if site.node not in gone and not (site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)):
+            access(site.function, site.node)
+
+
+def _creations(unit: Unit) -> dict[Site, Creation]:
+    result: dict[Site, Creation] = {}
+    by_function: dict[object, list[Site]] = {}
+    for site in unit.of(Kind.INITIALIZE):
+        scale = next((initial_scale(unit, s) for s in unit.of(Kind.LOSS_SCALE) if initial_scale(unit, s)), None)
+        if scale is not None:
+            unit.options[site].init_scale = scale
+        by_function.setdefault(site.function, []).append(site)
+    for found in by_function.values():
+        for creation in creations(unit, found[0].function, found):
+            result[creation.site] = creation
+    return result

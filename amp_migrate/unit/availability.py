@@ -1,0 +1,119 @@
+"""Names and tests that only say whether Apex can be imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from amp_migrate.project import Module, Project
+from amp_migrate.unit.sites import is_apex
+
+_AVAILABLE = re.compile(r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$", re.I)
+_PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
+
+
+class Availability:
+    """Answers, for one module, which tests are settled by Apex being there (``amp is not None``)."""
+
+    def __init__(self, project: Project, module: Module) -> None:
+        self._project = project
+        self._module = module
+        self.flags = frozenset(_flags(module))
+
+    def known(self, test: ast.expr) -> bool | None:
+        """Return what a test amounts to where Apex is installed; None where it says something else."""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compare(test)
+        if isinstance(test, ast.Call):
+            return True if self._probe(test) else None
+        if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
+            return True
+        return None
+
+    def is_flag(self, node: ast.expr) -> bool:
+        """Tell whether an expression is an availability flag, or `amp` itself."""
+        name = self._project.external(self._module, node)
+        if name in ("apex", "apex.amp"):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.flags or node.id in _imported_flags(self._project, self._module)
+        return False
+
+    def _compare(self, test: ast.Compare) -> bool | None:
+        left, right, op = test.left, test.comparators[0], test.ops[0]
+        if isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot):
+            if self._project.external(self._module, left) in ("apex", "apex.amp") or (
+                isinstance(left, ast.Call) and self._find_spec(left)
+            ):
+                return isinstance(op, ast.IsNot)
+        if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
+            equal = isinstance(op, ast.Eq | ast.Is)
+            return right.value is equal if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot) else None
+        return None
+
+    def _probe(self, call: ast.Call) -> bool:
+        if call.args or call.keywords:
+            return False
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        name = call.func.id if isinstance(call.func, ast.Name) else name
+        return bool(_PROBE.search(name))
+
+    def _find_spec(self, call: ast.Call) -> bool:
+        name = self._project.external(self._module, call.func) or ""
+        return name.endswith("find_spec") and bool(call.args) and _constant(call.args[0]) in ("apex", "apex.amp")
+
+
+def _constant(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def imports_apex(body: list[ast.stmt]) -> bool:
+    """Tell whether a statement list imports Apex, at its own level or in a nested `if`."""
+    return any(
+        (isinstance(n, ast.Import) and any(is_apex(a.name) for a in n.names))
+        or (isinstance(n, ast.ImportFrom) and n.level == 0 and is_apex(n.module or ""))
+        for stmt in body
+        for n in ast.walk(stmt)
+    )
+
+
+def _flags(module: Module) -> set[str]:
+    """Return the names that a `try: import apex` sets to True, or its handler to False."""
+    found: set[str] = set()
+    for node in ast.walk(module.tree.module):
+        if isinstance(node, ast.Try) and imports_apex(node.body):
+            found |= _assigned(node.body + node.orelse, True)
+            for handler in node.handlers:
+                found |= _assigned(handler.body, False)
+    return {name for name in found if _only_flag(module, name)}
+
+
+def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
+    return {
+        target.id
+        for stmt in body
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is value
+        for target in stmt.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _only_flag(module: Module, name: str) -> bool:
+    """A name that is ever set to something else than a constant bool is no availability flag."""
+    for node in ast.walk(module.tree.module):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
+                return False
+            if not node.value.value and not isinstance(module.tree.parent(node), ast.ExceptHandler | ast.Module):
+                return False
+    return True
+
+
+def _imported_flags(project: Project, module: Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(module.tree.module):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if _AVAILABLE.match(alias.name):
+                    found.add(alias.asname or alias.name)
+    return found

@@ -1,0 +1,201 @@
+"""Finds the AMP units of a project: which Apex sites, steps and backward passes belong together."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from weakref import WeakKeyDictionary
+
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.forwards import Forwards
+from amp_migrate.unit.home import Home, family
+from amp_migrate.unit.options import arguments, read
+from amp_migrate.unit.sites import Kind, Site, sites
+from amp_migrate.unit.unit import Unit
+
+UNIT_KINDS = frozenset(Kind) - {Kind.IMPORT, Kind.OTHER, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS}
+
+
+class Index:
+    """All Apex sites of a project, found once, and what is known of its networks."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.sites: list[Site] = [
+            site for module in project.modules.values() for site in sites(project, module)
+        ]
+        self.availability = {m: Availability(project, m) for m in project.modules.values()}
+        self.forwards = Forwards(project, list(self._models()))
+
+    def _models(self) -> Iterable[tuple[Module, ast.expr]]:
+        for site in self.sites:
+            if site.kind is Kind.INITIALIZE:
+                models = arguments(site.call)[0].get("models")
+                for node in elements(models):
+                    yield site.module, node
+
+
+def elements(node: ast.expr | None) -> list[ast.expr]:
+    """Return the elements of a list or tuple display; an expression alone for anything else."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return []
+    if isinstance(node, ast.List | ast.Tuple):
+        return list(node.elts)
+    return [node]
+
+
+def units(index: Index) -> list[list[Site]]:
+    """Return the sites of each unit, in order of the first one."""
+    members = [site for site in index.sites if site.kind in UNIT_KINDS]
+    groups = _Groups(members)
+    functions: dict[Function, list[Site]] = defaultdict(list)
+    for site in members:
+        functions[site.function].append(site)
+    for found in functions.values():
+        groups.join_all(found)
+    _join_relatives(groups, functions)
+    _join_reachable(index.project, groups, functions)
+    _join_optimizers(index.project, groups, members)
+    return groups.result()
+
+
+class _Groups:
+    def __init__(self, members: list[Site]) -> None:
+        self._members = members
+        self._parent: dict[Site, Site] = {site: site for site in members}
+
+    def find(self, site: Site) -> Site:
+        while self._parent[site] is not site:
+            self._parent[site] = self._parent[self._parent[site]]
+            site = self._parent[site]
+        return site
+
+    def join_all(self, found: Iterable[Site]) -> None:
+        found = list(found)
+        for site in found[1:]:
+            a, b = self.find(found[0]), self.find(site)
+            if a is not b:
+                self._parent[b] = a
+
+    def result(self) -> list[list[Site]]:
+        grouped: dict[Site, list[Site]] = defaultdict(list)
+        for site in self._members:
+            grouped[self.find(site)].append(site)
+        return list(grouped.values())
+
+
+def _join_relatives(groups: _Groups, functions: dict[Function, list[Site]]) -> None:
+    """Join what stands in one class family, and in nested functions."""
+    by_class: dict[object, list[Site]] = defaultdict(list)
+    for function, found in functions.items():
+        outer = function
+        while outer.parent is not None:
+            outer = outer.parent
+            if outer in functions:
+                groups.join_all([found[0], functions[outer][0]])
+        if outer.cls is not None:
+            for relative in family(outer.cls):
+                by_class[relative].append(found[0])
+    for found in by_class.values():
+        groups.join_all(found)
+
+
+def _join_reachable(
+    project: Project, groups: _Groups, functions: dict[Function, list[Site]]
+) -> None:
+    """Join what can be called, directly or not, by a caller of a function that initializes."""
+    for function, found in functions.items():
+        inits = [site for site in found if site.kind is Kind.INITIALIZE]
+        if not inits:
+            continue
+        for start in _upwards(project, function):
+            for reached in reachable(project, start):
+                if reached in functions:
+                    groups.join_all([inits[0], functions[reached][0]])
+
+
+def _upwards(project: Project, function: Function) -> set[Function]:
+    seen: set[Function] = set()
+    stack = [function]
+    while stack:
+        here = stack.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        stack += [site.function for site in project.callers(here)]
+    return seen
+
+
+def reachable(project: Project, start: Function) -> set[Function]:
+    """Return the functions that `start` calls, directly or not, with the ones nested in them."""
+    called = _called(project)
+    seen: set[Function] = set()
+    stack = [start]
+    while stack:
+        here = stack.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        stack += called.get(here, ())
+    return seen
+
+
+_CALLED: WeakKeyDictionary[Project, dict[Function, set[Function]]] = WeakKeyDictionary()
+
+
+def _called(project: Project) -> dict[Function, set[Function]]:
+    """Return for every function those that it calls or that are nested in it."""
+    table = _CALLED.get(project)
+    if table is None:
+        table = defaultdict(set)
+        for function, calls in project.calls.sites.items():
+            for site in calls:
+                table[site.function].add(function)
+        for function in project.functions():
+            if function.parent is not None:
+                table[function.parent].add(function)
+        _CALLED[project] = table
+    return table
+
+
+def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> None:
+    """Join scale_loss blocks with the initialize that got the same optimizer object."""
+    by_group: dict[Hashable, list[Site]] = defaultdict(list)
+    for site in members:
+        if site.kind in (Kind.INITIALIZE, Kind.SCALE_LOSS):
+            for node in optimizer_expressions(site):
+                group = project.values.group(site.module, node)
+                if group is not None:
+                    by_group[group].append(site)
+    for found in by_group.values():
+        groups.join_all(found)
+
+
+def optimizer_expressions(site: Site) -> list[ast.expr]:
+    """Return the optimizers that an initialize or scale_loss names."""
+    if site.kind is Kind.INITIALIZE:
+        return elements(arguments(site.call)[0].get("optimizers"))
+    if site.kind is Kind.SCALE_LOSS:
+        named = {k.arg: k.value for k in site.call.keywords}
+        node = site.call.args[1] if len(site.call.args) > 1 else named.get("optimizers")
+        return elements(node)
+    if site.kind is Kind.MASTER_PARAMS and site.call.args:
+        return elements(site.call.args[0])
+    return []
+
+
+def make(index: Index, found: list[Site]) -> Unit:
+    """Make the unit of some sites that belong together."""
+    inits: dict[Function, list[Site]] = defaultdict(list)
+    options = {}
+    for site in found:
+        if site.kind is Kind.INITIALIZE:
+            options[site] = read(site)
+            if "optimizers" in options[site].arguments or len(found) > 1:
+                inits[site.function].append(site)
+    modules = {site.module for site in found}
+    needing = {site.function for site in found if site.kind is not Kind.INITIALIZE}
+    home = Home(index.project, dict(inits), needing, modules)
+    return Unit(index.project, found, index.availability, index.forwards, home, options)

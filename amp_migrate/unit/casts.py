@@ -1,0 +1,119 @@
+"""The `enabled=` of an autocast: the condition under which Apex was on, as a function can see it."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.condition import Condition, is_plain, names
+from amp_migrate.unit.creation import Creation
+from amp_migrate.unit.unit import Unit
+
+
+class Casts:
+    """Answers what `enabled=` must say in each function of a unit."""
+
+    def __init__(self, unit: Unit, creations: list[Creation]) -> None:
+        self._unit = unit
+        self._creations = creations
+        self.condition = self._condition(creations)
+
+    @staticmethod
+    def _condition(creations: list[Creation]) -> Condition:
+        """Return the common condition of all initializes; one that nobody can repeat where they differ."""
+        found = {(c.casts.value, c.casts.text) for c in creations}
+        if len(found) == 1:
+            return creations[0].casts
+        return Condition(None, "")
+
+    @property
+    def never(self) -> bool:
+        """Whether Apex was never on (O0), so that nothing is cast."""
+        return self.condition.value is False
+
+    def enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
+        """Return the text of `enabled=` at `node`; empty where casts are always on.
+
+        Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
+        """
+        condition = self.condition
+        if condition.value is True:
+            return ""
+        text = condition.text
+        if text and is_plain(text) and self._visible(text, function):
+            return text
+        scaling = all(self._unit.options[c.site].scaling for c in self._creations)
+        if not training and text and self._visible(text, function):
+            in_reach = function in self._unit.home.users
+            if not (in_reach and scaling):
+                return text
+        if not scaling or not self._unit.home.inits:
+            if text and self._visible(text, function):
+                return text
+            return self._give_up(function, node, training)
+        try:
+            return f"{self._unit.home.access(function, node)}.is_enabled()"
+        except Cannot:
+            if training:
+                raise
+            return None
+
+    def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
+        if not training:
+            return None
+        raise Cannot(
+            "AMP901",
+            function.module,
+            node,
+            f"{function.qualname}() cannot see `{self.condition.text}`, which says whether AMP is on",
+            "pass the flag to the function and run again",
+        )
+
+    def _visible(self, text: str, function: Function) -> bool:
+        return all(self._same_name(name, function) for name in names(text))
+
+    def _same_name(self, name: str, function: Function) -> bool:
+        """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
+        for creation in self._creations:
+            origin = creation.site.function
+            if function is origin or _encloses(origin, function):
+                if function is not origin and name in function.parameters.names:
+                    return self._same_value(name, creation, function)
+                continue
+            if name == "self" and function.cls is not None and origin.cls is not None:
+                from amp_migrate.unit.home import family
+
+                if function.cls in family(origin.cls):
+                    continue
+            if not self._same_value(name, creation, function):
+                return False
+        return True
+
+    def _same_value(self, name: str, creation: Creation, function: Function) -> bool:
+        module = creation.site.module
+        ours = _name_node(creation.site.function, module, name)
+        theirs = _name_node(function, function.module, name)
+        if ours is None or theirs is None:
+            return False
+        values = self._unit.project.values
+        group = values.group(module, ours)
+        return group is not None and group == values.group(function.module, theirs)
+
+
+def _encloses(outer: Function, inner: Function) -> bool:
+    up = inner.parent
+    while up is not None:
+        if up is outer:
+            return True
+        up = up.parent
+    return False
+
+
+def _name_node(function: Function, module: Module, name: str) -> ast.expr | None:
+    top = function.node if function.node is not None else module.tree.module
+    for node in walk(top):
+        if isinstance(node, ast.Name) and node.id == name:
+            return node
+    return None

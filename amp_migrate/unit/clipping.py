@@ -1,0 +1,163 @@
+"""Where `unscale_` goes in a function, and which clips must move into the accumulation boundary."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function
+from amp_migrate.unit import gradients
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.gradients import Use
+from amp_migrate.unit.order import common, inside, key, levels, position
+from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.steps import Step, boundary
+from amp_migrate.unit.unit import Unit
+
+_ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro", "iter_size")
+
+
+@dataclass(eq=False, slots=True)
+class Unscale:
+    """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
+
+    `moved` statements go with it to `before`; `clipped_inside` are clips that stood in a scale_loss block.
+    """
+
+    function: Function
+    before: ast.stmt
+    optimizer: str
+    loop: str = ""
+    moved: list[ast.stmt] = field(default_factory=list)
+    accumulates: bool = False
+    clipped_inside: list[Use] = field(default_factory=list)
+    outside: ast.If | None = None
+
+
+def plan(
+    unit: Unit, function: Function, gone: set[ast.AST], blocks: list[ScaleLoss]
+) -> list[Unscale]:
+    """Return the `unscale_` calls that a function needs, in source order."""
+    steps = [s for s in unit.steps_of(function) if s.call not in gone]
+    groups: dict[tuple[int, str], list[Use]] = {}
+    chosen: dict[tuple[int, str], Step | None] = {}
+    tree = function.module.tree
+    for use in gradients.uses(unit, function, gone):
+        for step, text in _targets(unit, function, use, steps):
+            mark = (id(step.call) if step else 0, text)
+            groups.setdefault(mark, []).append(use)
+            chosen[mark] = step
+    result = [
+        _unscale(unit, function, chosen[mark], mark[1], found, gone, blocks)
+        for mark, found in groups.items()
+    ]
+    return sorted(result, key=lambda u: key(u.before)) if tree else result
+
+
+def _targets(
+    unit: Unit, function: Function, use: Use, steps: list[Step]
+) -> list[tuple[Step | None, str]]:
+    """Return the step that follows a use with the text of its optimizer; several where that is not clear."""
+    segment = function.module.tree.segment
+    later = [s for s in steps if key(s.call) > key(use.node)]
+    if use.optimizer is not None:
+        named = [s for s in later if segment(s.optimizer) == segment(use.optimizer)]
+        step = (named or later or [None])[0]  # type: ignore[list-item]
+        if step is None or named:
+            return [(step, segment(use.optimizer))]
+        return [(step, segment(step.optimizer))]
+    if later:
+        return [(later[0], segment(later[0].optimizer))]
+    written = {
+        segment(o): None for b in unit.backwards_of(function) for o in b.optimizers if path(o) is not None
+    }
+    if not written:
+        raise Cannot(
+            "AMP907",
+            function.module,
+            use.node,
+            "gradients are read where no optimizer is in sight to unscale",
+            "call scaler.unscale_(optimizer) before this line",
+        )
+    return [(None, text) for text in written]
+
+
+def _unscale(
+    unit: Unit,
+    function: Function,
+    step: Step | None,
+    text: str,
+    found: list[Use],
+    gone: set[ast.AST],
+    blocks: list[ScaleLoss],
+) -> Unscale:
+    tree = function.module.tree
+    inner = [u for u in found if u.clips and any(inside(tree, u.statement, b.node) for b in blocks)]
+    result = Unscale(function, _first(tree, found), text, clipped_inside=inner)
+    if step is None:
+        return result
+    if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
+        anchor = step.anchor
+        result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
+    backward = next(
+        (b.node for b in unit.backwards_of(function) if b.node not in gone and key(b.node) < key(step.call)), None
+    )
+    limit = boundary(step, backward) if backward is not None else None
+    outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
+    if limit is None or not outside:
+        return result
+    return _across(result, step, limit, outside, found)
+
+
+def _across(result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]) -> Unscale:
+    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
+    tree = step.tree
+    tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
+    written = {name for top in tops for name in defs(top)}
+    result.accumulates = _accumulates(limit)
+    if written & uses(limit.test):
+        result.outside = limit
+        return result
+    after = tree.block(limit)[position(tree, limit) + 1 :]
+    between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
+    if any(written & uses(stmt) for stmt in [*after, *between] if stmt not in tops):
+        if result.accumulates:
+            raise Cannot(
+                "AMP908",
+                step.module,
+                outside[0].node,
+                "gradients are clipped on every micro-batch and the norm is used outside the step",
+                "natively gradients can be unscaled once per step: move the clip into the `if` that steps, "
+                "and use its norm there",
+            )
+        result.outside = limit
+        return result
+    inner = [u.statement for u in found if inside(tree, u.statement, limit)]
+    result.moved = tops
+    result.before = min([*inner, step.anchor], key=key)
+    return result
+
+
+def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
+    """Return the statement to move for a read: what holds it beside the `if`, unless it runs a backward too."""
+    block = tree.block(limit)
+    for level in levels(tree, stmt):
+        if tree.block(level) is block:
+            return stmt if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level) else level
+    return stmt
+
+
+def _accumulates(limit: ast.If) -> bool:
+    text = ast.unparse(limit.test).lower()
+    return "%" in text or any(word in text for word in _ACCUMULATION)
+
+
+def _first(tree: Tree, found: list[Use]) -> ast.stmt:
+    first = found[0].statement
+    for use in found[1:]:
+        pair = common(tree, first, use.statement)
+        if pair is not None:
+            first = pair[0]
+    return first

@@ -1,0 +1,110 @@
+"""Conditions as text: what is left of a test once it is known that Apex is there, and how to join tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Known = Callable[[ast.expr], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test reduced to a constant (`value`) or to source text (`text`)."""
+
+    value: bool | None
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        raise TypeError("a condition has no truth value; look at .value")
+
+
+TRUE = Condition(True)
+FALSE = Condition(False)
+
+
+def reduce(test: ast.expr, known: Known, source: Callable[[ast.expr], str]) -> Condition:
+    """Reduce a test, given what is `known` of its parts; `source` gives the text of the rest."""
+    answer = known(test)
+    if answer is not None:
+        return Condition(answer)
+    if isinstance(test, ast.Constant) and isinstance(test.value, bool | type(None)):
+        return Condition(bool(test.value))
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return negate(reduce(test.operand, known, source), test.operand)
+    if isinstance(test, ast.BoolOp):
+        parts = [(reduce(v, known, source), v) for v in test.values]
+        return _join(parts, isinstance(test.op, ast.And), test, source)
+    return Condition(None, source(test))
+
+
+def _join(
+    parts: list[tuple[Condition, ast.expr]],
+    conjunction: bool,
+    test: ast.expr,
+    source: Callable[[ast.expr], str],
+) -> Condition:
+    if any(part.value is (not conjunction) for part, _ in parts):
+        return Condition(not conjunction)
+    kept = [(part, node) for part, node in parts if part.value is None]
+    if not kept:
+        return Condition(conjunction)
+    if len(kept) == len(parts) and all(part.text == source(node) for part, node in parts):
+        return Condition(None, source(test))
+    if len(kept) == 1:
+        return kept[0][0]
+    word = " and " if conjunction else " or "
+    return Condition(None, word.join(operand(part.text, conjunction) for part, _ in kept))
+
+
+def negate(condition: Condition, node: ast.expr | None = None) -> Condition:
+    """Return the opposite of a condition."""
+    if condition.value is not None:
+        return Condition(not condition.value)
+    parsed = _parse(condition.text)
+    if isinstance(parsed, ast.UnaryOp) and isinstance(parsed.op, ast.Not):
+        return Condition(None, ast.get_source_segment(condition.text, parsed.operand) or "")
+    if isinstance(parsed, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr):
+        return Condition(None, f"not ({condition.text})")
+    return Condition(None, f"not {condition.text}")
+
+
+def conjunction(conditions: list[Condition]) -> Condition:
+    """Return the condition that holds where all hold; equal parts stand once."""
+    texts: list[str] = []
+    for condition in conditions:
+        if condition.value is False:
+            return FALSE
+        if condition.value is None and condition.text not in texts:
+            texts.append(condition.text)
+    if not texts:
+        return TRUE
+    if len(texts) == 1:
+        return Condition(None, texts[0])
+    return Condition(None, " and ".join(operand(text, True) for text in texts))
+
+
+def operand(text: str, conjunction: bool) -> str:
+    """Put parentheses around a part of an `and` or `or` where it needs them."""
+    parsed = _parse(text)
+    loose = isinstance(parsed, ast.IfExp | ast.Lambda | ast.NamedExpr)
+    mixed = isinstance(parsed, ast.BoolOp) and isinstance(parsed.op, ast.Or) and conjunction
+    return f"({text})" if loose or mixed else text
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text is a name or a chain of attributes, as ``args.fp16``."""
+    node = _parse(text)
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def names(text: str) -> set[str]:
+    """Return the root names that a condition reads."""
+    return {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+
+
+def _parse(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body

@@ -1,0 +1,121 @@
+"""Where the GradScaler is made, and under which condition it is enabled."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.condition import Condition, conjunction, negate, reduce
+from amp_migrate.unit.order import dominates, levels, position
+from amp_migrate.unit.sites import Site
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Creation:
+    """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
+
+    `casts` is the condition under which Apex was on; `shared` tells that other initializes of the
+    function make the same scaler, so that a disabled one must stand before them all.
+    """
+
+    site: Site
+    top: ast.stmt
+    casts: Condition
+    shared: bool = False
+
+    @property
+    def climbed(self) -> bool:
+        """Whether the scaler is made outside the guards of the initialize."""
+        return self.top is not self.site.statement
+
+
+def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creation]:
+    """Return how the scaler of the initialize sites of one function is made."""
+    uses = _uses(unit, function)
+    if len(sites) == 1 or _sequential(sites):
+        return [_creation(unit, sites[0], uses, function)]
+    return [_in_place(unit, site) for site in sites]
+
+
+def _uses(unit: Unit, function: Function) -> list[ast.AST]:
+    uses = list(unit.home.users.get(function, []))
+    if function.node is None:
+        uses += [f.node for f in unit.home.users if f is not function and f.node is not None
+                 and f.module is function.module and f.parent is None and f.cls is None
+                 and f not in unit.home.threads]  # fmt: skip
+    return uses
+
+
+def _sequential(sites: list[Site]) -> bool:
+    """Tell whether the first of several initializes always runs before the others."""
+    tree = sites[0].module.tree
+    return all(dominates(tree, sites[0].statement, other.node) for other in sites[1:])
+
+
+def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
+    tree = site.module.tree
+    whole = unit.home.is_attribute(function)
+    top = site.statement
+    guards: list[Condition] = []
+    while not _reaches_all(tree, top, uses, whole):
+        holder = tree.holder(top)
+        if isinstance(holder, ast.If):
+            if _is_main(holder) and not whole:
+                break
+            guards.append(_guard(unit, site, holder, top in holder.body))
+            top = holder
+        elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
+            top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
+        else:
+            raise Cannot(
+                "AMP901",
+                site.module,
+                site.node,
+                "amp.initialize does not always run before the GradScaler it stands for is used",
+                "create the GradScaler once, before the training loop, and run again",
+            )
+    return Creation(site, top, conjunction([*reversed(guards), unit.options[site].casts]))
+
+
+def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
+    if whole and not isinstance(tree.holder(top), FunctionNode):
+        return False
+    return all(_reaches(tree, top, use) for use in uses)
+
+
+def _reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+    if use is top:
+        return True
+    if isinstance(use, FunctionNode):
+        block = tree.block(top)
+        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
+    return dominates(tree, top, use)
+
+
+def _is_main(node: ast.If) -> bool:
+    return "__name__" in ast.dump(node.test)
+
+
+def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
+    known = unit.availability[site.module].known
+    condition = reduce(holder.test, known, site.module.tree.segment)
+    return condition if positive else negate(condition)
+
+
+def _in_place(unit: Unit, site: Site) -> Creation:
+    return Creation(site, site.statement, unit.options[site].casts, shared=True)
+
+
+def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:
+    """Return the statement of the innermost block that holds all sites, before which a default can stand."""
+    chains = [list(levels(tree, site.node)) for site in sites]
+    for candidate in chains[0]:
+        block = tree.block(candidate)
+        picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
+        if all(picks):
+            return min((p for p in picks if p is not None), key=lambda s: position(tree, s))
+    return chains[0][-1]

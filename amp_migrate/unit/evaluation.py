@@ -1,0 +1,107 @@
+"""Forward passes without gradients of the models that a unit initialized."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.build import elements
+from amp_migrate.unit.forwards import NOT_FORWARD, Forward
+from amp_migrate.unit.order import position
+from amp_migrate.unit.region import Region
+from amp_migrate.unit.regions import merged, under_autocast
+from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.unit import Unit
+
+_NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
+    """Return the evaluation forwards of a unit that no training region holds."""
+    models = _models(unit)
+    taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
+    found: list[Region] = []
+    for module in unit.project.modules.values():
+        for node in ast.walk(module.tree.module):
+            if not isinstance(node, ast.Call) or id(node) in taken or node in gone:
+                continue
+            if _runs(unit, module, node, models) and _without_gradients(unit, module, node):
+                found.append(_region(unit, module, module.tree.statement(node)))
+    return merged(found)
+
+
+def _models(unit: Unit) -> set[Hashable]:
+    values = unit.project.values
+    groups: set[Hashable] = set()
+    for site in unit.of(Kind.INITIALIZE):
+        for node in elements(unit.options[site].arguments.get("models")):
+            group = values.group(site.module, node)
+            if group is not None:
+                groups.add(group)
+    return groups
+
+
+def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> bool:
+    func = call.func
+    if unit.project.values.group(module, func) in models and path(func) is not None:
+        return True
+    if not isinstance(func, ast.Attribute) or func.attr in NOT_FORWARD or func.attr.startswith("get_"):
+        return False
+    node = func.value
+    while isinstance(node, ast.Attribute) and node.attr == "module":
+        node = node.value
+    return unit.project.values.group(module, node) in models and not _is_container(func)
+
+
+def _is_container(func: ast.Attribute) -> bool:
+    return func.attr in ("module", "config")
+
+
+def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
+    tree = module.tree
+    for up in tree.ancestors(node):
+        if isinstance(up, ast.With):
+            if under_autocast(up):
+                return False
+            if any(any(word in ast.dump(i.context_expr) for word in _NO_GRAD) for i in up.items):
+                return not _autocast_above(module, up)
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(any(word in ast.dump(d) for word in _NO_GRAD) for d in up.decorator_list):
+                return True
+            return _evaluates(unit, module, up)
+    return False
+
+
+def _autocast_above(module: Module, node: ast.AST) -> bool:
+    return any(isinstance(up, ast.With) and under_autocast(up) for up in module.tree.ancestors(node))
+
+
+def _evaluates(unit: Unit, module: Module, function: ast.AST) -> bool:
+    """Tell whether a function puts the model in evaluation mode and trains nothing."""
+    names = {n.func.attr for n in walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    return "eval" in names and not names & {"backward", "step"} and not any(
+        b.function.node is function for b in unit.backwards
+    )
+
+
+def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
+    """Extend a forward to the last statement that computes a loss of its result."""
+    tree = module.tree
+    function: Function = unit.project.function_of(module, first)
+    known = defs(first)
+    last = first
+    for stmt in tree.block(first)[position(tree, first) + 1 :]:
+        if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+            continue
+        if unit.forwards.strength(module, stmt) >= Forward.CRITERION and defs(stmt):
+            last = stmt
+        known |= defs(stmt)
+    return Region(module, function, first, last)
+
+
+def statements(regions: list[Region]) -> Iterator[ast.stmt]:
+    """Yield the statements of some regions."""
+    for region in regions:
+        yield from region.statements()

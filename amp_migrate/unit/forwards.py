@@ -1,0 +1,163 @@
+"""Which calls run a network: the forward passes that Apex cast and autocast must cover."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from collections.abc import Hashable
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Class, Function, Module, Project
+
+EVIDENCE = frozenset({"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"})
+NOT_FORWARD = frozenset(
+    {
+        "train", "eval", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "to", "cuda",
+        "cpu", "half", "float", "double", "modules", "children", "named_modules", "named_children", "apply",
+        "requires_grad_", "no_sync", "share_memory", "register_buffer", "register_hook", "register_forward_hook",
+        "get", "items", "keys", "values", "save", "save_pretrained", "load", "from_pretrained", "update", "step",
+        "backward", "append", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",
+        "resize_token_embeddings", "clip_grad_norm", "update_moving_average", "reset_parameters",
+    }
+)  # fmt: skip
+_NETWORK = re.compile(
+    r"(^|_)(net|nets|model|models|module|network|encoder|decoder|generator|discriminator|critic|backbone|"
+    r"classifier|teacher|student|vae|unet|bert|resnet|netg|netd|gen|dis|disc)(_?\d+|_?[a-z])?(_ema|_ddp)?$",
+    re.I,
+)
+_LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
+_CRITERION = re.compile(r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I)
+
+
+class Forward(enum.IntEnum):
+    """How sure it is that a call runs a network."""
+
+    NONE = 0
+    UNKNOWN = 1
+    CRITERION = 2
+    NETWORK = 3
+
+
+class Forwards:
+    """Answers what the calls of a project compute. `models` are expressions known to be networks."""
+
+    def __init__(self, project: Project, models: list[tuple[Module, ast.expr]]) -> None:
+        self._project = project
+        self._networks: set[Hashable] = set()
+        self._memo: dict[Function, Forward] = {}
+        for module, node in models:
+            self._mark(module, node)
+        for module in project.modules.values():
+            for node in ast.walk(module.tree.module):
+                if isinstance(node, ast.Attribute) and node.attr in EVIDENCE and self._path_root(node):
+                    self._mark_evidence(module, node)
+
+    @staticmethod
+    def _path_root(node: ast.Attribute) -> bool:
+        return path(node.value) is not None
+
+    def _mark(self, module: Module, node: ast.expr) -> None:
+        group = self._project.values.group(module, node)
+        if group is not None:
+            self._networks.add(group)
+
+    def _mark_evidence(self, module: Module, node: ast.Attribute) -> None:
+        if node.attr in ("zero_grad", "state_dict"):
+            return
+        self._mark(module, node.value)
+
+    def is_network(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression is a network, by use, by class or by name."""
+        while isinstance(node, ast.Attribute) and node.attr == "module":
+            node = node.value
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        dotted = path(node)
+        if dotted is None:
+            return False
+        if self._project.external(module, node) is not None:
+            return False
+        group = self._project.values.group(module, node)
+        if group is not None and group in self._networks:
+            return True
+        tail = dotted.rpartition(".")[2]
+        if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
+            return not _CRITERION.search(tail)
+        return bool(_NETWORK.search(tail) or _LETTER.match(tail))
+
+    def _is_module_class(self, cls: Class) -> bool:
+        tails = {base.rpartition(".")[2] for base in cls.externals()}
+        return any(tail in ("Sequential", "DataParallel") or tail.endswith(("Module", "Model")) for tail in tails)
+
+    def strength(self, module: Module, node: ast.AST) -> Forward:
+        """Return the surest forward among the calls of a statement or expression."""
+        best = Forward.NONE
+        for part in walk(node):
+            if isinstance(part, ast.Call):
+                best = max(best, self.call(module, part))
+                if best is Forward.NETWORK:
+                    break
+        return best
+
+    def call(self, module: Module, call: ast.Call) -> Forward:
+        """Tell what one call computes."""
+        func = call.func
+        external = self._project.external(module, func)
+        if external is not None:
+            return _external(external)
+        if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
+            return Forward.NONE if func.attr in NOT_FORWARD or func.attr.startswith("get_") else Forward.NETWORK
+        callees = self._project.callees(call, self._project.function_of(module, call))
+        if callees:
+            return max((self._function(f) for f in callees), default=Forward.NONE)
+        if self.is_network(module, func):
+            return Forward.NETWORK
+        return self._by_name(module, func)
+
+    def _by_name(self, module: Module, func: ast.expr) -> Forward:
+        node = func.value if isinstance(func, ast.Subscript) else func
+        dotted = path(node)
+        if dotted is None:
+            return Forward.NONE
+        tail = dotted.rpartition(".")[2]
+        if _CRITERION.search(tail):
+            return Forward.CRITERION
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            return Forward.UNKNOWN if own and tail not in NOT_FORWARD else Forward.NONE
+        if tail in _BUILTINS or isinstance(self._project.resolve(module, node), Class):
+            return Forward.NONE
+        return Forward.UNKNOWN
+
+    def _function(self, function: Function) -> Forward:
+        known = self._memo.get(function)
+        if known is not None:
+            return known
+        self._memo[function] = Forward.NONE
+        if function.name == "__init__" or function.node is None:
+            return Forward.NONE
+        best = Forward.NONE
+        for stmt in function.node.body:
+            best = max(best, self.strength(function.module, stmt))
+            if best is Forward.NETWORK:
+                break
+        best = Forward.NONE if best is Forward.UNKNOWN else best
+        self._memo[function] = best
+        return best
+
+
+def _external(name: str) -> Forward:
+    tail = name.rpartition(".")[2]
+    if name.startswith("torch.nn.functional."):
+        return Forward.CRITERION if _is_loss(tail) else Forward.UNKNOWN
+    if name.startswith("torch.") and tail in ("matmul", "mm", "bmm", "einsum", "conv2d"):
+        return Forward.UNKNOWN
+    return Forward.NONE
+
+
+def _is_loss(tail: str) -> bool:
+    return tail.endswith("_loss") or "cross_entropy" in tail or tail in ("kl_div", "ctc_loss")
+
+
+_BUILTINS = frozenset(dir(__import__("builtins")))

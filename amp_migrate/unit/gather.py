@@ -1,0 +1,133 @@
+"""Finds the optimizer steps and backward passes that a unit must rewrite, whether or not they say `amp`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from amp_migrate.facts.paths import path, root, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.build import optimizer_expressions, reachable
+from amp_migrate.unit.order import key
+from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.steps import Backward, Step, anchor_of
+from amp_migrate.unit.unit import Unit
+
+SCHEDULER = ("sched", "warmup", "lr_")
+
+
+class Optimizers:
+    """Knows the optimizers of a unit."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._values = unit.project.values
+        self._groups: set[Hashable] = set()
+        self._texts: dict[Function, set[str]] = {}
+        for site in unit.sites:
+            for node in optimizer_expressions(site):
+                group = self._values.group(site.module, node)
+                if group is not None:
+                    self._groups.add(group)
+                text = path(node)
+                if text:
+                    self._texts.setdefault(site.function, set()).add(text)
+
+    def has(self, module: Module, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression is an optimizer of the unit."""
+        while isinstance(node, ast.Subscript) and self._values.group(module, node) is None:
+            node = node.value
+        group = self._values.group(module, node)
+        if group is not None and group in self._groups:
+            return True
+        return (path(node) or "") in self._texts.get(function, set())
+
+
+def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
+    """Fill in the steps and backward passes of a unit."""
+    optimizers = Optimizers(unit)
+    unit.steps = list(_steps(unit, optimizers))
+    unit.backwards = [_scaled_backward(block) for block in scaled.values()]
+    aliases = {call for block in scaled.values() for call in block.backwards}
+    unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]
+    unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
+
+
+def _scaled_backward(block: ScaleLoss) -> Backward:
+    site = block.site
+    return Backward(site.module, site.function, block.node, block.loss, block.optimizer_list(), True)
+
+
+def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
+    for module in unit.project.modules.values():
+        for node in ast.walk(module.tree.module):
+            if _is_step(node) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                function = unit.project.function_of(module, node)
+                if optimizers.has(module, function, node.func.value):
+                    anchor = anchor_of(module.tree, node)
+                    yield Step(module, function, node, node.func.value, anchor)
+
+
+def _is_step(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
+        return False
+    text = (path(node.func.value) or "").lower()
+    return not any(word in text for word in SCHEDULER)
+
+
+def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
+    for function in _training_functions(unit):
+        module = function.module
+        body = function.node.body if function.node is not None else module.tree.module.body
+        calls = [
+            node
+            for stmt in body
+            for node in walk(stmt)
+            if isinstance(node, ast.Call) and unit.project.function_of(module, node) is function
+        ]
+        for call in calls:
+            loss = _plain_loss(unit, optimizers, function, call)
+            if loss is not None and _feeds_unit(unit, function, call, calls, optimizers):
+                yield Backward(module, function, call, loss, (), False)
+
+
+def _training_functions(unit: Unit) -> list[Function]:
+    own = {s.function for s in unit.steps} | {s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)}
+    found = set(own)
+    for function in {s.function for s in unit.of(Kind.SCALE_LOSS)} | {s.function for s in unit.steps}:
+        found |= reachable(unit.project, function)
+    return sorted(found, key=lambda f: (f.module.path, f.qualname))
+
+
+def _plain_loss(unit: Unit, optimizers: Optimizers, function: Function, call: ast.Call) -> ast.expr | None:
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "backward":
+        return None
+    receiver = func.value
+    if path(receiver) in ("self", "super", "cls", "torch.autograd", "optimizer", "engine", "ctx"):
+        return None
+    if root(receiver) is None and not isinstance(receiver, ast.BinOp):
+        return None
+    if optimizers.has(function.module, function, receiver):
+        return None
+    if unit.project.callees(call, function) or unit.project.external(function.module, func):
+        return None
+    if unit.forwards.is_network(function.module, receiver) and len(call.args) == 1:
+        return None
+    return receiver
+
+
+def _feeds_unit(
+    unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call], optimizers: Optimizers
+) -> bool:
+    """A backward whose next step is that of a foreign optimizer stays as it is."""
+    own = {s.call for s in unit.steps_of(function)}
+    later = sorted((c for c in calls if _is_step(c) and key(c) > key(call)), key=key)
+    if own:
+        return not later or later[0] in own or not _is_foreign(later[0])
+    return not any(_is_foreign(c) for c in later)
+
+
+def _is_foreign(call: ast.Call) -> bool:
+    text = (path(call.func) or "").lower()
+    return "opt" in text

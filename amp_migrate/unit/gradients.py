@@ -1,0 +1,140 @@
+"""Reads of gradients between backward and step: what `unscale_` must come before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function
+from amp_migrate.unit.branches import CLIPS
+from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.unit import Unit
+
+_REDUCE = ("allreduce", "all_reduce", "reduce_", "synchronize", "average_grad", "sync_grad", "zero_none_grad")
+_CLIP = ("clip", "grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+_LISTS = ("parameters", "named_parameters")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Use:
+    """A read of gradients: its statement, whether it clips, and the optimizer that it names."""
+
+    statement: ast.stmt
+    node: ast.expr
+    clips: bool
+    optimizer: ast.expr | None
+
+
+def uses(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Use]:
+    """Return the reads of gradients in a function that lie before a step (or after a backward), in order."""
+    tree = function.module.tree
+    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    steps = [s for s in unit.steps_of(function) if s.call not in gone]
+    found = []
+    for use in _candidates(unit, function):
+        if use.node in gone or not _between(tree, use, backwards, steps):
+            continue
+        found.append(use)
+    return sorted(found, key=lambda use: key(use.node))
+
+
+def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step]) -> bool:
+    after = not backwards or any(key(b.node) < key(use.node) for b in backwards)
+    before = not steps or any(key(use.node) < key(s.call) and _same_loop(tree, use, s) for s in steps)
+    return after and before
+
+
+def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
+    """A step after the loop of a read does not follow it directly, unless that loop visits parameters."""
+    loops = [lv for lv in levels(tree, use.statement) if isinstance(lv, Loop)]
+    return all(inside(tree, step.call, loop) or _visits_parameters(loop) for loop in loops)
+
+
+def _visits_parameters(loop: ast.stmt) -> bool:
+    text = ast.dump(loop.iter) if isinstance(loop, ast.For) else ""
+    return any(word in text for word in ("parameters", "master_params", "param_groups", "params", "optim"))
+
+
+def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
+    tree = function.module.tree
+    masters = {site.node: site for site in unit.of(Kind.MASTER_PARAMS) if site.function is function}
+    body = function.node.body if function.node is not None else tree.module.body
+    seen: set[ast.stmt] = set()
+    for top in body:
+        for node in walk(top):
+            use = _use(unit, function, node, masters)
+            if use is not None and (use.clips or use.statement not in seen):
+                seen.add(use.statement)
+                yield use
+
+
+def _use(unit: Unit, function: Function, node: ast.AST, masters: dict[ast.expr | ast.stmt, object]) -> Use | None:
+    tree = function.module.tree
+    if not isinstance(node, ast.Call) or unit.project.function_of(function.module, node) is not function:
+        return None
+    if node in masters:
+        parent = tree.parent(node)
+        if isinstance(parent, ast.Call) and _tail(parent) in CLIPS:
+            return None
+        return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
+    tail = _tail(node)
+    if any(word in tail for word in _REDUCE):
+        return None
+    if tail in CLIPS or (any(word in tail for word in _CLIP) and (node.args or isinstance(node.func, ast.Attribute))):
+        named = _named(node, masters)
+        return Use(_statement(tree, node), node, True, named)
+    if _passes_parameters(node) and _reads_grad(tree, node):
+        return Use(_statement(tree, node), node, False, None)
+    return None
+
+
+def _named(call: ast.Call, masters: dict[ast.expr | ast.stmt, object]) -> ast.expr | None:
+    for part in ast.walk(call):
+        if part in masters and isinstance(part, ast.Call) and part.args:
+            return part.args[0]
+    return None
+
+
+def _tail(call: ast.Call) -> str:
+    return (path(call.func) or "").rpartition(".")[2]
+
+
+def _passes_parameters(call: ast.Call) -> bool:
+    """Tell whether a call is the list of parameters itself, as in ``for p in model.parameters()``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _LISTS
+
+
+def _reads_grad(tree: Tree, call: ast.Call) -> bool:
+    for up in tree.ancestors(call):
+        if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
+            whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
+            return whole is not None and any(
+                isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
+                and not _only_freed(tree, n)
+                for n in ast.walk(whole)
+            )  # fmt: skip
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _only_freed(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a `.grad` is only tested for None."""
+    parent = tree.parent(node)
+    return isinstance(parent, ast.Compare) and any(
+        isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
+    )
+
+
+def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
+    """Return the statement of a read, or the loop over parameters or optimizers around it."""
+    stmt = tree.statement(node)
+    for level in levels(tree, stmt):
+        if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
+            stmt = level
+    return stmt

@@ -1,0 +1,286 @@
+"""Where the GradScaler lives, and how each function that needs it gets hold of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import defs
+from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
+from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.returning import Returning
+from amp_migrate.unit.sites import Site
+
+DOC = "torch.cuda.amp.GradScaler that scales the loss"
+CANDIDATES = ("scaler", "grad_scaler", "amp_scaler", "native_scaler")
+
+
+@dataclass(slots=True)
+class Thread:
+    """How one function was given the scaler: the edits, and a sentence that says so."""
+
+    function: Function
+    sentence: str
+    edits: list[tuple[str, Edit]] = field(default_factory=list)
+
+
+class Home:
+    """Finds and records the way of the scaler from where it is made to where it is used."""
+
+    def __init__(
+        self,
+        project: Project,
+        inits: dict[Function, list[Site]],
+        needing: set[Function],
+        modules: Iterable[Module],
+    ) -> None:
+        self.project = project
+        self.inits = inits
+        self._needing = needing
+        self.name = free_name(modules)
+        self.threads: dict[Function, Thread] = {}
+        self.users: dict[Function, list[ast.AST]] = {}
+        self._access: dict[Function, str] = {}
+        self._constructed: set[Class] = set()
+        self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
+        self.returning = Returning(self)
+
+    def access(self, function: Function, node: ast.AST) -> str:
+        """Return the expression by which `function` reaches the scaler at `node`.
+
+        Raises `Cannot` where the calls cannot all be seen.
+        """
+        text = self._access.get(function)
+        if text is None:
+            text = self._resolve(function, node)
+            self._access[function] = text
+        self.users.setdefault(function, []).append(node)
+        if function in self.inits and text == self.name:
+            self._after_creation(function, node)
+        return text
+
+    def attribute(self, function: Function) -> str:
+        """Return ``self.scaler``, with the name that the method gives its object."""
+        parameters = function.parameters.names
+        return f"{parameters[0] if parameters else 'self'}.{self.name}"
+
+    def is_attribute(self, function: Function) -> bool:
+        """Tell whether the scaler made in `function` becomes an attribute of its object."""
+        return function.cls is not None and any(c in self._attributes for c in family(function.cls))
+
+    def _attribute_class(self, function: Function) -> Class | None:
+        """A method that initializes keeps the scaler on `self`, unless nothing else of its class needs it."""
+        if function.cls is None or function.is_static or not function.parameters.names:
+            return None
+        if any(_kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]):
+            return function.cls
+        relatives = family(function.cls)
+        others = (f for f in self._needing if f is not function and _method_of(f) in relatives)
+        return function.cls if any(others) else None
+
+    def _resolve(self, function: Function, node: ast.AST) -> str:
+        self._access[function] = self.name
+        if function in self.inits:
+            return self.attribute(function) if self.is_attribute(function) else self.name
+        if function.parent is not None:
+            return self._closure(function, node)
+        if function.cls is not None and self.is_attribute(function) and not function.is_static:
+            constructed = any(c in self._constructed for c in family(function.cls))
+            if not (constructed and function.name == "__init__"):
+                return self.attribute(function)
+        if self._global(function):
+            return self.name
+        if self.returning.provide(function, node):
+            return self.name
+        if function.cls is not None and not function.is_static and self._on_self(function, node):
+            if self._construct(function.cls, node):
+                return self.attribute(function)
+        self._parameter(function, node)
+        return self.name
+
+    def _closure(self, function: Function, node: ast.AST) -> str:
+        parent = function.parent
+        if parent is None:
+            raise ValueError("no closure")
+        text = self.access(parent, function.node or node)
+        root = text.partition(".")[0]
+        if "." in text and root in function.parameters.names:
+            raise Cannot(
+                "AMP901",
+                function.module,
+                node,
+                f"{function.qualname}() hides `{root}`, through which the GradScaler would be reached",
+                f"rename the parameter `{root}` of {function.qualname}() and run again",
+            )
+        return text
+
+    def _global(self, function: Function) -> bool:
+        own = function.module.top
+        return own in self.inits
+
+    def _on_self(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether what the scaler serves at `node` is kept on the object rather than passed in."""
+        roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return bool(function.parameters.names) and function.parameters.names[0] in roots
+
+    def _construct(self, cls: Class, node: ast.AST) -> bool:
+        """Hand the scaler to the constructor and keep it as an attribute, where every construction is seen."""
+        init = next((c.methods["__init__"] for c in cls.mro() if "__init__" in c.methods), None)
+        if init is None or init.node is None or self.project.escapes(init):
+            return False
+        calls = self.project.callers(init)
+        if not calls or not all(self._late_enough(call) for call in calls):
+            return False
+        self._constructed.add(init.cls or cls)
+        self._attributes.add(init.cls or cls)
+        self._parameter(init, node)
+        first = init.parameters.names[0]
+        anchor = _last_assignment(init)
+        edit = Insert(init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True)
+        if _is_docstring_only(init):
+            edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
+        self.threads[init].edits.append((init.module.path, edit))
+        return True
+
+    def _late_enough(self, call: CallSite) -> bool:
+        """Tell whether a construction comes after the initialize of the same function, if it has one."""
+        sites = self.inits.get(call.function)
+        return not sites or any(key(site.node) < key(call.call) for site in sites)
+
+    def _parameter(self, function: Function, node: ast.AST) -> None:
+        if function in self.threads:
+            return
+        calls = self._calls(function, node)
+        doc = DOC
+        thread = self.threads[function] = Thread(function, "")
+        for member in self.project.family(function) or [function]:
+            if member.node is not None:
+                self._access.setdefault(member, self.name)
+                span = member.module.tree.span(member.node)
+                thread.edits.append((member.module.path, AddParameter(span, self.name, None, doc)))
+        for call in calls:
+            text = self.access(call.function, call.call)
+            span = call.function.module.tree.span(call.call)
+            if self.project.forwards_all(call) and call.function in self.threads:
+                continue
+            keyword = self.name if _by_keyword(call.call) or _has_star(call.call) else None
+            thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
+        count = len(calls)
+        thread.sentence = (
+            f"{function.qualname}() takes the GradScaler as parameter `{self.name}` "
+            f"({count} call{'s' * (count != 1)} pass{'es' * (count == 1)} it)"
+        )
+
+    def _calls(self, function: Function, node: ast.AST) -> list[CallSite]:
+        if function.node is None:
+            raise self._unreachable(function, node, "no amp.initialize runs before this module-level code")
+        for user, _place, reason in self.project.escapes(function):
+            raise self._unreachable(function, node, f"{reason} in {user.module.path}")
+        calls = self.project.callers(function)
+        if not calls:
+            raise self._unreachable(function, node, "no call of it is in the files given")
+        return calls
+
+    def _unreachable(self, function: Function, node: ast.AST, reason: str) -> Cannot:
+        places = ", ".join(
+            f"{s.module.path}:{s.span.line}" for sites in self.inits.values() for s in sites
+        )
+        made = f"the GradScaler made at {places}" if places else "a GradScaler"
+        return Cannot(
+            "AMP901",
+            function.module,
+            node,
+            f"{function.qualname}() needs the GradScaler, but {reason}",
+            f"pass {made} to {function.qualname}() and use it there as `{self.name}`",
+        )
+
+    def _after_creation(self, function: Function, node: ast.AST) -> None:
+        """The creation climbs out of its guards until it comes before every use; that must be possible."""
+        sites = self.inits[function]
+        tree = function.module.tree
+        if function.node is None and tree.function(node) is not None:
+            return
+        if not any(key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites):
+            raise Cannot(
+                "AMP901",
+                function.module,
+                node,
+                "the GradScaler is needed before amp.initialize creates it",
+                "move amp.initialize above this line and run again",
+            )
+
+
+def _method_of(function: Function) -> Class | None:
+    while function.cls is None and function.parent is not None:
+        function = function.parent
+    return function.cls
+
+
+def _kept_on_self(site: Site, first: str) -> bool:
+    stmt = site.statement
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    return any(
+        isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
+        for target in targets
+        for n in ast.walk(target)
+    )
+
+
+def family(cls: Class) -> list[Class]:
+    """Return a class with its known bases and all that derive from them or it."""
+    found: list[Class] = []
+    stack = [cls]
+    while stack:
+        here = stack.pop()
+        if here not in found:
+            found.append(here)
+            stack += [*here.bases, *here.subclasses()]
+    return found
+
+
+def free_name(modules: Iterable[Module]) -> str:
+    """Return the first usual name for the scaler that no file of the unit uses for something else."""
+    taken: set[str] = set()
+    for module in modules:
+        for node in ast.walk(module.tree.module):
+            if isinstance(node, ast.Name):
+                taken.add(node.id)
+            elif isinstance(node, ast.arg):
+                taken.add(node.arg)
+            elif isinstance(node, ast.Attribute):
+                taken.add(node.attr)
+            elif isinstance(node, ast.alias):
+                taken.add((node.asname or node.name).partition(".")[0])
+    return next((name for name in CANDIDATES if name not in taken), "apex_scaler")
+
+
+def _by_keyword(call: ast.Call) -> bool:
+    return bool(call.keywords) and call.keywords[-1].arg is not None
+
+
+def _has_star(call: ast.Call) -> bool:
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def _last_assignment(init: Function) -> ast.stmt:
+    """Return the last plain assignment of a parameter to `self` at the start of a constructor."""
+    if init.node is None:
+        raise ValueError("module")
+    names = set(init.parameters.names)
+    chosen = None
+    for stmt in init.node.body:
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Name) and stmt.value.id in names:
+            chosen = stmt
+        elif chosen is not None:
+            break
+    if chosen is not None:
+        return chosen
+    supers = [s for s in init.node.body if "super" in ast.dump(s) and "__init__" in ast.dump(s)]
+    return supers[0] if supers else init.node.body[0]
+
+
+def _is_docstring_only(init: Function) -> bool:
+    return init.node is not None and len(init.node.body) == 1 and not defs(init.node.body[0])

@@ -1,0 +1,169 @@
+"""What one `amp.initialize` asks for, as the native form needs it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.unit.condition import FALSE, TRUE, Condition
+from amp_migrate.unit.sites import Site
+
+PARAMETERS = (
+    "models",
+    "optimizers",
+    "enabled",
+    "opt_level",
+    "cast_model_type",
+    "patch_torch_functions",
+    "keep_batchnorm_fp32",
+    "master_weights",
+    "loss_scale",
+    "cast_model_outputs",
+    "num_losses",
+    "verbosity",
+    "min_loss_scale",
+    "max_loss_scale",
+)
+
+
+@dataclass(slots=True)
+class Options:
+    """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings."""
+
+    arguments: dict[str, ast.expr]
+    casts: Condition
+    level: str | None
+    scaling: bool = True
+    init_scale: str | None = None
+    pinned: str | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    remarks: list[str] = field(default_factory=list)
+
+
+def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], ast.expr | None]:
+    """Return the arguments of an initialize call by name, and the mapping it unpacks (``**kwargs``), if any."""
+    named = dict(zip(PARAMETERS, call.args, strict=False))
+    unpacked = None
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            unpacked = keyword.value
+        else:
+            named[keyword.arg] = keyword.value
+    return named, unpacked
+
+
+def read(site: Site) -> Options:
+    """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
+    named, unpacked = arguments(site.call)
+    segment = site.module.tree.segment
+    level, on = _level(named.get("opt_level"), unpacked, segment)
+    switch = named.get("enabled")
+    conditions = [on]
+    if switch is not None and not _is(switch, True):
+        conditions.append(FALSE if _is(switch, False) else Condition(None, segment(switch)))
+    options = Options(named, _both(conditions), level)
+    _loss_scale(options, named.get("loss_scale"), segment)
+    _bounds(options, named, segment)
+    _remarks(options, named, level)
+    return options
+
+
+def _both(conditions: list[Condition]) -> Condition:
+    from amp_migrate.unit.condition import conjunction
+
+    return conjunction(conditions)
+
+
+def _is(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _level(node: ast.expr | None, unpacked: ast.expr | None, segment) -> tuple[str | None, Condition]:  # type: ignore[no-untyped-def]
+    if node is None and unpacked is not None:
+        if isinstance(unpacked, ast.Name | ast.Attribute | ast.Subscript):
+            return None, Condition(None, f'{segment(unpacked)}.get("opt_level", "O1") != "O0"')
+        return None, TRUE
+    if node is None:
+        return "O1", TRUE
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, FALSE if node.value == "O0" else TRUE
+    if isinstance(node, ast.IfExp):
+        return None, _choice(node, segment)
+    text = segment(node)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.JoinedStr):
+        text = f"({text})"
+    return None, Condition(None, f'{text} != "O0"')
+
+
+def _choice(node: ast.IfExp, segment) -> Condition:  # type: ignore[no-untyped-def]
+    from amp_migrate.unit.condition import negate
+
+    yes = node.body.value if isinstance(node.body, ast.Constant) else None
+    no = node.orelse.value if isinstance(node.orelse, ast.Constant) else None
+    if isinstance(yes, str) and isinstance(no, str):
+        if "O0" not in (yes, no):
+            return TRUE
+        test = Condition(None, segment(node.test))
+        return test if no == "O0" else negate(test)
+    return Condition(None, f'({segment(node)}) != "O0"')
+
+
+def _loss_scale(options: Options, node: ast.expr | None, segment) -> None:  # type: ignore[no-untyped-def]
+    if node is None or _is(node, None):
+        return
+    if isinstance(node, ast.Constant):
+        if node.value == "dynamic":
+            return
+        try:
+            scale = float(node.value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            options.remarks.append(f"loss_scale={segment(node)} is no scale that Apex accepts")
+            return
+        if scale == 1.0:
+            options.scaling = False
+            return
+        options.init_scale = options.pinned = repr(scale)
+        options.remarks.append(
+            f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "
+            "whose gradients overflow"
+        )
+        return
+    options.remarks.append(
+        f"loss_scale={segment(node)} is known only at run time: GradScaler scales dynamically, as Apex does for "
+        "'dynamic'; for a fixed scale pass init_scale= and update(new_scale)"
+    )
+
+
+def _bounds(options: Options, named: dict[str, ast.expr], segment) -> None:  # type: ignore[no-untyped-def]
+    for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
+        node = named.get(key)
+        if node is None or _is(node, None):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            if (key == "max_loss_scale" and node.value >= 2**24) or node.value <= 0:
+                continue
+            setattr(options, name, repr(float(node.value)))
+        else:
+            options.remarks.append(
+                f"{key}={segment(node)} has no GradScaler counterpart: clamp with scaler.update(value) after update()"
+            )
+    if options.maximum is not None and options.init_scale is None and float(options.maximum) < 65536:
+        options.init_scale = options.maximum
+
+
+def _remarks(options: Options, named: dict[str, ast.expr], level: str | None) -> None:
+    if level == "O2":
+        options.remarks.append(
+            "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), so memory "
+            "and the last bits of the losses change"
+        )
+    elif level is None:
+        options.remarks.append(
+            "opt_level is decided at run time: O0 turns AMP off, O1 is autocast, O2 now keeps fp32 weights, "
+            "and O3 (pure fp16) is not available"
+        )
+    if "num_losses" in named:
+        options.remarks.append("num_losses: one GradScaler serves all losses, so per-loss scales are merged")
+    if "cast_model_outputs" in named and not _is(named["cast_model_outputs"], None):
+        options.remarks.append("cast_model_outputs has no counterpart: cast the outputs where a dtype matters")

@@ -1,0 +1,72 @@
+"""Where statements stand relative to one another inside a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.tree import FunctionNode, Tree
+
+Loop = ast.For | ast.While | ast.AsyncFor
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def levels(tree: Tree, node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statement of `node` and the statements around it, inner first, up to its function or module."""
+    start = stmt = tree.statement(node)
+    while isinstance(stmt, ast.stmt) and (stmt is start or not isinstance(stmt, SCOPES)):
+        yield stmt
+        up = tree.holder(stmt)
+        while isinstance(up, ast.ExceptHandler | ast.match_case):
+            up = tree.parents[up]
+        stmt = up  # type: ignore[assignment]
+
+
+def common(tree: Tree, a: ast.AST, b: ast.AST) -> tuple[ast.stmt, ast.stmt] | None:
+    """Return the statements of the innermost common block that hold `a` and `b` (maybe the same one)."""
+    ours = list(levels(tree, a))
+    blocks = {id(tree.block(s)): s for s in ours}
+    for theirs in levels(tree, b):
+        mine = blocks.get(id(tree.block(theirs)))
+        if mine is not None:
+            return mine, theirs
+    return None
+
+
+def dominates(tree: Tree, before: ast.stmt, use: ast.AST) -> bool:
+    """Tell whether `before`, or a statement in it, always runs before `use` when `use` runs."""
+    block = tree.block(before)
+    for stmt in levels(tree, use):
+        if tree.block(stmt) is block:
+            return position(tree, before) < position(tree, stmt)
+    return False
+
+
+def position(tree: Tree, stmt: ast.stmt) -> int:
+    """Return the index of a statement in its block."""
+    return next(i for i, s in enumerate(tree.block(stmt)) if s is stmt)
+
+
+def loop_of(tree: Tree, node: ast.AST) -> ast.stmt | None:
+    """Return the innermost loop of the function of `node` around it."""
+    return next((s for s in levels(tree, node) if isinstance(s, Loop) and s is not node), None)
+
+
+def inside(tree: Tree, node: ast.AST, outer: ast.AST) -> bool:
+    """Tell whether `node` is `outer` or lies in it."""
+    return node is outer or any(up is outer for up in tree.ancestors(node))
+
+
+def in_branch(tree: Tree, node: ast.AST, branch: list[ast.stmt]) -> bool:
+    """Tell whether `node` lies in one of the statements of a block."""
+    return any(inside(tree, node, stmt) for stmt in branch)
+
+
+def key(node: ast.AST) -> tuple[int, int]:
+    """Return a sort key by place in the source."""
+    return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+
+def function_body(function: FunctionNode | ast.Module) -> list[ast.stmt]:
+    """Return the statements of a function or module."""
+    return function.body

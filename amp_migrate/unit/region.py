@@ -1,0 +1,155 @@
+"""Which statements autocast must cover for one backward: from the first forward to the last of the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.unit.forwards import Forward, Forwards
+from amp_migrate.unit.order import Loop, levels, position
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Region:
+    """Sibling statements `first` to `last` of one block that compute a loss."""
+
+    module: Module
+    function: Function
+    first: ast.stmt
+    last: ast.stmt
+
+    def statements(self) -> list[ast.stmt]:
+        """Return the statements of the region in order."""
+        tree = self.module.tree
+        return tree.block(self.first)[position(tree, self.first) : position(tree, self.last) + 1]
+
+
+@dataclass(slots=True)
+class Search:
+    """What a search found: regions, and whether one of them runs a network."""
+
+    regions: list[Region]
+    network: bool
+    inlines: list[tuple[CallSite, ast.expr]] = field(default_factory=list)
+
+
+class RegionFinder:
+    """Finds the regions of a backward. `barrier` tells that a statement steps or runs another backward."""
+
+    def __init__(
+        self, project: Project, forwards: Forwards, barrier: Callable[[Module, ast.stmt], bool]
+    ) -> None:
+        self._project = project
+        self._forwards = forwards
+        self._barrier = barrier
+        self._assigned: dict[Function, set[str]] = {}
+
+    def find(self, function: Function, at: ast.AST, loss: set[str]) -> Search:
+        """Return the regions that compute the paths `loss`, read at the statement of `at`."""
+        return self._find(function, at, set(loss), frozenset())
+
+    def _find(
+        self, function: Function, at: ast.AST, needed: set[str], seen: frozenset[Function]
+    ) -> Search:
+        found = self._local(function, at, needed)
+        if found.network or function in seen or len(seen) > 6:
+            return found
+        outer = self._in_callers(function, needed, seen | {function})
+        return Search(found.regions + outer.regions, outer.network, outer.inlines)
+
+    def _local(self, function: Function, at: ast.AST, needed: set[str]) -> Search:
+        tree = function.module.tree
+        result = Search([], False)
+        for level in levels(tree, at):
+            block = tree.block(level)
+            stop = self._level(function, block[: position(tree, level)], needed, result)
+            if stop:
+                return result
+            holder = tree.parents[level]
+            if isinstance(holder, Loop):
+                if result.network:
+                    return result
+                if isinstance(holder, ast.For | ast.AsyncFor) and defs(holder.target) & needed:
+                    needed |= uses(holder.iter)
+        return result
+
+    def _level(
+        self, function: Function, before: list[ast.stmt], needed: set[str], result: Search
+    ) -> bool:
+        module = function.module
+        chosen: list[ast.stmt] = []
+        stopped = False
+        for stmt in reversed(before):
+            if self._barrier(module, stmt):
+                stopped = True
+                break
+            if self.defines(function, stmt) & needed:
+                chosen.append(stmt)
+                needed |= uses(stmt)
+        chosen.reverse()
+        region, network = self._range(function, chosen)
+        if region is not None:
+            result.regions.append(region)
+            result.network = result.network or network
+        return stopped
+
+    def _range(self, function: Function, chosen: list[ast.stmt]) -> tuple[Region | None, bool]:
+        module = function.module
+        strengths = [self._forwards.strength(module, stmt) for stmt in chosen]
+        best = max(strengths, default=Forward.NONE)
+        if best is Forward.NONE:
+            return None, False
+        wanted = Forward.CRITERION if best >= Forward.CRITERION else Forward.UNKNOWN
+        first = next(s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted)
+        return Region(module, function, first, chosen[-1]), best is Forward.NETWORK
+
+    def defines(self, function: Function, stmt: ast.stmt) -> set[str]:
+        """Return the paths that a statement writes, those that the methods it calls set on `self` too."""
+        found = defs(stmt)
+        for part in walk(stmt):
+            if isinstance(part, ast.Call) and path(part.func) and (path(part.func) or "").startswith("self."):
+                for callee in self._project.callees(part, function):
+                    found |= self._self_paths(callee)
+        return found
+
+    def _self_paths(self, function: Function) -> set[str]:
+        known = self._assigned.get(function)
+        if known is not None:
+            return known
+        self._assigned[function] = set()
+        found: set[str] = set()
+        if function.node is not None:
+            for stmt in function.node.body:
+                found |= {p for p in self.defines(function, stmt) if p.startswith("self.")}
+        self._assigned[function] = found
+        return found
+
+    def _in_callers(self, function: Function, needed: set[str], seen: frozenset[Function]) -> Search:
+        result = Search([], False)
+        for site in self._project.callers(function):
+            wanted, computed = self._wanted(site, function, needed)
+            result.inlines += [(site, node) for node in computed]
+            result.network = result.network or bool(computed)
+            if not wanted:
+                continue
+            here = self._find(site.function, site.call, wanted, seen)
+            result.regions += here.regions
+            result.inlines += here.inlines
+            result.network = result.network or here.network
+        return result
+
+    def _wanted(
+        self, site: CallSite, function: Function, needed: set[str]
+    ) -> tuple[set[str], list[ast.expr]]:
+        """Return what the caller must have computed, and the arguments that compute a loss themselves."""
+        wanted = {p for p in needed if p.startswith("self.")} if site.bound else set()
+        computed = []
+        for name, node in self._project.arguments(site, function).items():
+            if name in needed:
+                wanted |= uses(node)
+                if self._forwards.strength(site.function.module, node) >= Forward.CRITERION:
+                    computed.append(node)
+        return wanted, computed

@@ -1,0 +1,146 @@
+"""All autocast regions of a unit: those of its backward passes, merged where they overlap."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path, uses, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.forwards import Forward
+from amp_migrate.unit.order import inside, position
+from amp_migrate.unit.region import Region, RegionFinder
+from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.steps import Backward
+from amp_migrate.unit.unit import Unit
+
+LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inline:
+    """A loss computed inside a call: it gets the statement `name = node` before `statement`."""
+
+    function: Function
+    statement: ast.stmt
+    node: ast.expr
+    name: str
+    replaces: bool
+
+
+def training(
+    unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
+) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
+    """Return the regions of every backward, the losses that get a statement, and their new names."""
+    finder = RegionFinder(unit.project, unit.forwards, _Barrier(unit, gone))
+    by_node = {block.node: block for block in blocks}
+    regions: list[Region] = []
+    inlines: list[Inline] = []
+    names: dict[ScaleLoss, str] = {}
+    for backward in unit.backwards:
+        if backward.node in gone:
+            continue
+        search = finder.find(backward.function, backward.node, uses(backward.loss))
+        strength = unit.forwards.strength(backward.module, backward.loss)
+        if strength >= Forward.CRITERION:
+            inline = _inline(unit, backward)
+            inlines.append(inline)
+            block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
+            if block is not None:
+                names[block] = inline.name
+        elif not search.regions:
+            raise _unseen(backward)
+        regions += search.regions
+        for site, node in search.inlines:
+            stmt = site.function.module.tree.statement(site.call)
+            inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
+    regions = merged(regions)
+    return [r for r in regions if not _already(r)], inlines, names
+
+
+class _Barrier:
+    """A statement that runs a backward or steps an optimizer ends the search for a forward."""
+
+    def __init__(self, unit: Unit, gone: set[ast.AST]) -> None:
+        self._nodes = {b.node for b in unit.backwards} | {s.call for s in unit.steps}
+        self._gone = gone
+
+    def __call__(self, module: Module, stmt: ast.stmt) -> bool:
+        return any(
+            node in self._nodes or (isinstance(node, ast.Call) and _is_backward(node))
+            for node in walk(stmt)
+            if not isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        )
+
+
+def _is_backward(node: ast.Call) -> bool:
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
+        return False
+    return path(node.func.value) not in ("self", "super", "torch.autograd")
+
+
+def _inline(unit: Unit, backward: Backward) -> Inline:
+    tree = backward.module.tree
+    stmt = tree.statement(backward.node)
+    is_block = isinstance(backward.node, ast.With)
+    return Inline(backward.function, stmt, backward.loss, _name(backward.function), not is_block)
+
+
+def _name(function: Function) -> str:
+    top = function.node if function.node is not None else function.module.tree.module
+    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)}
+    return next((name for name in LOSS_NAMES if name not in taken), "scaled_input")
+
+
+def merged(regions: list[Region]) -> list[Region]:
+    """Join regions of one block that overlap or touch, and drop those inside another."""
+    result: list[Region] = []
+    for region in regions:
+        tree = region.module.tree
+        for i, other in enumerate(result):
+            if other.module is region.module and tree.block(other.first) is tree.block(region.first):
+                joined = _join(tree, other, region)
+                if joined is not None:
+                    result[i] = joined
+                    break
+        else:
+            result.append(region)
+    return [r for r in result if not any(r is not o and _within(r, o) for o in result)]
+
+
+def _join(tree: Tree, a: Region, b: Region) -> Region | None:
+    starts = sorted((a, b), key=lambda r: position(tree, r.first))
+    if position(tree, starts[1].first) > position(tree, starts[0].last):
+        return None
+    last = max((a.last, b.last), key=lambda s: position(tree, s))
+    return Region(a.module, a.function, starts[0].first, last)
+
+
+def _within(inner: Region, outer: Region) -> bool:
+    return inner.module is outer.module and any(
+        inside(inner.module.tree, inner.first, stmt) for stmt in outer.statements()
+    )
+
+
+def _already(region: Region) -> bool:
+    """Tell whether a region stands under an autocast that the source has itself."""
+    tree = region.module.tree
+    return any(isinstance(up, ast.With) and under_autocast(up) for up in tree.ancestors(region.first))
+
+
+def under_autocast(node: ast.With) -> bool:
+    """Tell whether a `with` enters autocast."""
+    return any("autocast" in ast.dump(item.context_expr) for item in node.items)
+
+
+def _unseen(backward: Backward) -> Cannot:
+    return Cannot(
+        "AMP904",
+        backward.module,
+        backward.node,
+        f"the forward pass that computes `{ast.unparse(backward.loss)}` is not in sight",
+        "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
+    )

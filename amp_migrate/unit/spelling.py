@@ -1,0 +1,27 @@
+"""How autocast and GradScaler are written: `torch.cuda.amp` or `torch.amp`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The API that the written code uses."""
+
+    torch_amp: bool = False
+
+    def autocast(self, enabled: str = "") -> str:
+        """Return an autocast call; `enabled` is the text of its condition, empty where it is always on."""
+        arguments = ['"cuda"'] if self.torch_amp else []
+        arguments += [f"enabled={enabled}"] if enabled else []
+        return f"{self._base}.autocast({', '.join(arguments)})"
+
+    def scaler(self, arguments: list[str]) -> str:
+        """Return a GradScaler call with some keyword arguments."""
+        given = ['"cuda"', *arguments] if self.torch_amp else arguments
+        return f"{self._base}.GradScaler({', '.join(given)})"
+
+    @property
+    def _base(self) -> str:
+        return "torch.amp" if self.torch_amp else "torch.cuda.amp"

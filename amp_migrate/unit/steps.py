@@ -1,0 +1,174 @@
+"""Optimizer steps of a unit: which they are, where the accumulation boundary is, where `update()` goes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import root
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import Loop, in_branch, inside, key, levels, position
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One ``optimizer.step()``. `anchor` is its statement, or the loop over optimizers around it."""
+
+    module: Module
+    function: Function
+    call: ast.Call
+    optimizer: ast.expr
+    anchor: ast.stmt
+
+    @property
+    def tree(self) -> Tree:
+        """The tree it stands in."""
+        return self.module.tree
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Backward:
+    """One backward of a unit: `node` is the `scale_loss` block or the plain ``loss.backward()`` call.
+
+    `optimizers` holds the optimizer expressions it feeds, as far as they are written.
+    """
+
+    module: Module
+    function: Function
+    node: ast.With | ast.Call
+    loss: ast.expr
+    optimizers: tuple[ast.expr, ...]
+    scaled: bool
+
+
+def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
+    """Return the statement that steps: the loop, where a loop only visits optimizers."""
+    stmt = tree.statement(call)
+    optimizer = root(call.func)
+    for level in levels(tree, stmt):
+        if isinstance(level, ast.For) and level is not stmt:
+            targets = {n.id for n in ast.walk(level.target) if isinstance(n, ast.Name)}
+            if optimizer in targets:
+                return level
+    return stmt
+
+
+def boundary(step: Step, backward: ast.AST) -> ast.If | None:
+    """Return the outermost `if` around a step that a backward in the same loop does not share."""
+    found: ast.If | None = None
+    for level in levels(step.tree, step.anchor):
+        if level is step.anchor:
+            continue
+        if inside(step.tree, backward, level):
+            return found
+        if isinstance(level, ast.If):
+            found = level
+        if isinstance(level, Loop):
+            return None
+    return None
+
+
+def updates(steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:
+    """Return the statements after which `scaler.update()` goes, for the steps of one function."""
+    if not steps:
+        return []
+    return _place(steps[0].tree, [s.anchor for s in steps], steps, backwards)
+
+
+def _place(
+    tree: Tree, anchors: list[ast.stmt], steps: list[Step], backwards: list[Backward]
+) -> list[ast.stmt]:
+    anchors = sorted(set(anchors), key=key)
+    if len(anchors) == 1:
+        return anchors
+    children = _children(tree, anchors)
+    if len(children) == 1:
+        return _inside_one(tree, children[0], anchors, steps, backwards)
+    if any(isinstance(c, Loop) and c not in anchors for c in children):
+        return [
+            place
+            for child in children
+            for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
+        ]
+    last = children[-1]
+    if any(c in anchors for c in children):
+        return [last]
+    return _conditional(tree, children, anchors, steps, backwards)
+
+
+def _conditional(
+    tree: Tree,
+    children: list[ast.stmt],
+    anchors: list[ast.stmt],
+    steps: list[Step],
+    backwards: list[Backward],
+) -> list[ast.stmt]:
+    """Place updates where every step stands under a condition of its own."""
+    tests = [ast.dump(c.test) if isinstance(c, ast.If) else str(id(c)) for c in children]
+    last = children[-1]
+    inner = [a for a in anchors if inside(tree, a, last)]
+    if len(set(tests)) == 1 and isinstance(last, ast.If) and all(in_branch(tree, a, last.body) for a in inner):
+        return _place(tree, inner, steps, backwards)
+    if _phases(tree, children, steps, backwards):
+        return [
+            place
+            for child in children
+            for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
+        ]
+    step = next(s for s in steps if inside(tree, s.anchor, last))
+    raise Cannot(
+        "AMP905",
+        step.module,
+        step.call,
+        "several optimizers are stepped under different conditions after shared backward passes",
+        "step them through the GradScaler and call scaler.update() once, after the last of them",
+    )
+
+
+def _phases(
+    tree: Tree, children: list[ast.stmt], steps: list[Step], backwards: list[Backward]
+) -> bool:
+    """Tell whether each later optimizer is fed only by backward passes after the earlier steps."""
+    for earlier, later in zip(children, children[1:], strict=False):
+        names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, later)}
+        for backward in backwards:
+            feeds = {ast.dump(o) for o in backward.optimizers}
+            if (not feeds or feeds & names) and key(backward.node) <= key(earlier):
+                return False
+    return True
+
+
+def _children(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of the innermost block around all anchors that hold them, in order."""
+    chains = [list(levels(tree, anchor)) for anchor in anchors]
+    for candidate in chains[0]:
+        block = tree.block(candidate)
+        picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
+        if all(picks):
+            unique = {id(p): p for p in picks if p is not None}
+            return sorted(unique.values(), key=lambda s: position(tree, s))
+    return anchors
+
+
+def _inside_one(
+    tree: Tree,
+    child: ast.stmt,
+    anchors: list[ast.stmt],
+    steps: list[Step],
+    backwards: list[Backward],
+) -> list[ast.stmt]:
+    """Place updates where all anchors stand in different branches of one statement."""
+    groups: dict[int, list[ast.stmt]] = {}
+    for anchor in anchors:
+        branch = next(s for s in levels(tree, anchor) if _parent_statement(tree, s) is child)
+        groups.setdefault(id(tree.block(branch)), []).append(anchor)
+    return [place for group in groups.values() for place in _place(tree, group, steps, backwards)]
+
+
+def _parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:
+    up = tree.holder(stmt)
+    while isinstance(up, ast.ExceptHandler | ast.match_case):
+        up = tree.parents[up]
+    return up

@@ -1,0 +1,62 @@
+"""One AMP unit: the sites, steps, backward passes and forward regions that one training ties together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.condition import Condition
+from amp_migrate.unit.forwards import Forwards
+from amp_migrate.unit.home import Home
+from amp_migrate.unit.options import Options
+from amp_migrate.unit.region import Region, RegionFinder
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.steps import Backward, Step
+
+
+@dataclass(eq=False)
+class Unit:
+    """Everything that has to change together. Built by `amp_migrate.unit.build`."""
+
+    project: Project
+    sites: list[Site]
+    availability: dict[Module, Availability]
+    forwards: Forwards
+    home: Home
+    options: dict[Site, Options]
+    steps: list[Step] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+
+    def of(self, *kinds: Kind) -> Iterator[Site]:
+        """Yield the sites of some kinds, in source order."""
+        return (site for site in self.sites if site.kind in kinds)
+
+    @cached_property
+    def modules(self) -> list[Module]:
+        """The files that have a site, step or backward of the unit."""
+        items = [*self.sites, *self.steps, *self.backwards]
+        return list(dict.fromkeys(item.module for item in items))
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """The functions that have a site, step or backward of the unit."""
+        items = [*self.sites, *self.steps, *self.backwards]
+        return list(dict.fromkeys(item.function for item in items))
+
+    @property
+    def scales(self) -> bool:
+        """Whether the unit trains, and so needs a GradScaler; else it only runs forward passes."""
+        return bool(self.backwards or self.steps)
+
+    def steps_of(self, function: Function) -> list[Step]:
+        """Return the optimizer steps of one function, in source order."""
+        return [step for step in self.steps if step.function is function]
+
+    def backwards_of(self, function: Function) -> list[Backward]:
+        """Return the backward passes of one function, in source order."""
+        return [backward for backward in self.backwards if backward.function is function]

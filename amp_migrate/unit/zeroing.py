@@ -1,0 +1,72 @@
+"""Where gradients are zeroed, relative to the backward and the step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Module
+from amp_migrate.unit.order import inside, loop_of, position
+from amp_migrate.unit.region import Region
+from amp_migrate.unit.steps import Backward, Step, boundary
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Zeroing:
+    """A ``zero_grad()`` that runs on every micro-batch of a step; `repeated`: the boundary has one already."""
+
+    module: Module
+    statement: ast.stmt
+    step: Step
+    repeated: bool
+
+
+def is_zero_grad(stmt: ast.stmt) -> bool:
+    """Tell whether a statement is ``x.zero_grad()``."""
+    return (
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Call)
+        and isinstance(stmt.value.func, ast.Attribute)
+        and stmt.value.func.attr == "zero_grad"
+    )
+
+
+def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements beside a backward whose step waits for several micro-batches."""
+    for step in unit.steps:
+        if step.call in gone:
+            continue
+        backward = _backward_before(unit, step, gone)
+        limit = boundary(step, backward.node) if backward is not None else None
+        if backward is None or limit is None or not counts_micro_batches(limit):
+            continue
+        inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
+        for stmt in step.tree.block(limit):
+            if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
+                yield Zeroing(step.module, stmt, step, inner)
+
+
+def counts_micro_batches(limit: ast.If) -> bool:
+    """Tell whether the test of an `if` counts micro-batches: ``(i + 1) % k == 0``."""
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(limit.test))
+
+
+def _backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
+    found = [b for b in unit.backwards_of(step.function) if b.node not in gone]
+    loop = loop_of(step.tree, step.anchor)
+    return next((b for b in found if loop is not None and inside(step.tree, b.node, loop)), None)
+
+
+def in_region(region: Region) -> list[ast.stmt]:
+    """Return the zero_grad statements that stand between the forward and the last statement of the loss."""
+    tree = region.module.tree
+    first = position(tree, region.first)
+    return [s for s in tree.block(region.first)[first:] if s in region.statements() and is_zero_grad(s)]
+
+
+def has_zero_grad(node: ast.AST) -> bool:
+    """Tell whether a function zeroes gradients anywhere."""
+    return any(isinstance(n, ast.stmt) and is_zero_grad(n) for n in walk(node))
