@@ -6,6 +6,8 @@ torch >= 1.10. Torch is imported by `install`, not by importing this package.
 
 from __future__ import annotations
 
+LABEL = "reference Apex (validated against 25.04)"
+
 
 def install(device: str = "auto", casts: bool = True, quiet: bool = False) -> None:
     """Put the modules of `apex` into sys.modules, replacing any that are there.

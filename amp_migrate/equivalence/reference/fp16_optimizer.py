@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -139,7 +140,7 @@ class FP16_Optimizer:
             if half.grad is not None:
                 grads.append(half.grad)
                 if master.grad is None:
-                    master.grad = torch.empty_like(master)
+                    master.grad = torch.full_like(master, math.inf)
                 masters.append(master.grad)
         self.loss_scaler.unscale(grads, masters)
         # A second backward without update_master_grads=False unscales these twice, as in Apex.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -78,7 +79,8 @@ class MasterStash(OptimizerStash):
             if half.grad is None:
                 continue
             if master.grad is None:
-                master.grad = torch.empty_like(master)
+                # An overflow leaves the rest unwritten; Apex has uninitialized memory there.
+                master.grad = torch.full_like(master, math.inf)
                 fresh.append(half.grad)
                 fresh_masters.append(master.grad)
             else:

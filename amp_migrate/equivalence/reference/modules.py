@@ -45,7 +45,8 @@ CONTENTS: dict[str, dict[str, object]] = {
     },
     "apex.amp.opt": {"OptimWrapper": old_api.OptimWrapper},
     "apex.amp.scaler": {"LossScaler": scaler.LossScaler},
-    "apex.parallel": {"LARC": LARC},
+    "apex.parallel": {},
+    "apex.parallel.LARC": {"LARC": LARC},
     "apex.fp16_utils": {"FP16_Optimizer": FP16_Optimizer},
 }
 
