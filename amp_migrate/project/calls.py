@@ -76,8 +76,10 @@ class Calls:
         pending = [pair for module in modules for pair in self._static(module)]
         for _ in range(_ROUNDS):
             version = self.graph.version
-            for module, call in pending:
-                for target in self.targets.of(module, call.func):
+            # All answers first: linking changes the graph, and what was read of it so far is void.
+            found = [(m, call, self.targets.of(m, call.func)) for m, call in pending]
+            for module, call, targets in found:
+                for target in targets:
                     self._link(module, call, target)
             if self.graph.version == version:
                 break

@@ -42,6 +42,11 @@ class Partial:
     taken: int
 
 
+# How far the flow of one object is followed: steps, and attributes of attributes.
+_FAR = 2000
+_DEEP = 3
+_Step = tuple[int, tuple[str, ...], bool]
+
 Fact = Meaning | Instance | Made | Bound | Partial
 
 
@@ -58,24 +63,25 @@ class Graph:
         self._attribute = attribute
         self._up: list[int] = []
         self._fields: list[dict[str, int]] = []
-        self._sources: list[set[int]] = []
-        self._makers: list[set[int]] = []
-        self._owners: list[set[tuple[int, str]]] = []
-        self._facts: list[set[Fact]] = []
+        self._sources: list[dict[int, None]] = []
+        self._makers: list[dict[int, None]] = []
+        self._owners: list[dict[tuple[int, str], None]] = []
+        self._facts: list[dict[Fact, None]] = []
         self._lasts: list[bool] = []
         self._todo: list[tuple[int, int]] = []
         self._busy = False
         self._reached: dict[int, tuple[set[int], set[int]]] = {}
-        self._reached_at = 0
+        self._stated: dict[int, list[Fact]] = {}
+        self._read_at = 0
 
     def new(self) -> int:
         """Return a fresh node."""
         self._up.append(len(self._up))
         self._fields.append({})
-        self._sources.append(set())
-        self._makers.append(set())
-        self._owners.append(set())
-        self._facts.append(set())
+        self._sources.append({})
+        self._makers.append({})
+        self._owners.append({})
+        self._facts.append({})
         self._lasts.append(False)
         return len(self._up) - 1
 
@@ -111,7 +117,7 @@ class Graph:
         if fact in self._facts[root]:
             return
         self.version += 1
-        self._facts[root].add(fact)
+        self._facts[root][fact] = None
         if isinstance(fact, Instance):
             for name, inner in list(self._fields[root].items()):
                 self.merge(inner, self._attribute(fact.cls, name))
@@ -124,7 +130,7 @@ class Graph:
             return known
         made = self.new()
         self._fields[root][name] = made
-        self._owners[made].add((root, name))
+        self._owners[made][(root, name)] = None
         for fact in list(self._facts[root]):
             if isinstance(fact, Instance):
                 self.merge(made, self._attribute(fact.cls, name))
@@ -136,7 +142,7 @@ class Graph:
         known = self._fields[root].get(name)
         if known is None:
             known = self._fields[root][name] = self.new()
-            self._owners[known].add((root, name))
+            self._owners[known][(root, name)] = None
         return known
 
     def items(self, node: int) -> list[str]:
@@ -153,18 +159,21 @@ class Graph:
         same, _ = self.reach(node)
         return any(self._lasts[root] for root in same)
 
-    def own_facts(self, node: int) -> set[Fact]:
+    def own_facts(self, node: int) -> list[Fact]:
         """Return what is known of the object itself, without what flows in."""
-        return self._facts[self.find(node)]
+        return list(self._facts[self.find(node)])
 
-    def facts(self, node: int) -> set[Fact]:
+    def facts(self, node: int) -> list[Fact]:
         """Return what is known of every object that `node` may be."""
-        if not self._sources[self.find(node)] and not self._makers[self.find(node)]:
-            own = self._facts[self.find(node)]
-            if own:
-                return own
-        same, made = self._reach(self.find(node), {})
-        return {fact for root in same | made for fact in self._facts[self.find(root)]}
+        root = self.find(node)
+        if self._facts[root] and not self._sources[root] and not self._makers[root]:
+            return list(self._facts[root])
+        self._refresh()
+        if root not in self._stated:
+            same, made = self._reach(root, items=False)
+            roots = map(self.find, [*same, *made])
+            self._stated[root] = list(dict.fromkeys(f for at in roots for f in self._facts[at]))
+        return self._stated[root]
 
     def reach(self, node: int) -> tuple[set[int], set[int]]:
         """Return the objects that `node` may be, as representatives, and those it is made like.
@@ -172,14 +181,18 @@ class Graph:
         Its own is among them; a container counts as any of its items.
         """
         root = self.find(node)
-        if self._reached_at != self.version:
-            self._reached.clear()
-            self._reached_at = self.version
+        self._refresh()
         if root not in self._reached:
-            same, made = self._reach(root, {}, items=True)
+            same, made = self._reach(root, items=True)
             # Looking may have created attributes, and so merged nodes.
             self._reached[root] = ({*map(self.find, same)}, {*map(self.find, made)})
         return self._reached[root]
+
+    def _refresh(self) -> None:
+        if self._read_at != self.version:
+            self._reached.clear()
+            self._stated.clear()
+            self._read_at = self.version
 
     def same(self, a: int, b: int) -> bool:
         """Tell whether two nodes may be the same object."""
@@ -189,56 +202,54 @@ class Graph:
         same_b, made_b = self.reach(b)
         return bool(same_a & same_b or same_a & made_b or made_a & same_b)
 
-    def _reach(
-        self, root: int, asked: dict[int, tuple[set[int], set[int]]], items: bool = False
-    ) -> tuple[set[int], set[int]]:
-        """Follow the flow backwards; `asked` holds the holders of fields that were followed already."""
-        if root in asked:
-            return asked[root]
-        same, made = asked[root] = ({root}, set())
-        queue = [(root, False)]
-        for at, is_made in queue:
-            sources = self._into(at, asked)
-            if items:
-                inside = (self._fields[at][name] for name in self.items(at))
-                sources += [(self.find(inner), False) for inner in inside]
-            for source, by_call in sources:
-                here = is_made or by_call
-                seen = made if here else same
-                if source not in seen and source not in same:
-                    seen.add(source)
-                    queue.append((source, here))
+    def _reach(self, root: int, items: bool) -> tuple[dict[int, None], dict[int, None]]:
+        """Follow the flow backwards from a node, and from the objects whose field it is."""
+        same: dict[int, None] = {}
+        made: dict[int, None] = {}
+        queue: list[_Step] = [(root, (), False)]
+        seen = {queue[0]}
+        for step in queue:
+            node, fields, by_call = step
+            if not fields:
+                (made if by_call else same).setdefault(node)
+            for before in self._before(step, items):
+                if before not in seen and len(seen) < _FAR:
+                    seen.add(before)
+                    queue.append(before)
         return same, made
 
-    def _into(
-        self, root: int, asked: dict[int, tuple[set[int], set[int]]]
-    ) -> list[tuple[int, bool]]:
-        found = [(self.find(source), False) for source in self._sources[root]]
-        found += [(self.find(source), True) for source in self._makers[root]]
-        for owner, name in list(self._owners[root]):
-            same, made = self._reach(self.find(owner), asked)
-            found += [(inner, False) for other in list(same) for inner in self._inner(other, name)]
-            found += [(inner, True) for other in list(made) for inner in self._inner(other, name)]
+    def _before(self, step: _Step, items: bool) -> list[_Step]:
+        node, fields, by_call = self.find(step[0]), step[1], step[2]
+        found = [(self.find(source), fields, by_call) for source in self._sources[node]]
+        found += [(self.find(source), fields, True) for source in self._makers[node]]
+        if fields:
+            inner = self._inner(node, fields[0])
+            found += [(item, fields[1:], by_call) for item in inner]
+        elif items:
+            inside = (self._fields[node][name] for name in self.items(node))
+            found += [(self.find(item), (), by_call) for item in inside]
+        if len(fields) < _DEEP:
+            owners = list(self._owners[node])
+            found += [(self.find(owner), (name, *fields), by_call) for owner, name in owners]
         return found
 
     def _inner(self, root: int, name: str) -> list[int]:
-        root = self.find(root)
         fields = self._fields[root]
-        names = {name}
+        names = [name]
         if name == EACH:
-            names |= {*self.items(root)}
+            names += self.items(root)
         elif name.startswith("["):
-            names.add(APPENDED)
+            names.append(APPENDED)
         found = [self.find(fields[item]) for item in names if item in fields]
         if not found:
             facts = [fact for fact in self._facts[root] if isinstance(fact, Instance)]
             found = [self.find(self._attribute(fact.cls, name)) for fact in facts]
         return found
 
-    def _link(self, links: list[set[int]], source: int, target: int) -> None:
+    def _link(self, links: list[dict[int, None]], source: int, target: int) -> None:
         a, b = self.find(source), self.find(target)
         if a != b and a not in links[b]:
-            links[b].add(a)
+            links[b][a] = None
             self.version += 1
 
     def _merge(self, a: int, b: int) -> None:
@@ -251,9 +262,9 @@ class Graph:
         self._up[b] = a
         for links in (self._sources, self._makers):
             links[a] |= links[b]
-            links[b] = set()
+            links[b] = {}
         self._owners[a] |= self._owners[b]
-        self._owners[b] = set()
+        self._owners[b] = {}
         self._lasts[a] |= self._lasts[b]
         fields, self._fields[b] = self._fields[b], {}
         for name, inner in fields.items():
@@ -263,8 +274,9 @@ class Graph:
         self._join(a, b, fields)
 
     def _join(self, root: int, gone: int, new_fields: dict[str, int]) -> None:
-        old, new = self._facts[root], self._facts[gone] - self._facts[root]
-        self._facts[gone] = set()
+        old = self._facts[root]
+        new = {fact: None for fact in self._facts[gone] if fact not in old}
+        self._facts[gone] = {}
         for facts, fields in ((old, new_fields), (new, self._fields[root])):
             for fact in facts:
                 if isinstance(fact, Instance):

@@ -100,14 +100,11 @@ class Project:
                 found += self.lookup.member(base, node.attr)
             found += self._methods(module, node)
         if not found:
-            found = sorted(
-                (
-                    fact.function if isinstance(fact, (Bound, Partial)) else fact
-                    for fact in self.values.facts(module, node)
-                    if isinstance(fact, (str, Module, Function, Class, Bound, Partial))
-                ),
-                key=str,
-            )
+            found = [
+                fact.function if isinstance(fact, (Bound, Partial)) else fact
+                for fact in self.values.facts(module, node)
+                if isinstance(fact, (str, Module, Function, Class, Bound, Partial))
+            ]
         return list(dict.fromkeys(found))
 
     def _methods(self, module: Module, node: ast.Attribute) -> list[Meaning]:

@@ -65,19 +65,19 @@ class Values:
         }
         return list(found)
 
-    def facts(self, module: Module, expression: ast.expr) -> set[Fact]:
+    def facts(self, module: Module, expression: ast.expr) -> list[Fact]:
         """Return what is known of the objects that `expression` may hold."""
         node = self._node(module, expression)
-        return set() if node is None else set(self.graph.facts(node))
+        return [] if node is None else self.graph.facts(node)
 
     def instance_classes(self, module: Module, expression: ast.expr) -> list[Class]:
         """Return the project classes of the objects that `expression` may hold."""
         facts = self.facts(module, expression)
         return list(dict.fromkeys(fact.cls for fact in facts if isinstance(fact, Instance)))
 
-    def made_by(self, module: Module, expression: ast.expr) -> set[str]:
+    def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""
-        return {fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)}
+        return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
 
     def _node(self, module: Module, expression: ast.expr) -> int | None:
         return self.expressions.node(module, expression)
