@@ -204,8 +204,23 @@ def _declared(name: str, head: list[bytes]) -> str:
     raise UnreadableSource(name, f"declares an encoding that cannot be used: {shown}")
 
 
-def write(path: str | Path, data: bytes, expected: bytes) -> None:
-    """Put `data` in place of the `expected` bytes of a file, all or nothing.
+def check_writable(path: str | Path, expected: bytes) -> None:
+    """Raise `UnwritableSource` unless a file can be written and has the `expected` bytes still."""
+    name = os.fspath(path)
+    target = Path(os.path.realpath(name))
+    try:
+        if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise UnwritableSource(name, "is read-only")
+        if not os.access(target.parent, os.W_OK):
+            raise UnwritableSource(name, "is in a folder that cannot be written")
+        if target.read_bytes() != expected:
+            raise UnwritableSource(name, "changed on disk meanwhile; run again")
+    except OSError as error:
+        raise UnwritableSource(name, os_reason(error)) from error
+
+
+def write(path: str | Path, data: bytes) -> None:
+    """Put `data` in place of the bytes of a file, all or nothing.
 
     The mode stays, a symbolic link stays a link, and the old file is whole until the new one is.
     Raises `UnwritableSource`.
@@ -213,12 +228,7 @@ def write(path: str | Path, data: bytes, expected: bytes) -> None:
     name = os.fspath(path)
     target = Path(os.path.realpath(name))
     try:
-        status = target.stat()
-        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
-            raise UnwritableSource(name, "is read-only")
-        if target.read_bytes() != expected:
-            raise UnwritableSource(name, "changed on disk meanwhile; run again")
-        _replace(target, data, status)
+        _replace(target, data, target.stat())
     except OSError as error:
         raise UnwritableSource(name, os_reason(error)) from error
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amp_migrate.source import Source, UnreadableSource, UnwritableSource, write
+from amp_migrate.source import Source, UnreadableSource, UnwritableSource, check_writable, write
 from amp_migrate.span import Span
 
 
@@ -123,7 +123,7 @@ class TestWrite:
         file.write_bytes(b"old")
         file.chmod(0o755)
 
-        write(file, b"new", expected=b"old")
+        write(file, b"new")
 
         assert file.read_bytes() == b"new"
         assert file.stat().st_mode & 0o777 == 0o755
@@ -135,18 +135,18 @@ class TestWrite:
         target.write_bytes(b"old")
         link.symlink_to(target)
 
-        write(link, b"new", expected=b"old")
+        write(link, b"new")
 
         assert link.is_symlink()
         assert target.read_bytes() == b"new"
 
-    def test_read_only_file_keeps_its_bytes(self, tmp_path: Path) -> None:
+    def test_read_only_file_is_refused(self, tmp_path: Path) -> None:
         file = tmp_path / "a.py"
         file.write_bytes(b"old")
         file.chmod(0o444)
 
         with pytest.raises(UnwritableSource, match="read-only"):
-            write(file, b"new", expected=b"old")
+            check_writable(file, expected=b"old")
 
         assert file.read_bytes() == b"old"
 
@@ -155,7 +155,7 @@ class TestWrite:
         file.write_bytes(b"edited by hand")
 
         with pytest.raises(UnwritableSource, match="changed on disk"):
-            write(file, b"new", expected=b"old")
+            check_writable(file, expected=b"old")
 
         assert file.read_bytes() == b"edited by hand"
 
@@ -172,7 +172,7 @@ class TestWrite:
 
         monkeypatch.setattr(os, "fsync", fail)
         with pytest.raises((UnwritableSource, KeyboardInterrupt)):
-            write(file, b"new", expected=b"old")
+            write(file, b"new")
 
         assert file.read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["a.py"]

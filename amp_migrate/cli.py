@@ -1,0 +1,165 @@
+"""The command line. It names the options and hands them on; what it hands them to is imported late."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from amp_migrate import __version__
+from amp_migrate.settings import APIS, SCALERS
+
+FORMATS = ("text", "concise", "json", "github", "sarif")
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CODEMOD = "codemod"
+
+
+class _Program(click.Group):
+    """A group whose first command needs no name: what names no command is a path or an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in self.commands or args[0] == _CODEMOD:
+            args = [_CODEMOD, *args]
+        return super().parse_args(ctx, args)
+
+
+class _NamelessContext(click.Context):
+    """Messages name the program alone, as the user did."""
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class _Codemod(click.Command):
+    context_class = _NamelessContext
+
+
+class _Verify(click.Command):
+    """Leaves every argument, also ``--``, to the check itself."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.params["arguments"] = list(args)
+        return []
+
+
+class _Listed(click.ParamType[tuple[str, ...]]):
+    """Values with commas between."""
+
+    name = "list"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+@click.group(cls=_Program, context_settings=_CONTEXT)
+def main() -> None:
+    """Move PyTorch training code from NVIDIA Apex AMP to native AMP."""
+
+
+@main.command(_CODEMOD, cls=_Codemod, hidden=True, context_settings=_CONTEXT)
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(exists=True, allow_dash=True))
+@click.option("--diff", is_flag=True, help="Print a patch and write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is left to do.")
+@click.option("--show-plan", is_flag=True, help="Print what would be done and why; write nothing.")
+@click.option("--select", type=_Listed(), metavar="CODES", help="Rules to use, as AMP1,AMP203.")
+@click.option("--ignore", type=_Listed(), metavar="CODES", help="Rules to leave out.")
+@click.option("--fixes/--no-fixes", default=None, help="Fix known mistakes (AMP2xx); the default.")
+@click.option(
+    "--unsafe", is_flag=True, default=None, help="Also rewrite what changes the training."
+)
+@click.option("--api", type=click.Choice(APIS), help="Spelling to write; auto asks the project.")
+@click.option("--scaler", type=click.Choice(SCALERS), help="Where a GradScaler may live.")
+@click.option("--resume-compat", is_flag=True, default=None, help="Keep loading Apex checkpoints.")
+@click.option("--exclude", type=_Listed(), metavar="PATTERNS", help="In place of the default ones.")
+@click.option("--extend-exclude", type=_Listed(), metavar="PATTERNS", help="More to leave out.")
+@click.option("--force-exclude", is_flag=True, help="Leave out even files that are named.")
+@click.option("--stdin-filename", metavar="PATH", default="stdin.py", help="Name of the text of -.")
+@click.option("--output-format", "form", type=click.Choice(FORMATS), default="text")
+@click.option("-o", "--output-file", "file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 where it would be 1.")
+@click.option("--color/--no-color", "colour", default=None, help="By default on a terminal.")
+@click.option("--list-rules", is_flag=True, help="List the rules.")
+@click.version_option(__version__, "-V", "--version", message="amp-migrate %(version)s")
+@click.pass_context
+def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **given: Any) -> None:
+    """Rewrite NVIDIA Apex AMP to native AMP in the files at and below PATH. - reads stdin.
+
+    \b
+    Other commands, each with --help:
+      amp-migrate verify -- python train.py   run before and after, and compare
+      amp-migrate explain CODE                what a rule does, and why
+      amp-migrate convert-checkpoint OLD NEW  Apex amp state to GradScaler state
+
+    \b
+    Exit codes: 0 nothing left; 1 changes pending under --check, or findings that
+    need a human; 2 wrong usage, an unreadable Apex file or a failed self-check.
+    """
+    if list_rules:
+        ctx.invoke(explain, code=None)
+    elif paths:
+        from amp_migrate.codemod import Options, run
+
+        own = {name: given.pop(name) for name in Options.names()}
+        ctx.exit(run(paths, Options(**own), given))
+    elif len(sys.argv) == 1:
+        click.echo(ctx.get_help())
+    else:
+        click.echo("no path given, nothing to do", err=True)
+
+
+@main.command(cls=_Verify, add_help_option=False)
+@click.pass_context
+def verify(ctx: click.Context, arguments: list[str]) -> None:
+    """Run a training before and after the migration, and compare step by step."""
+    try:
+        from amp_migrate.equivalence.cli import main as check
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"verify needs {error.name}: pip install 'amp-migrate[verify]'"
+        ) from error
+    ctx.exit(check(arguments))
+
+
+@main.command(context_settings=_CONTEXT)
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Say what a rule does, why, and how safe it is; without CODE, list the rules."""
+    from amp_migrate.output.explain import explanation
+
+    content = explanation(code)
+    if content is None:
+        raise click.UsageError(f"There is no rule {code}; amp-migrate explain lists them.")
+    click.echo(content, nl=False)
+
+
+@main.command("convert-checkpoint", context_settings=_CONTEXT)
+@click.argument("old", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("new", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--key", default="amp", show_default=True, help="Where the Apex state is.")
+@click.option("--new-key", default="scaler", show_default=True, help="Where the new state goes.")
+@click.option("--micro-batches", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--allow-pickle", is_flag=True, help="Load objects too; only for files you trust.")
+def convert_checkpoint(
+    old: Path, new: Path, key: str, new_key: str, micro_batches: int, allow_pickle: bool
+) -> None:
+    """Write a checkpoint with the Apex amp state as the state of one GradScaler.
+
+    --micro-batches is the number of backward passes per optimizer step.
+    """
+    try:
+        from amp_migrate.checkpoint import ConversionError, convert
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"convert-checkpoint needs {error.name}: pip install 'amp-migrate[verify]'"
+        ) from error
+    try:
+        done = convert(old, new, key, new_key, micro_batches=micro_batches, pickles=allow_pickle)
+    except ConversionError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(done, err=True)

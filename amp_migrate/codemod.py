@@ -1,0 +1,128 @@
+"""The default command: settle the settings, run, and hand the report to the console."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from amp_migrate.output.console import Console
+from amp_migrate.run import Report, run_paths, run_text, write_changes
+from amp_migrate.settings import Settings, SettingsError, read_settings
+
+_USAGE = 2
+_OLD_SPELLING = b"torch.cuda.amp"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line alone can say; the other options are those of `Settings`."""
+
+    diff: bool
+    check: bool
+    show_plan: bool
+    force_exclude: bool
+    stdin_filename: str
+    form: str
+    file: Path | None
+    quiet: bool
+    exit_zero: bool
+    colour: bool | None
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of the options."""
+        return [item.name for item in fields(cls)]
+
+    @property
+    def writes(self) -> bool:
+        """Whether files are rewritten."""
+        return not (self.diff or self.check or self.show_plan)
+
+
+def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> int:
+    """Run the codemod over files and folders, or over stdin for "-"; return the exit code.
+
+    `given` are fields of `Settings`, None where the command line did not say.
+    """
+    console = Console(options.form, options.file, options.quiet, options.colour)
+    stdin = "-" in paths
+    if stdin and len(paths) > 1:
+        raise click.UsageError("- stands alone.")
+    if console.needs_stdout and (options.diff or (stdin and options.writes)):
+        raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
+    folder = _common_folder([options.stdin_filename] if stdin else paths)
+    try:
+        asked = read_settings(folder).updated(given)
+        _check_codes(asked)
+    except SettingsError as error:
+        click.echo(f"Error: {error}", err=True)
+        return _USAGE
+    settings = _with_api(asked, folder)
+    data = sys.stdin.buffer.read() if stdin else b""
+    try:
+        if stdin:
+            report = run_text(options.stdin_filename, data, settings)
+        else:
+            report = run_paths(paths, settings, force_exclude=options.force_exclude)
+    except Exception:
+        traceback.print_exc()
+        click.echo("Error: a fault of amp-migrate itself; nothing was written", err=True)
+        return _USAGE
+    if options.show_plan:
+        console.plan(report)
+        return 0
+    if options.writes and stdin:
+        console.data(report.changes[0].after if report.changes else data)
+    elif options.writes:
+        write_changes(report)
+    if options.diff:
+        console.patch(report)
+    verdict = report.exit(check=options.check, diff=options.diff, exit_zero=options.exit_zero)
+    console.report(report, verdict)
+    _hint_at_spelling(asked, settings, report, console)
+    return verdict.code
+
+
+def _common_folder(paths: Sequence[str]) -> Path:
+    common = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
+    return common if common.is_dir() else common.parent
+
+
+def _check_codes(settings: Settings) -> None:
+    asked = (*settings.select, *settings.ignore)
+    if not asked:
+        return
+    from amp_migrate.rules import RULES
+
+    for code in asked:
+        if not any(rule.code.startswith(code) for rule in RULES):
+            raise SettingsError(f"no rule begins with {code}; amp-migrate explain lists them")
+
+
+def _with_api(settings: Settings, folder: Path) -> Settings:
+    """Settle the spelling: the new one where the project runs on a torch that has it."""
+    if settings.api != "auto":
+        return settings
+    from amp_migrate.torch_floor import declared_torch
+
+    floor = declared_torch(folder)
+    new = floor is not None and floor.version >= (2, 4)
+    return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp"})
+
+
+def _hint_at_spelling(asked: Settings, used: Settings, report: Report, console: Console) -> None:
+    if asked.api != "auto" or not report.changes:
+        return
+    if used.api == "torch.amp":
+        console.hint("hint: the project declares torch >= 2.4, so this is torch.amp; see --api")
+    elif any(_OLD_SPELLING in change.after for change in report.changes):
+        console.hint(
+            "hint: torch >= 2.4 warns about torch.cuda.amp; --api torch.amp writes its new name"
+        )

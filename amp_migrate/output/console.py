@@ -1,0 +1,100 @@
+"""The streams: patches and machine formats on stdout, everything for people on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from amp_migrate.output.style import Style, painted_patch
+from amp_migrate.output.text import concise, decided, problems, summary, text
+from amp_migrate.run import Exit, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Where output goes and how it looks; `colour` None leaves the choice to the stream.
+
+    The format "text" goes to stderr, all others to stdout, or any to `file`.
+    """
+
+    format: str = "text"
+    file: Path | None = None
+    quiet: bool = False
+    colour: bool | None = None
+
+    @property
+    def needs_stdout(self) -> bool:
+        """Whether the report takes stdout."""
+        return self.format not in ("text", "concise") and self.file is None
+
+    def report(self, report: Report, verdict: Exit) -> None:
+        """Print the report in its format, and the summary for people."""
+        style = Style.of(sys.stderr, self.colour)
+        if self.needs_stdout or self.file is not None:
+            self.page(_formatted(self.format, report, verdict, Style(False)))
+        elif self.quiet:
+            _say("".join(problems(report, style)))
+        else:
+            found = _formatted(self.format, report, verdict, style)
+            _say(found + "\n" if found else "")
+        if not self.quiet:
+            _say(summary(report, style) + decided(verdict, style))
+
+    def patch(self, report: Report) -> None:
+        """Print the changes as one patch; FORCE_COLOR leaves it plain, as it may go into a pipe."""
+        from amp_migrate.output.diff import patch
+
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        style = Style(colour if self.colour is None else self.colour)
+        made = (patch(change.path, change.before, change.after) for change in report.changes)
+        self.data(painted_patch(b"".join(made), style))
+
+    def page(self, content: str) -> None:
+        """Put text on stdout, or into the output file."""
+        if self.file is None:
+            self.data(content.encode("utf-8", "surrogateescape"))
+        else:
+            self.file.write_text(content, encoding="utf-8", errors="surrogateescape")
+
+    def hint(self, line: str) -> None:
+        """Tell people one thing more."""
+        if not self.quiet:
+            _say(Style.of(sys.stderr, self.colour)(line, "dim") + "\n")
+
+    def plan(self, report: Report) -> None:
+        """Print what would be done, as JSON where that is the format."""
+        from amp_migrate.output.plan_page import plan_json, plan_text
+
+        style = Style(False) if self.file else Style.of(sys.stdout, self.colour)
+        as_json = self.format == "json"
+        self.page(plan_json(report.units) if as_json else plan_text(report.units, style))
+
+    def data(self, content: bytes) -> None:
+        """Put bytes on stdout as they are."""
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _say(content: str) -> None:
+    sys.stderr.buffer.write(content.encode("utf-8", "surrogateescape"))
+    sys.stderr.buffer.flush()
+
+
+def _formatted(name: str, report: Report, verdict: Exit, style: Style) -> str:
+    if name == "text":
+        return text(report, style)
+    if name == "concise":
+        return concise(report, style)
+    if name == "json":
+        from amp_migrate.output.json_report import json_report
+
+        return json_report(report, verdict)
+    if name == "github":
+        from amp_migrate.output.github import github
+
+        return github(report)
+    from amp_migrate.output.sarif import sarif
+
+    return sarif(report)
