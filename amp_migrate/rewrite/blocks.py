@@ -9,14 +9,12 @@ import libcst as cst
 
 from amp_migrate.plan import Wrap
 from amp_migrate.rewrite.comments import split_attached, without_apex
-from amp_migrate.rewrite.continuation import shift
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Index
 from amp_migrate.rewrite.lines import (
     Element,
     Gap,
     Statement,
-    assemble,
     bare,
     is_blank,
     statements,
@@ -170,6 +168,4 @@ def _wrapped(make: Statements, wrap: Wrap, slots: Sequence[Slot], unit: str) -> 
     )
     if len(header) != 1 or not isinstance(header[0], cst.BaseCompoundStatement):
         raise EditError(wrap, "the text is not the header of a compound statement")
-    body, footer = assemble(shift(inner, "", unit) if make.continued else inner)
-    block = cst.IndentedBlock(body=body, footer=footer, indent=make.block_indent(unit))
-    return header[0].with_changes(body=block)
+    return header[0].with_changes(body=make.block(inner, unit))

@@ -58,23 +58,21 @@ def header_comment(suite: cst.BaseSuite) -> list[str]:
 class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         super().__init__()
-        self.trailing: list[str] = []
-        self.own: list[str] = []
+        self.found: list[tuple[str, bool]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, (cst.TrailingWhitespace, cst.EmptyLine)):
-            found = self.trailing if isinstance(node, cst.TrailingWhitespace) else self.own
             if node.comment is not None:
-                found.append(node.comment.value)
+                self.found.append((node.comment.value, isinstance(node, cst.TrailingWhitespace)))
             return False
         return not isinstance(node, (cst.BaseSmallStatement, cst.BaseExpression, cst.Parameters))
 
 
-def comments_inside(statement: cst.BaseCompoundStatement) -> tuple[list[str], list[str]]:
-    """Return the comments at the end of lines in a compound statement, and those on their own lines.
+def comments_inside(statement: cst.BaseCompoundStatement) -> list[tuple[str, bool]]:
+    """Return the comments in a compound statement, and whether they stand at the end of a line.
 
     Those above it and those within an expression are not among them.
     """
     collector = _Collector()
     statement.with_changes(leading_lines=()).visit(collector)
-    return collector.trailing, collector.own
+    return collector.found

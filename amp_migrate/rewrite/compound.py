@@ -68,7 +68,7 @@ def suite_of(elements: Sequence[Element], unit: str | None, old: cst.BaseSuite) 
         return old.with_changes(body=body, footer=footer)
     if not footer and len(body) <= 1 and isinstance(old, cst.SimpleStatementSuite):
         if not body:
-            return old.with_changes(body=[])
+            return old.with_changes(body=[], trailing_whitespace=cst.TrailingWhitespace())
         line = body[0]
         if isinstance(line, cst.SimpleStatementLine) and not line.leading_lines:
             return old.with_changes(body=line.body, trailing_whitespace=line.trailing_whitespace)
@@ -124,9 +124,15 @@ def tidied(statement: cst.CSTNode) -> cst.CSTNode:
 
 
 def with_branch(
-    node: cst.If, lines: Sequence[cst.EmptyLine], elements: Sequence[Element], indent: str | None
+    node: cst.If,
+    lines: Sequence[cst.EmptyLine],
+    elements: Sequence[Element],
+    block: cst.IndentedBlock,
 ) -> cst.If:
-    """Return an `if` with elements in place of its ``elif``, which had `lines` above it."""
+    """Return an `if` with elements in place of its ``elif``, which had `lines` above it.
+
+    `block` holds the elements as an ``else`` needs them.
+    """
     body, footer = assemble(elements)
     if not body:
         comments = [line for line in [*lines, *footer] if line.comment is not None]
@@ -134,7 +140,6 @@ def with_branch(
     only = body[0]
     if len(body) == 1 and not footer and isinstance(only, cst.If) and not only.leading_lines:
         return node.with_changes(orelse=only.with_changes(leading_lines=lines))
-    block = cst.IndentedBlock(body=body, footer=footer, indent=indent)
     return node.with_changes(orelse=cst.Else(leading_lines=lines, body=block))
 
 

@@ -180,7 +180,7 @@ class _Rewriter(cst.CSTTransformer):
         lines, slots[0].above = slots[0].above, []
         unit = self.make.units[-1]
         elements = block_elements(self.make, slots, unit)
-        return with_branch(new, lines, elements, self.make.block_indent(unit))
+        return with_branch(new, lines, elements, self.make.block(elements, unit))
 
     def _added(self, addition: Addition, new: cst.CSTNode) -> cst.CSTNode:
         self.index.mark(addition)

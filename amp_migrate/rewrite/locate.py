@@ -45,10 +45,10 @@ def locate(
     """Find the nodes of statement and expression spans; a span that fits no node is left out."""
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     places = Places(wrapper.resolve(PositionProvider))
-    wanted, sought = set(statements), set(expressions)
+    wanted, sought = {span[:2]: span for span in statements}, set(expressions)
     text_lines = text.split("\n")
     lines: list[Line] = []
-    starts = {span[:2] for span in (*wanted, *sought)}
+    starts = {*wanted, *(span[:2] for span in sought)}
     for node, code_range in places.ranges.items():
         start, end = code_range.start, code_range.end
         if isinstance(node, Line):
@@ -63,14 +63,23 @@ def locate(
             _open_decorators(places, node, starts)
         if (start.line, start.column) in starts:
             span = Span(start.line, start.column, end.line, end.column)
-            if isinstance(node, StatementNode) and span in wanted:
-                places.statements[span] = node
+            if isinstance(node, StatementNode):
+                if _same(wanted.get(span[:2]), span, text_lines):
+                    places.statements[wanted[span[:2]]] = node
             elif isinstance(node, cst.BaseExpression) and span in sought:
                 places.expressions.setdefault(span, node)
     targets = set(places.statements.values())
     places.lines = {small: line for line in lines for small in line.body if small in targets}
     places.starts = sorted(starts)
     return places
+
+
+def _same(wanted: Span | None, span: Span, lines: list[str]) -> bool:
+    """Tell whether a statement ends where a span does; the semicolon that ends its line may count."""
+    if wanted is None or wanted.end_line != span.end_line:
+        return False
+    between = sorted((wanted.end_column, span.end_column))
+    return lines[span.end_line - 1][slice(*between)].strip() in ("", ";")
 
 
 def _open_decorators(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-_TUPLE, _NAMED, _ANY, _IF, _OR, _AND, _NOT, _COMPARE = range(8)
+_TUPLE, _ANY, _IF, _OR, _AND, _NOT, _COMPARE = range(1, 8)
 _BIT_OR, _SUM, _PRODUCT, _UNARY, _POWER, _AWAIT, _ATOM = 8, 12, 13, 14, 15, 16, 17
 
 _BINARY: dict[type[cst.BaseBinaryOp], int] = {
@@ -34,8 +34,6 @@ def _strength(expression: cst.BaseExpression) -> int:
             return _IF
         case cst.Lambda():
             return _ANY
-        case cst.NamedExpr():
-            return _NAMED
         case cst.Tuple() | cst.Yield():
             return _TUPLE
         case cst.Await():

@@ -7,6 +7,9 @@ import libcst as cst
 from amp_migrate.plan import AddParameter
 from amp_migrate.rewrite import commas
 from amp_migrate.rewrite.docstring import add_to_docstring
+from amp_migrate.rewrite.snippet import parse_expression
+
+_EQUAL = cst.AssignEqual(commas.NOTHING, commas.NOTHING)
 
 
 def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.FunctionDef:
@@ -18,7 +21,8 @@ def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.Function
         default = "None"
     new = cst.Param(
         name=cst.Name(edit.name),
-        default=None if default is None else cst.parse_expression(default),
+        default=None if default is None else parse_expression(edit, default),
+        equal=cst.MaybeSentinel.DEFAULT if default is None else _EQUAL,
     )
     changed = function.with_changes(params=_placed(params, new, function.whitespace_before_params))
     if edit.doc is None:

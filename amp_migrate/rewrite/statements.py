@@ -18,7 +18,15 @@ from amp_migrate.rewrite.compound import kept_block
 from amp_migrate.rewrite.continuation import shift
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Arrival, Index
-from amp_migrate.rewrite.lines import Element, Gap, bare, flat_suite, statements, strip_blank
+from amp_migrate.rewrite.lines import (
+    Element,
+    Gap,
+    assemble,
+    bare,
+    flat_suite,
+    statements,
+    strip_blank,
+)
 from amp_migrate.rewrite.snippet import parse_statements
 
 Visit = Callable[[cst.CSTNode], cst.CSTNode]
@@ -89,10 +97,17 @@ class Statements:
         self.moving: set[cst.CSTNode] = set()
         self._lines = text.split("\n")
         self._visit = visit
+        self._first = module.body[0] if module.body else None
+        self._header = module.header
 
     def block_indent(self, unit: str) -> str | None:
         """Return a unit as a block states it: None for that of the module."""
         return None if unit == self.default_indent else unit
+
+    def block(self, elements: Sequence[Element], unit: str) -> cst.IndentedBlock:
+        """Return elements as a block one `unit` deeper."""
+        body, footer = assemble(shift(elements, "", unit) if self.continued else elements)
+        return cst.IndentedBlock(body=body, footer=footer, indent=self.block_indent(unit))
 
     def part(self, old: cst.CSTNode, new: cst.CSTNode) -> Part:
         """Return what the statement `old`, with the edits inside it applied as `new`, becomes."""
@@ -130,9 +145,9 @@ class Statements:
                 ):
                     return small
             return elements
-        trailing, own = comments_inside(old)
-        kept = own_lines(c for c in [*trailing, *own] if c not in edit.text)
-        if len(kept) == 1 and kept[0].comment is not None and kept[0].comment.value in trailing:
+        inside = dict(c for c in comments_inside(old) if c[0] not in edit.text)
+        kept = own_lines(inside)
+        if len(kept) == 1 and kept[0].comment is not None and inside[kept[0].comment.value]:
             space = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), kept[0].comment)
             return with_trailing(elements, space)
         return [*kept, *elements]
@@ -198,16 +213,23 @@ class Statements:
         line = self.index.places.lines.get(node)
         if line is None:
             assert isinstance(node, cst.BaseCompoundStatement)
-            return split_attached(node.leading_lines)[1], part.lines()
+            return self._attached(node), part.lines()
         trailing = cst.TrailingWhitespace()
         if node is self._owner_of_trailing(line):
             trailing = line.trailing_whitespace
         above = []
         if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
-            above = split_attached(line.leading_lines)[1]
+            above = self._attached(line)
         return above, part.lines(
             cst.SimpleStatementLine([cst.Pass()], trailing_whitespace=trailing)
         )
+
+    def _attached(
+        self, statement: cst.SimpleStatementLine | cst.BaseCompoundStatement
+    ) -> list[cst.EmptyLine]:
+        """Return the comments directly above a statement; the first one's stand in the header."""
+        lines = statement.leading_lines
+        return split_attached([*self._header, *lines] if statement is self._first else lines)[1]
 
     def _owner_of_trailing(
         self, line: cst.SimpleStatementLine | cst.SimpleStatementSuite
