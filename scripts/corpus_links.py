@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from corpus_scan import code_files, parsed
+
+_Table = dict[str, list[tuple[str, ...]]]
+_MODE_SWITCHES = ("train", "eval")
+"""Without arguments these are the methods of every network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,7 @@ def broken_links(before: Path, after: Path, changed: list[str]) -> list[str]:
     """
     old = {name: _tree(before / name) for name in changed}
     new = {name: _tree(after / name) for name in changed}
-    problems = [*_lost_names(old, new, after)]
-    grown = _grown(old, new)
-    for name, tree in _trees(after, grown):
-        problems += [f"{name}: {problem}" for problem in _short_calls(tree, grown)]
-    return problems
+    return [*_lost_names(old, new, after), *_short_calls(old, new, after)]
 
 
 def _tree(path: Path) -> ast.Module:
@@ -107,33 +106,63 @@ def _required(arguments: ast.arguments) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("self", "cls"))
 
 
-def _grown(
-    old: dict[str, ast.Module], new: dict[str, ast.Module]
-) -> dict[str, list[tuple[str, ...]]]:
-    """Return the required parameters of the functions that need more than they did."""
-    before: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    after: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for trees, counter in ((old, before), (new, after)):
-        for tree in trees.values():
-            counter.update((name, _required(args)) for name, args in _functions(tree))
-    grown: dict[str, list[tuple[str, ...]]] = {}
-    for name, required in after - before:
-        if any(other == name and len(needs) < len(required) for other, needs in before - after):
-            grown.setdefault(name, []).append(required)
-    unchanged = {name for name, _ in before & after}
-    return {name: needs for name, needs in grown.items() if name not in unchanged}
+def _table(tree: ast.Module) -> _Table:
+    """Return the required parameters of the functions of a file, by name."""
+    table: _Table = {}
+    for name, arguments in _functions(tree):
+        table.setdefault(name, []).append(_required(arguments))
+    return table
 
 
-def _short_calls(tree: ast.Module, grown: dict[str, list[tuple[str, ...]]]) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        name = ast.unparse(node.func).split(".")[-1]
-        if name not in grown:
-            continue
-        call = _call(node)
-        if not call.spreads and all(not _binds(call, needs) for needs in grown[name]):
-            yield f"{node.lineno}: the call of {name} lacks an argument it now needs"
+def _short_calls(
+    old: dict[str, ast.Module], new: dict[str, ast.Module], after: Path
+) -> Iterator[str]:
+    before = {name: _table(tree) for name, tree in old.items()}
+    now = {name: _table(tree) for name, tree in new.items()}
+    changed = {
+        function
+        for name, table in now.items()
+        for function, needs in table.items()
+        if needs != before[name].get(function)
+    }
+    for name, tree in _trees(after, changed):
+        origins = _origins(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            function = ast.unparse(node.func).split(".")[-1]
+            if function not in changed or (function in _MODE_SWITCHES and not node.args):
+                continue
+            files = _definers(name, node, function, origins, now)
+            call = _call(node)
+            if _fits(call, function, files, before) and not _fits(call, function, files, now):
+                yield f"{name}: {node.lineno}: the call of {function} lacks an argument"
+
+
+def _origins(tree: ast.Module) -> dict[str, str]:
+    """Return the stems of the modules that names are imported from."""
+    return {
+        alias.asname or alias.name: (node.module or "").split(".")[-1]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def _definers(
+    name: str, call: ast.Call, function: str, origins: dict[str, str], now: dict[str, _Table]
+) -> list[str]:
+    """Return the files that may define what a call calls: all of them where nothing tells."""
+    if isinstance(call.func, ast.Name):
+        if function in now.get(name, {}):
+            return [name]
+        if function in origins:
+            return [file for file in now if _stem(file) == origins[function]]
+    return [*now]
+
+
+def _fits(call: _Call, function: str, files: list[str], tables: dict[str, _Table]) -> bool:
+    return any(_binds(call, needs) for file in files for needs in tables[file].get(function, ()))
 
 
 def _call(node: ast.Call) -> _Call:
@@ -143,4 +172,5 @@ def _call(node: ast.Call) -> _Call:
 
 
 def _binds(call: _Call, needs: tuple[str, ...]) -> bool:
-    return all(name in call.keywords for name in needs[call.positional :])
+    missing = needs[call.positional :]
+    return call.spreads or all(name in call.keywords for name in missing)

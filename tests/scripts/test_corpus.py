@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from corpus import main, summary, table
-from corpus_run import Output, Row, measure
+from corpus_run import TOOL, Output, Row, measure
 from corpus_scan import scan
 
 MAIN = """\
@@ -112,7 +112,16 @@ def test_half_migration_is_seen(checkout: Path, tmp_path: Path) -> None:
     assert row.left == ["main.py:4: AMP901 no call is seen"]
     assert row.problems == ["old.py: does not parse"]
     assert row.remaining == ["main.py:1: import", "main.py:4: initialize"]
-    assert row.links == ["main.py: 5: the call of train lacks an argument it now needs"]
+    assert row.links == ["main.py: 5: the call of train lacks an argument"]
+
+
+def test_calls_are_matched_to_their_own_function(checkout: Path, tmp_path: Path) -> None:
+    """A changed function is not confused with its namesakes: a method, another file's function."""
+    (checkout / "other.py").write_text("def train(net):\n    net.train()\n\n\ntrain(1)\n")
+    changes = {"main.py": MIGRATED_MAIN, "engine.py": MIGRATED_ENGINE}
+    changes["other.py"] = (checkout / "other.py").read_text() + "# changed\n"
+    row = measure(checkout, Output(), tool(tmp_path, changes))
+    assert row.links == []
 
 
 def test_lost_name_is_a_broken_link(checkout: Path, tmp_path: Path) -> None:
@@ -208,3 +217,16 @@ def test_folder_without_repositories(checkout: Path) -> None:
     result = CliRunner().invoke(main, [str(checkout.parent), "--only", "nothing"])
     assert result.exit_code == 2
     assert "no repository" in result.output
+
+
+def test_command_line_runs_the_codemod(checkout: Path, tmp_path: Path) -> None:
+    """The script runs the installed codemod on every repository and writes its report."""
+    report = tmp_path / "report.json"
+    arguments = [str(checkout.parent), "-j", "1", "--json", str(report)]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "scale_loss sites migrated   1 of 1 (100.0 %)" in result.output
+    (row,) = json.loads(report.read_text())
+    assert row["crash"] == ""
+    assert row["uses"] == [4, 0]
+    assert TOOL[1:] == ("-m", "amp_migrate")
