@@ -47,7 +47,7 @@ class Result:
     @property
     def tally(self) -> Tally:
         """Count what was found."""
-        counts = {status: 0 for status in Status}
+        counts = dict.fromkeys(Status, 0)
         for outcome in self.outcomes:
             for finding in outcome.findings:
                 counts[finding.status] += 1
@@ -121,7 +121,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
     if not paths:
         return {}
     from amp_migrate.rewrite import EditError, rewrite
-    from amp_migrate.rules.cleanup import emptied
+    from amp_migrate.rules.cleanup import tidied
     from amp_migrate.selfcheck import check
 
     failures: dict[str, str] = {}
@@ -131,7 +131,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
         tree = trees[path]
         edits = list(plan.edits(path))
         try:
-            after = rewrite(tree.text, [*edits, *emptied(tree, edits)])
+            after = rewrite(tree.text, tidied(tree, edits))
         except EditError as error:
             failures[path] = f"an edit could not be made: {error}"
             continue
@@ -153,10 +153,14 @@ def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:
 def unstable(result: Result, settings: Settings) -> list[str]:
     """Return the files that a second run would change again."""
     again = [
-        replace_text(outcome.before, outcome.after if outcome.after is not None else outcome.before.text)
+        replace_text(
+            outcome.before, outcome.after if outcome.after is not None else outcome.before.text
+        )
         for outcome in result.outcomes
     ]
-    return [outcome.path for outcome in migrate(again, settings).outcomes if outcome.after is not None]
+    return [
+        outcome.path for outcome in migrate(again, settings).outcomes if outcome.after is not None
+    ]
 
 
 def replace_text(source: Source, text: str) -> Source:

@@ -10,6 +10,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Finding, Plan, Status
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
+from amp_migrate.rules.amp102_initialize import needed_import
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.settings import Settings
@@ -36,8 +37,6 @@ class Planner:
 
     def plan(self, refused: dict[object, str]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
-        from amp_migrate.engine import UnitSummary
-
         plan = Plan()
         summaries: list[UnitSummary] = []
         if self._index is None:
@@ -50,13 +49,21 @@ class Planner:
             plan.decisions += decisions
             if context is not None:
                 handled |= set(found)
-                taken |= context.gone_nodes | set(context.branches.collapses) | set(context.branches.prefixes)
+                taken |= (
+                    context.gone_nodes
+                    | set(context.branches.collapses)
+                    | set(context.branches.prefixes)
+                )
                 for decision in decisions:
                     for path, _ in decision.edits:
                         self._owners.setdefault(path, []).append(number)
             summaries.append(_summary(found, decisions, reason))
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
+        for path in plan.paths():
+            plan.decisions += needed_import(
+                self._index.project.modules[path], list(plan.edits(path))
+            )
         return plan, summaries
 
     def refuse(self, path: str, reason: str, refused: dict[object, str]) -> None:
@@ -102,7 +109,13 @@ class Planner:
             return []
         skipped = skipped_lines(module.tree.text)
         context = FileContext(
-            index.project, module, self._settings, self._spelling, sites, index.availability[module], taken
+            index.project,
+            module,
+            self._settings,
+            self._spelling,
+            sites,
+            index.availability[module],
+            taken,
         )
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
@@ -112,7 +125,9 @@ class Planner:
             made = [d for d in decide(context) if d.finding.span.line not in skipped]
             decisions += made
             done = {d.finding.span for d in made if d.finding.status is Status.MIGRATED}
-            context.sites = [s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done]
+            context.sites = [
+                s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
+            ]
         return decisions
 
 
@@ -146,20 +161,41 @@ def _left(found: list[Site], cause: Cannot) -> Iterable[Decision]:
         yield Decision(Finding(site.module.path, site.span, finding.code, Status.LEFT, message))
     if not hit:
         yield Decision(
-            Finding(finding.path, finding.span, finding.code, Status.NOTE, finding.message, finding.advice)
+            Finding(
+                finding.path,
+                finding.span,
+                finding.code,
+                Status.NOTE,
+                finding.message,
+                finding.advice,
+            )
         )
 
 
 def _summary(found: list[Site], decisions: list[Decision], reason: str) -> UnitSummary:
     from amp_migrate.engine import UnitSummary
 
-    files = list(dict.fromkeys([*(s.module.path for s in found), *(p for d in decisions for p, _ in d.edits)]))
+    files = list(
+        dict.fromkeys(
+            [*(s.module.path for s in found), *(p for d in decisions for p, _ in d.edits)]
+        )
+    )
     roles = [
-        {"file": s.module.path, "line": str(s.span.line), "function": s.function.qualname, "role": s.kind.value}
+        {
+            "file": s.module.path,
+            "line": str(s.span.line),
+            "function": s.function.qualname,
+            "role": s.kind.value,
+        }
         for s in found
     ]
     made = [
-        {"file": d.finding.path, "line": str(d.finding.span.line), "code": d.finding.code, "why": d.finding.message}
+        {
+            "file": d.finding.path,
+            "line": str(d.finding.span.line),
+            "code": d.finding.code,
+            "why": d.finding.message,
+        }
         for d in decisions
     ]
     return UnitSummary(files, roles, made, reason)

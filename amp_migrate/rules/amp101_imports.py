@@ -26,7 +26,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Drop, DropImportedName, Edit, Hoist, Replace, ReplaceExpression, Status
+from amp_migrate.plan import (
+    Decision,
+    Drop,
+    DropImportedName,
+    Edit,
+    Hoist,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.condition import reduce
@@ -39,7 +48,11 @@ RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Remove the Apex imports of a file whose names nothing uses after the units were migrated."""
     used = {_root(site) for site in context.sites if site.kind is not Kind.IMPORT and _root(site)}
-    amp_left = any(s.name.startswith("apex.amp") or s.name == "apex" for s in context.sites if s.kind is not Kind.IMPORT)
+    amp_left = any(
+        s.name.startswith("apex.amp") or s.name == "apex"
+        for s in context.sites
+        if s.kind is not Kind.IMPORT
+    )
     gone: set[ast.AST] = set()
     if not amp_left:
         yield from _guards(context, gone)
@@ -63,7 +76,9 @@ def _bound(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-def _import(context: FileContext, site: Site, used: set[str | None], gone: set[ast.AST]) -> Decision:
+def _import(
+    context: FileContext, site: Site, used: set[str | None], gone: set[ast.AST]
+) -> Decision:
     node = site.node
     module = context.module
     if node in gone:
@@ -103,8 +118,12 @@ def _needed(context: FileContext, alias: ast.alias, used: set[str | None]) -> bo
 
 def _exported(context: FileContext, name: str) -> bool:
     for node in ast.walk(context.module.tree.module):
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            return any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(node.value))
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
+        ):
+            return any(
+                isinstance(n, ast.Constant) and n.value == name for n in ast.walk(node.value)
+            )
     return False
 
 
@@ -123,6 +142,8 @@ def _guards(context: FileContext, gone: set[ast.AST]) -> Iterator[Decision]:
             yield from _none(context, node, gone)
         elif isinstance(node, ast.Global):
             yield from _global(context, node, gone)
+        elif isinstance(node, ast.Name | ast.Compare | ast.Call):
+            yield from _value(context, node, gone)
 
 
 def _try(context: FileContext, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
@@ -146,7 +167,9 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Import | ast.ImportFrom):
         return imports_apex([stmt]) and not any(_live(context, a) for a in stmt.names)
     if isinstance(stmt, ast.Assign):
-        return all(isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets)
+        return all(
+            isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
+        )
     return isinstance(stmt, ast.Pass)
 
 
@@ -165,7 +188,9 @@ def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Assign):
         names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
         flags = context.availability.flags
-        return not names <= flags and not (isinstance(stmt.value, ast.Constant) and stmt.value.value is None)
+        return not names <= flags and not (
+            isinstance(stmt.value, ast.Constant) and stmt.value.value is None
+        )
     return False
 
 
@@ -198,11 +223,37 @@ def _test(context: FileContext, node: ast.If, gone: set[ast.AST]) -> Iterator[De
     yield decision(RULE, Status.ROUTINE, context.module, node, message, [edit])
 
 
+def _value(context: FileContext, node: ast.expr, gone: set[ast.AST]) -> Iterator[Decision]:
+    """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
+    tree = context.module.tree
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return
+    if context.availability.known(node) is None:
+        return
+    top: ast.expr = node
+    up = tree.parents[top]
+    while isinstance(up, ast.BoolOp) or (
+        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+    ):
+        top, up = up, tree.parents[up]
+    if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
+        return
+    if isinstance(node, ast.Name) and node.id not in context.availability.flags:
+        return
+    gone |= set(ast.walk(top))
+    condition = reduce(top, context.availability.known, tree.segment)
+    text = condition.text if condition.value is None else str(condition.value)
+    edit = ReplaceExpression(tree.span(top), text)
+    yield decision(RULE, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
+
+
 def _assertion(context: FileContext, node: ast.Assert, gone: set[ast.AST]) -> Iterator[Decision]:
     if context.availability.known(node.test):
         gone |= set(ast.walk(node))
         edit = Drop(context.module.tree.span(node))
-        yield decision(RULE, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit])
+        yield decision(
+            RULE, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit]
+        )
 
 
 def _none(context: FileContext, node: ast.Assign, gone: set[ast.AST]) -> Iterator[Decision]:
@@ -220,7 +271,9 @@ def _none(context: FileContext, node: ast.Assign, gone: set[ast.AST]) -> Iterato
         return
     gone |= set(ast.walk(node))
     edit = Drop(context.module.tree.span(node))
-    yield decision(RULE, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit])
+    yield decision(
+        RULE, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit]
+    )
 
 
 def _global(context: FileContext, node: ast.Global, gone: set[ast.AST]) -> Iterator[Decision]:
@@ -235,4 +288,9 @@ def _global(context: FileContext, node: ast.Global, gone: set[ast.AST]) -> Itera
 
 def _apex_global(context: FileContext, name: str) -> bool:
     imports = [s.node for s in context.of(Kind.IMPORT)]
-    return any(_bound(a) == name for n in imports if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names)
+    return any(
+        _bound(a) == name
+        for n in imports
+        if isinstance(n, ast.Import | ast.ImportFrom)
+        for a in n.names
+    )

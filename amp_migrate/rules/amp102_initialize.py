@@ -24,7 +24,17 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same
-from amp_migrate.plan import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.plan import (
+    AddImport,
+    Decision,
+    Drop,
+    Edit,
+    Insert,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
+from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
@@ -57,7 +67,9 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
 
 
-def _replaced(context: Context, site: Site, options: Options, creation: Creation | None) -> Decision:
+def _replaced(
+    context: Context, site: Site, options: Options, creation: Creation | None
+) -> Decision:
     edits: list[Edit] = []
     rest = _rest(context, site, options)
     lines = [rest] if rest else []
@@ -129,7 +141,11 @@ def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:
     for branch in (node.body, node.orelse):
         if any(stmt in branch for stmt in statements):
             continue
-        if len(branch) == 1 and isinstance(branch[0], ast.If) and _exhaustive(context, branch[0], sites):
+        if (
+            len(branch) == 1
+            and isinstance(branch[0], ast.If)
+            and _exhaustive(context, branch[0], sites)
+        ):
             continue
         return False
     return True
@@ -140,7 +156,9 @@ def _rest(context: Context, site: Site, options: Options) -> str:
     tree = site.module.tree
     parent = tree.parent(site.node)
     if isinstance(parent, ast.Return):
-        extra = f", {_target(context, site)}" if parent in context.unit.home.returning.extended else ""
+        extra = (
+            f", {_target(context, site)}" if parent in context.unit.home.returning.extended else ""
+        )
         return f"return {_pair(site, options)}{extra}"
     if not isinstance(parent, ast.Assign):
         return ""
@@ -185,7 +203,9 @@ def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
 def _values(options: Options) -> list[ast.expr]:
     values = [options.arguments["models"]]
     optimizers = options.arguments.get("optimizers")
-    if optimizers is not None and not (isinstance(optimizers, ast.Constant) and optimizers.value is None):
+    if optimizers is not None and not (
+        isinstance(optimizers, ast.Constant) and optimizers.value is None
+    ):
         values.append(optimizers)
     return values
 
@@ -194,6 +214,21 @@ def _pair(site: Site, options: Options) -> str:
     return ", ".join(site.module.tree.segment(value) for value in _values(options))
 
 
-def made_statements(context: Context) -> list[ast.stmt]:
-    """Return the statements of the unit's initializes."""
-    return [site.statement for site in context.unit.of(Kind.INITIALIZE)]
+def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
+    """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
+    texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
+    if not any("torch." in text for text in texts) or _binds_torch(module):
+        return
+    first = module.tree.module.body[0]
+    yield decision(
+        RULE, Status.ROUTINE, module, first, "torch is imported", [AddImport("import torch")]
+    )
+
+
+def _binds_torch(module: Module) -> bool:
+    for stmt in module.tree.module.body:
+        if isinstance(stmt, ast.Import) and any(
+            (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names
+        ):
+            return True
+    return False

@@ -30,7 +30,9 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.scaled import ScaleLoss
 
-RULE = Rule("AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15)
+RULE = Rule(
+    "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -54,7 +56,9 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     for stmt in block.node.body:
         for node in walk(stmt):
             if isinstance(node, ast.Name) and node.id == block.alias:
-                text = scaled if node in receivers or _differentiated(context, block, node) else loss
+                text = (
+                    scaled if node in receivers or _differentiated(context, block, node) else loss
+                )
                 edits.append(ReplaceExpression(tree.span(node), text))
     edits += _read_later(context, block, loss)
     message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
@@ -65,7 +69,9 @@ def _arguments(block: ScaleLoss) -> list[str]:
     call = block.backwards[0]
     segment = block.site.module.tree.segment
     given = [segment(a) for a in call.args]
-    return given + [f"{k.arg}={segment(k.value)}" if k.arg else f"**{segment(k.value)}" for k in call.keywords]
+    return given + [
+        f"{k.arg}={segment(k.value)}" if k.arg else f"**{segment(k.value)}" for k in call.keywords
+    ]
 
 
 def _receiver(call: ast.Call) -> ast.AST:
@@ -93,11 +99,20 @@ def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
     function = block.site.function
     top = function.node if function.node is not None else tree.module
     inner = set(ast.walk(block.node))
-    others = {id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)}
+    others = {
+        id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)
+    }
     edits: list[Edit] = []
-    blocks = [b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function]
+    blocks = [
+        b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function
+    ]
     for node in walk(top):
-        if not isinstance(node, ast.Name) or node.id != block.alias or node in inner or id(node) in others:
+        if (
+            not isinstance(node, ast.Name)
+            or node.id != block.alias
+            or node in inner
+            or id(node) in others
+        ):
             continue
         if not isinstance(node.ctx, ast.Load) or _rebound(top, block, context):
             continue

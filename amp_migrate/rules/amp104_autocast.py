@@ -65,7 +65,9 @@ def _inline(context: Context, inline: Inline) -> Decision:
     enabled = context.casts.enabled(inline.function, inline.statement, training=True)
     call = context.spelling.autocast(enabled or "")
     text = f"with {call}:\n    {inline.name} = {indent(tree.segment(inline.node))}"
-    edits: list[Insert | ReplaceExpression] = [Insert(tree.span(inline.statement), text, after=False)]
+    edits: list[Insert | ReplaceExpression] = [
+        Insert(tree.span(inline.statement), text, after=False)
+    ]
     if inline.replaces:
         edits.append(ReplaceExpression(tree.span(inline.node), inline.name))
     message = f"the loss is computed under `{call}` before it is used"

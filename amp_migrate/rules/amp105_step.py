@@ -32,7 +32,12 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.steps import Step, updates
 
-RULE = Rule("AMP105", "optimizer.step() becomes scaler.step(optimizer) and scaler.update()", Safety.FAITHFUL, order=30)
+RULE = Rule(
+    "AMP105",
+    "optimizer.step() becomes scaler.step(optimizer) and scaler.update()",
+    Safety.FAITHFUL,
+    order=30,
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -55,7 +60,12 @@ def _anchored(context: Context, steps: list[Step]) -> list[Step]:
     found = []
     for step in steps:
         limit = next(
-            (u.outside for u in outside.values() if u.outside and inside(step.tree, step.anchor, u.outside)), None
+            (
+                u.outside
+                for u in outside.values()
+                if u.outside and inside(step.tree, step.anchor, u.outside)
+            ),
+            None,
         )
         found.append(replace(step, anchor=limit) if limit is not None else step)
     return found

@@ -21,13 +21,14 @@ Faithful: the gradients that are clipped are the same bits.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.clipping import Unscale
 from amp_migrate.unit.parameters import parameters_text
-from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
 
@@ -38,11 +39,22 @@ def decide(context: Context) -> Iterator[Decision]:
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
             continue
-        text = parameters_text(context.unit, site)
-        edit = ReplaceExpression(site.span, text)
+        text, whole = _replacement(context, site)
+        edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     for unscale in context.unscales:
         yield _unscale(context, unscale)
+
+
+def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
+    """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
+        other = parent.orelse if parent.body is site.node else parent.body
+        if ast.unparse(other).endswith(".parameters()"):
+            return tree.segment(other), parent
+    return parameters_text(context.unit, site), site.call
 
 
 def _unscale(context: Context, unscale: Unscale) -> Decision:

@@ -56,7 +56,11 @@ def _evaluation(context: Context, region: Region) -> Decision:
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)
     edit: Edit
-    if isinstance(holder, ast.With) and len(region.statements()) == len(holder.body) and _no_grad(holder):
+    if (
+        isinstance(holder, ast.With)
+        and len(region.statements()) == len(holder.body)
+        and _no_grad(holder)
+    ):
         edit = AddWithItem(tree.span(holder), call)
     else:
         edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
@@ -65,4 +69,7 @@ def _evaluation(context: Context, region: Region) -> Decision:
 
 
 def _no_grad(node: ast.With) -> bool:
-    return any("no_grad" in ast.dump(i.context_expr) or "inference_mode" in ast.dump(i.context_expr) for i in node.items)
+    return any(
+        "no_grad" in ast.dump(i.context_expr) or "inference_mode" in ast.dump(i.context_expr)
+        for i in node.items
+    )

@@ -56,7 +56,9 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
         if node not in renamed:
             renamed.add(node)
             edits.append(ReplaceExpression(tree.span(node), _key(tree.segment(node))))
-    return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits)
+    return decision(
+        RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
+    )
 
 
 def _key(text: str) -> str:
@@ -71,17 +73,27 @@ def _keys(site: Site) -> list[ast.Constant]:
         key, owner = _saved_under(tree.parents, site.node)
     else:
         key, owner = _loaded_from(site.call)
-    if key is None or not isinstance(key.value, str) or not ("amp" in key.value or "apex" in key.value):
+    if (
+        key is None
+        or not isinstance(key.value, str)
+        or not ("amp" in key.value or "apex" in key.value)
+    ):
         return []
     found = [key]
     if owner is not None:
         for node in ast.walk(site.function.scope):
-            if isinstance(node, ast.Constant) and node.value == key.value and _keyed(tree.parents, node, owner):
+            if (
+                isinstance(node, ast.Constant)
+                and node.value == key.value
+                and _keyed(tree.parents, node, owner)
+            ):
                 found.append(node)
     return list(dict.fromkeys(found))
 
 
-def _saved_under(parents: dict[ast.AST, ast.AST], node: ast.AST) -> tuple[ast.Constant | None, str | None]:
+def _saved_under(
+    parents: dict[ast.AST, ast.AST], node: ast.AST
+) -> tuple[ast.Constant | None, str | None]:
     up = parents.get(node)
     while isinstance(up, ast.IfExp):
         node, up = up, parents.get(up)
@@ -100,7 +112,11 @@ def _loaded_from(call: ast.Call) -> tuple[ast.Constant | None, str | None]:
     argument = call.args[0] if call.args else None
     if isinstance(argument, ast.Subscript) and isinstance(argument.slice, ast.Constant):
         return argument.slice, root(argument)
-    if isinstance(argument, ast.Call) and argument.args and isinstance(argument.args[0], ast.Constant):
+    if (
+        isinstance(argument, ast.Call)
+        and argument.args
+        and isinstance(argument.args[0], ast.Constant)
+    ):
         return argument.args[0], root(argument)
     return None, None
 
@@ -112,10 +128,18 @@ def _keyed(parents: dict[ast.AST, ast.AST], node: ast.Constant, owner: str) -> b
         return root(up) == owner
     if isinstance(up, ast.Compare):
         return any(root(c.func.value if _keys_call(c) else c) == owner for c in up.comparators)  # type: ignore[attr-defined]
-    if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ("get", "pop"):
+    if (
+        isinstance(up, ast.Call)
+        and isinstance(up.func, ast.Attribute)
+        and up.func.attr in ("get", "pop")
+    ):
         return root(up.func.value) == owner
     return False
 
 
 def _keys_call(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "keys"
+    )

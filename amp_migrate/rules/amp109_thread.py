@@ -32,6 +32,10 @@ def decide(context: Context) -> Iterator[Decision]:
     """Report the edits that the search for the scaler's home recorded."""
     for thread in context.unit.home.threads.values():
         module, node = thread.function.module, thread.function.node
-        span = module.tree.span(node) if node is not None else module.tree.span(module.tree.module.body[0])
+        span = (
+            module.tree.span(node)
+            if node is not None
+            else module.tree.span(module.tree.module.body[0])
+        )
         finding = Finding(module.path, span, RULE.code, Status.ROUTINE, thread.sentence)
         yield Decision(finding, list(thread.edits))

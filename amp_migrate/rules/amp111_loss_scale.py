@@ -59,6 +59,8 @@ def decide(context: Context) -> Iterator[Decision]:
             scaler = context.scaler(site.function, site.node)
             stmt = site.statement
             value = tree.segment(stmt.value) if isinstance(stmt, ast.Assign) else ""
-            text = f"{scaler}.update(float({value}))"
+            constant = isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant)
+            exact = constant and isinstance(stmt.value.value, float)  # type: ignore[union-attr]
+            text = f"{scaler}.update({value if exact else f'float({value})'})"
             edit = Replace(tree.span(stmt), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])

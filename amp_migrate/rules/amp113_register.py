@@ -40,7 +40,9 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     for site in context.of(Kind.REGISTER):
         name = _registered(site)
         verb = site.name.rpartition(".")[2]
-        if name in NATIVE.get(verb, set()) and isinstance(site.module.tree.parent(site.node), ast.Expr):
+        if name in NATIVE.get(verb, set()) and isinstance(
+            site.module.tree.parent(site.node), ast.Expr
+        ):
             edit = Drop(site.module.tree.span(site.statement))
             message = f"native autocast casts {name} by itself"
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
@@ -68,6 +70,10 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
 
 def _registered(site: Site) -> str | None:
     arguments = site.call.args
-    if len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and isinstance(arguments[1].value, str):
+    if (
+        len(arguments) == 2
+        and isinstance(arguments[1], ast.Constant)
+        and isinstance(arguments[1].value, str)
+    ):
         return arguments[1].value
     return None

@@ -41,6 +41,10 @@ def decide(context: Context) -> Iterator[Decision]:
     for zeroing in every_micro_batch(context.unit, context.gone_nodes):
         tree = zeroing.module.tree
         span = tree.span(zeroing.statement)
-        edit = Drop(span) if zeroing.repeated else Move(span, tree.span(zeroing.step.anchor), after=True)
+        edit = (
+            Drop(span)
+            if zeroing.repeated
+            else Move(span, tree.span(zeroing.step.anchor), after=True)
+        )
         message = "zero_grad on every micro-batch kept gradients from accumulating; it now follows the step"
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [edit])

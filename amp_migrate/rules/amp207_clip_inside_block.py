@@ -29,7 +29,12 @@ from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 
-RULE = Rule("AMP207", "clipping inside the scale_loss block sees unscaled gradients", Safety.CHANGES, order=27)
+RULE = Rule(
+    "AMP207",
+    "clipping inside the scale_loss block sees unscaled gradients",
+    Safety.CHANGES,
+    order=27,
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:

@@ -30,7 +30,12 @@ from amp_migrate.plan import Decision, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.zeroing import every_micro_batch, in_region
 
-RULE = Rule("AMP209", "zero_grad between forward and loss moves before the forward", Safety.CHANGES, order=18)
+RULE = Rule(
+    "AMP209",
+    "zero_grad between forward and loss moves before the forward",
+    Safety.CHANGES,
+    order=18,
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:

@@ -6,8 +6,33 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Drop, DropElse, Edit, Hoist, Move, Replace
+from amp_migrate.plan import (
+    AddArgument,
+    Drop,
+    DropElse,
+    Edit,
+    Hoist,
+    Move,
+    Replace,
+    ReplaceExpression,
+)
 from amp_migrate.span import Span
+
+
+def tidied(tree: Tree, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with those that remove what they leave without a statement.
+
+    What would be edited in the head of such a statement is left out.
+    """
+    drops = list(emptied(tree, edits))
+    return [e for e in edits if not any(_inside(e, drop) for drop in drops)] + drops
+
+
+def _inside(edit: Edit, drop: Edit) -> bool:
+    if not isinstance(edit, ReplaceExpression | Hoist | AddArgument) or not isinstance(drop, Drop):
+        return False
+    span = edit.call if isinstance(edit, AddArgument) else edit.span
+    return drop.span.contains(span)
 
 
 def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
@@ -37,7 +62,11 @@ class _Emptied:
             return True
         blocks = self._blocks(stmt)
         states = [[self.visit(s) for s in block] for block in blocks]
-        if not isinstance(stmt, ast.If | ast.Try) or span in self._taken or not any(map(any, states)):
+        if (
+            not isinstance(stmt, ast.If | ast.Try)
+            or span in self._taken
+            or not any(map(any, states))
+        ):
             return False
         if isinstance(stmt, ast.Try):
             return self._try(stmt, span)
@@ -45,7 +74,11 @@ class _Emptied:
 
     @staticmethod
     def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
-        blocks = [getattr(stmt, name) for name in ("body", "orelse", "finalbody") if getattr(stmt, name, None)]
+        blocks = [
+            getattr(stmt, name)
+            for name in ("body", "orelse", "finalbody")
+            if getattr(stmt, name, None)
+        ]
         blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
         return blocks
 

@@ -24,6 +24,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     """Return the context of one unit. Raises `Cannot` where it has to be left."""
     unit = make(index, found)
     _refuse_unknown(unit)
+    _refuse_ritual(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
@@ -60,6 +61,27 @@ def _refuse_unknown(unit: Unit) -> None:
         )
 
 
+_RITUAL = (
+    "_lazy_init_maybe_master_weights",
+    "_amp_stash",
+    "_amp_lazy_init",
+    "_prepare_amp_backward",
+)
+
+
+def _refuse_ritual(unit: Unit) -> None:
+    for module in unit.modules:
+        for node in ast.walk(module.tree.module):
+            if isinstance(node, ast.Attribute) and node.attr in _RITUAL:
+                raise Cannot(
+                    "AMP909",
+                    module,
+                    node,
+                    f"`{node.attr}` reaches into the optimizer that Apex patched for O2",
+                    "delete the lines that restore master weights by hand: natively the weights are fp32",
+                )
+
+
 def _gone(branches: Branches) -> set[ast.AST]:
     statements = [s for c in branches.collapses.values() for s in c.gone()]
     statements += [s for p in branches.prefixes.values() for s in p.node.orelse]
@@ -81,7 +103,9 @@ def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
             )
     for site in unit.of(Kind.INITIALIZE):
         optimizers = unit.options[site].arguments.get("optimizers")
-        if optimizers is not None and not (isinstance(optimizers, ast.Constant) and optimizers.value is None):
+        if optimizers is not None and not (
+            isinstance(optimizers, ast.Constant) and optimizers.value is None
+        ):
             raise Cannot(
                 "AMP905",
                 site.module,
@@ -101,7 +125,9 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
         if step.call not in gone:
             access(step.function, step.call)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
-        if site.node not in gone and not (site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)):
+        if site.node not in gone and not (
+            site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
+        ):
             access(site.function, site.node)
 
 
@@ -109,7 +135,10 @@ def _creations(unit: Unit) -> dict[Site, Creation]:
     result: dict[Site, Creation] = {}
     by_function: dict[object, list[Site]] = {}
     for site in unit.of(Kind.INITIALIZE):
-        scale = next((initial_scale(unit, s) for s in unit.of(Kind.LOSS_SCALE) if initial_scale(unit, s)), None)
+        scale = next(
+            (initial_scale(unit, s) for s in unit.of(Kind.LOSS_SCALE) if initial_scale(unit, s)),
+            None,
+        )
         if scale is not None:
             unit.options[site].init_scale = scale
         by_function.setdefault(site.function, []).append(site)

@@ -8,7 +8,10 @@ import re
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.sites import is_apex
 
-_AVAILABLE = re.compile(r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$", re.I)
+_AVAILABLE = re.compile(
+    r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$",
+    re.I,
+)
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 
 
@@ -41,14 +44,22 @@ class Availability:
 
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]
-        if isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot):
+        if (
+            isinstance(right, ast.Constant)
+            and right.value is None
+            and isinstance(op, ast.Is | ast.IsNot)
+        ):
             if self._project.external(self._module, left) in ("apex", "apex.amp") or (
                 isinstance(left, ast.Call) and self._find_spec(left)
             ):
                 return isinstance(op, ast.IsNot)
         if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
             equal = isinstance(op, ast.Eq | ast.Is)
-            return right.value is equal if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot) else None
+            return (
+                right.value is equal
+                if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
+                else None
+            )
         return None
 
     def _probe(self, call: ast.Call) -> bool:
@@ -60,7 +71,11 @@ class Availability:
 
     def _find_spec(self, call: ast.Call) -> bool:
         name = self._project.external(self._module, call.func) or ""
-        return name.endswith("find_spec") and bool(call.args) and _constant(call.args[0]) in ("apex", "apex.amp")
+        return (
+            name.endswith("find_spec")
+            and bool(call.args)
+            and _constant(call.args[0]) in ("apex", "apex.amp")
+        )
 
 
 def _constant(node: ast.expr) -> object:
@@ -92,7 +107,9 @@ def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
     return {
         target.id
         for stmt in body
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is value
+        if isinstance(stmt, ast.Assign)
+        and isinstance(stmt.value, ast.Constant)
+        and stmt.value.value is value
         for target in stmt.targets
         if isinstance(target, ast.Name)
     }
@@ -101,10 +118,14 @@ def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
 def _only_flag(module: Module, name: str) -> bool:
     """A name that is ever set to something else than a constant bool is no availability flag."""
     for node in ast.walk(module.tree.module):
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == name for t in node.targets
+        ):
             if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
                 return False
-            if not node.value.value and not isinstance(module.tree.parent(node), ast.ExceptHandler | ast.Module):
+            if not node.value.value and not isinstance(
+                module.tree.parent(node), ast.ExceptHandler | ast.Module
+            ):
                 return False
     return True
 

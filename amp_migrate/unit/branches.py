@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
@@ -64,7 +64,11 @@ class Branches:
         if [form for _, form in body] == [form for _, form in orelse]:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
             inside = {n for stmt in node.orelse for n in ast.walk(stmt)}
-            kept = "body" if any(s.node in inside and s.module is site.module for s in sites) else "orelse"
+            kept = (
+                "body"
+                if any(s.node in inside and s.module is site.module for s in sites)
+                else "orelse"
+            )
             self.collapses[node] = Collapse(node, site, kept)
         elif node not in self.prefixes and len(orelse) < len(body):
             same = [form for _, form in body[: len(orelse)]] == [form for _, form in orelse]
@@ -88,7 +92,7 @@ class Branches:
             kept = stmt.body if self.collapses[stmt].kept == "body" else stmt.orelse
             for part in kept:
                 yield from self._statement(part, names)
-        elif not (isinstance(stmt, ast.Pass)):
+        elif not isinstance(stmt, ast.Pass) and not imports_apex([stmt]):
             yield self._form(stmt, names)
 
     def _form(self, node: object, names: dict[str, object]) -> object:
@@ -108,39 +112,38 @@ class Branches:
             special = self._call(node, names)
             if special is not None:
                 return special
-        return (type(node).__name__, *(self._form(value, names) for _, value in ast.iter_fields(node)))
+        return (
+            type(node).__name__,
+            *(self._form(value, names) for _, value in ast.iter_fields(node)),
+        )
 
     def _call(self, call: ast.Call, names: dict[str, object]) -> Form | None:
         func = call.func
-        tail = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        tail = (
+            func.attr
+            if isinstance(func, ast.Attribute)
+            else func.id
+            if isinstance(func, ast.Name)
+            else ""
+        )
         rest = self._form([*call.args[1:], *call.keywords], names)
         if tail in CLIPS and call.args and self._gradients(call.args[0]):
             return ("clip", tail.rstrip("_"), rest)
         if tail == "backward" and isinstance(func, ast.Attribute):
             target = self._form(func.value, names)
-            loss = target if isinstance(target, tuple) and target[0] == "scaled" else ("scaled", target)
+            loss = (
+                target
+                if isinstance(target, tuple) and target[0] == "scaled"
+                else ("scaled", target)
+            )
             return ("scaled_backward", loss, self._form([*call.args, *call.keywords], names))
         return None
 
     def _gradients(self, node: ast.expr) -> bool:
         if node in self._masters:
             return True
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters"
-
-
-def gone(branches: Branches, tree_parents: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
-    """Tell whether `node` lies in a branch that disappears."""
-    child = node
-    up = tree_parents.get(node)
-    while up is not None:
-        if isinstance(up, ast.If):
-            collapse = branches.collapses.get(up)
-            if collapse is not None and child in collapse.gone():
-                return True
-            if up in branches.prefixes and child in up.orelse:
-                return True
-        child, up = up, tree_parents.get(up)
-    return False
-
-
-__all__ = ["Branches", "Cannot", "Collapse", "Prefix", "gone"]
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "parameters"
+        )

@@ -15,7 +15,13 @@ from amp_migrate.unit.options import arguments, read
 from amp_migrate.unit.sites import Kind, Site, sites
 from amp_migrate.unit.unit import Unit
 
-UNIT_KINDS = frozenset(Kind) - {Kind.IMPORT, Kind.OTHER, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS}
+UNIT_KINDS = frozenset(Kind) - {
+    Kind.IMPORT,
+    Kind.OTHER,
+    Kind.REGISTER,
+    Kind.DECORATOR,
+    Kind.DISABLE_CASTS,
+}
 
 
 class Index:

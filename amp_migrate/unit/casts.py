@@ -87,6 +87,8 @@ class Casts:
 
                 if function.cls in family(origin.cls):
                     continue
+            if _global_in_both(name, origin, function):
+                continue
             if not self._same_value(name, creation, function):
                 return False
         return True
@@ -100,6 +102,26 @@ class Casts:
         values = self._unit.project.values
         group = values.group(module, ours)
         return group is not None and group == values.group(function.module, theirs)
+
+
+def _global_in_both(name: str, origin: Function, function: Function) -> bool:
+    """Tell whether a name is a variable of the module in two functions of one file."""
+    if origin.module is not function.module:
+        return False
+    return not any(f.node is not None and name in _bound(f) for f in (origin, function))
+
+
+def _bound(function: Function) -> set[str]:
+    found = set(function.parameters.names)
+    if function.node is not None:
+        found |= {
+            n.id
+            for n in walk(function.node)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        }
+        globals_ = {g for n in walk(function.node) if isinstance(n, ast.Global) for g in n.names}
+        found -= globals_
+    return found
 
 
 def _encloses(outer: Function, inner: Function) -> bool:

@@ -71,7 +71,10 @@ def _targets(
     if later:
         return [(later[0], segment(later[0].optimizer))]
     written = {
-        segment(o): None for b in unit.backwards_of(function) for o in b.optimizers if path(o) is not None
+        segment(o): None
+        for b in unit.backwards_of(function)
+        for o in b.optimizers
+        if path(o) is not None
     }
     if not written:
         raise Cannot(
@@ -102,7 +105,12 @@ def _unscale(
         anchor = step.anchor
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     backward = next(
-        (b.node for b in unit.backwards_of(function) if b.node not in gone and key(b.node) < key(step.call)), None
+        (
+            b.node
+            for b in unit.backwards_of(function)
+            if b.node not in gone and key(b.node) < key(step.call)
+        ),
+        None,
     )
     limit = boundary(step, backward) if backward is not None else None
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
@@ -111,7 +119,9 @@ def _unscale(
     return _across(result, step, limit, outside, found)
 
 
-def _across(result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]) -> Unscale:
+def _across(
+    result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
+) -> Unscale:
     """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
@@ -145,7 +155,9 @@ def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
     block = tree.block(limit)
     for level in levels(tree, stmt):
         if tree.block(level) is block:
-            return stmt if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level) else level
+            return (
+                stmt if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level) else level
+            )
     return stmt
 
 

@@ -58,18 +58,20 @@ def _sequential(sites: list[Site]) -> bool:
 
 def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
     tree = site.module.tree
-    whole = unit.home.is_attribute(function)
+    whole = unit.home.is_attribute(function) or not unit.scales
     top = site.statement
     guards: list[Condition] = []
     while not _reaches_all(tree, top, uses, whole):
         holder = tree.holder(top)
         if isinstance(holder, ast.If):
-            if _is_main(holder) and not whole:
+            if _is_main(holder) and not unit.home.is_attribute(function):
                 break
             guards.append(_guard(unit, site, holder, top in holder.body))
             top = holder
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
+        elif not unit.scales:
+            break
         else:
             raise Cannot(
                 "AMP901",
@@ -82,7 +84,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
-    if whole and not isinstance(tree.holder(top), FunctionNode):
+    if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
         return False
     return all(_reaches(tree, top, use) for use in uses)
 

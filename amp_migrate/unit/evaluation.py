@@ -47,7 +47,11 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> 
     func = call.func
     if unit.project.values.group(module, func) in models and path(func) is not None:
         return True
-    if not isinstance(func, ast.Attribute) or func.attr in NOT_FORWARD or func.attr.startswith("get_"):
+    if (
+        not isinstance(func, ast.Attribute)
+        or func.attr in NOT_FORWARD
+        or func.attr.startswith("get_")
+    ):
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
@@ -75,14 +79,22 @@ def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
 
 
 def _autocast_above(module: Module, node: ast.AST) -> bool:
-    return any(isinstance(up, ast.With) and under_autocast(up) for up in module.tree.ancestors(node))
+    return any(
+        isinstance(up, ast.With) and under_autocast(up) for up in module.tree.ancestors(node)
+    )
 
 
 def _evaluates(unit: Unit, module: Module, function: ast.AST) -> bool:
     """Tell whether a function puts the model in evaluation mode and trains nothing."""
-    names = {n.func.attr for n in walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
-    return "eval" in names and not names & {"backward", "step"} and not any(
-        b.function.node is function for b in unit.backwards
+    names = {
+        n.func.attr
+        for n in walk(function)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+    }
+    return (
+        "eval" in names
+        and not names & {"backward", "step"}
+        and not any(b.function.node is function for b in unit.backwards)
     )
 
 
@@ -92,13 +104,26 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     function: Function = unit.project.function_of(module, first)
     known = defs(first)
     last = first
-    for stmt in tree.block(first)[position(tree, first) + 1 :]:
+    following = tree.block(first)[position(tree, first) + 1 :]
+    while following and _selects(following[0], known):
+        last = following.pop(0)
+        known |= defs(last)
+    for stmt in following:
         if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
             continue
         if unit.forwards.strength(module, stmt) >= Forward.CRITERION and defs(stmt):
             last = stmt
         known |= defs(stmt)
     return Region(module, function, first, last)
+
+
+def _selects(stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a statement only takes a forward's result apart: ``loss, logits = outputs[:2]``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(
+        stmt.value, ast.Subscript | ast.Attribute
+    ):
+        return False
+    return path(stmt.value.value) in known
 
 
 def statements(regions: list[Region]) -> Iterator[ast.stmt]:

@@ -10,7 +10,9 @@ from collections.abc import Hashable
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
 
-EVIDENCE = frozenset({"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"})
+EVIDENCE = frozenset(
+    {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
+)
 NOT_FORWARD = frozenset(
     {
         "train", "eval", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "to", "cuda",
@@ -27,7 +29,9 @@ _NETWORK = re.compile(
     re.I,
 )
 _LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
-_CRITERION = re.compile(r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I)
+_CRITERION = re.compile(
+    r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
+)
 
 
 class Forward(enum.IntEnum):
@@ -50,7 +54,11 @@ class Forwards:
             self._mark(module, node)
         for module in project.modules.values():
             for node in ast.walk(module.tree.module):
-                if isinstance(node, ast.Attribute) and node.attr in EVIDENCE and self._path_root(node):
+                if (
+                    isinstance(node, ast.Attribute)
+                    and node.attr in EVIDENCE
+                    and self._path_root(node)
+                ):
                     self._mark_evidence(module, node)
 
     @staticmethod
@@ -82,13 +90,19 @@ class Forwards:
         if group is not None and group in self._networks:
             return True
         tail = dotted.rpartition(".")[2]
+        made = self._project.values.made_by(module, node)
+        if any(name.startswith("torch.nn.") for name in made):
+            return not any(name.endswith("Loss") for name in made)
         if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
             return not _CRITERION.search(tail)
         return bool(_NETWORK.search(tail) or _LETTER.match(tail))
 
     def _is_module_class(self, cls: Class) -> bool:
         tails = {base.rpartition(".")[2] for base in cls.externals()}
-        return any(tail in ("Sequential", "DataParallel") or tail.endswith(("Module", "Model")) for tail in tails)
+        return any(
+            tail in ("Sequential", "DataParallel") or tail.endswith(("Module", "Model"))
+            for tail in tails
+        )
 
     def strength(self, module: Module, node: ast.AST) -> Forward:
         """Return the surest forward among the calls of a statement or expression."""
@@ -107,7 +121,11 @@ class Forwards:
         if external is not None:
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
-            return Forward.NONE if func.attr in NOT_FORWARD or func.attr.startswith("get_") else Forward.NETWORK
+            return (
+                Forward.NONE
+                if func.attr in NOT_FORWARD or func.attr.startswith("get_")
+                else Forward.NETWORK
+            )
         callees = self._project.callees(call, self._project.function_of(module, call))
         if callees:
             return max((self._function(f) for f in callees), default=Forward.NONE)

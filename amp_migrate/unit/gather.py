@@ -37,8 +37,7 @@ class Optimizers:
         """Tell whether an expression is an optimizer of the unit."""
         while isinstance(node, ast.Subscript) and self._values.group(module, node) is None:
             node = node.value
-        group = self._values.group(module, node)
-        if group is not None and group in self._groups:
+        if self._values.groups(module, node) & self._groups:
             return True
         return (path(node) or "") in self._texts.get(function, set())
 
@@ -55,13 +54,19 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
 
 def _scaled_backward(block: ScaleLoss) -> Backward:
     site = block.site
-    return Backward(site.module, site.function, block.node, block.loss, block.optimizer_list(), True)
+    return Backward(
+        site.module, site.function, block.node, block.loss, block.optimizer_list(), True
+    )
 
 
 def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
     for module in unit.project.modules.values():
         for node in ast.walk(module.tree.module):
-            if _is_step(node) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if (
+                _is_step(node)
+                and isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+            ):
                 function = unit.project.function_of(module, node)
                 if optimizers.has(module, function, node.func.value):
                     anchor = anchor_of(module.tree, node)
@@ -69,7 +74,11 @@ def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
 
 
 def _is_step(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
+    if not (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "step"
+    ):
         return False
     text = (path(node.func.value) or "").lower()
     return not any(word in text for word in SCHEDULER)
@@ -92,14 +101,20 @@ def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
 
 
 def _training_functions(unit: Unit) -> list[Function]:
-    own = {s.function for s in unit.steps} | {s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)}
+    own = {s.function for s in unit.steps} | {
+        s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)
+    }
     found = set(own)
-    for function in {s.function for s in unit.of(Kind.SCALE_LOSS)} | {s.function for s in unit.steps}:
+    for function in {s.function for s in unit.of(Kind.SCALE_LOSS)} | {
+        s.function for s in unit.steps
+    }:
         found |= reachable(unit.project, function)
     return sorted(found, key=lambda f: (f.module.path, f.qualname))
 
 
-def _plain_loss(unit: Unit, optimizers: Optimizers, function: Function, call: ast.Call) -> ast.expr | None:
+def _plain_loss(
+    unit: Unit, optimizers: Optimizers, function: Function, call: ast.Call
+) -> ast.expr | None:
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr != "backward":
         return None

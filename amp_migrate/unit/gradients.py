@@ -15,7 +15,15 @@ from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
 
-_REDUCE = ("allreduce", "all_reduce", "reduce_", "synchronize", "average_grad", "sync_grad", "zero_none_grad")
+_REDUCE = (
+    "allreduce",
+    "all_reduce",
+    "reduce_",
+    "synchronize",
+    "average_grad",
+    "sync_grad",
+    "zero_none_grad",
+)
 _CLIP = ("clip", "grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
 _LISTS = ("parameters", "named_parameters")
 
@@ -45,7 +53,9 @@ def uses(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Use]:
 
 def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step]) -> bool:
     after = not backwards or any(key(b.node) < key(use.node) for b in backwards)
-    before = not steps or any(key(use.node) < key(s.call) and _same_loop(tree, use, s) for s in steps)
+    before = not steps or any(
+        key(use.node) < key(s.call) and _same_loop(tree, use, s) for s in steps
+    )
     return after and before
 
 
@@ -57,7 +67,9 @@ def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
 
 def _visits_parameters(loop: ast.stmt) -> bool:
     text = ast.dump(loop.iter) if isinstance(loop, ast.For) else ""
-    return any(word in text for word in ("parameters", "master_params", "param_groups", "params", "optim"))
+    return any(
+        word in text for word in ("parameters", "master_params", "param_groups", "params", "optim")
+    )
 
 
 def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
@@ -73,9 +85,14 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
                 yield use
 
 
-def _use(unit: Unit, function: Function, node: ast.AST, masters: dict[ast.expr | ast.stmt, object]) -> Use | None:
+def _use(
+    unit: Unit, function: Function, node: ast.AST, masters: dict[ast.expr | ast.stmt, object]
+) -> Use | None:
     tree = function.module.tree
-    if not isinstance(node, ast.Call) or unit.project.function_of(function.module, node) is not function:
+    if (
+        not isinstance(node, ast.Call)
+        or unit.project.function_of(function.module, node) is not function
+    ):
         return None
     if node in masters:
         parent = tree.parent(node)
@@ -85,7 +102,9 @@ def _use(unit: Unit, function: Function, node: ast.AST, masters: dict[ast.expr |
     tail = _tail(node)
     if any(word in tail for word in _REDUCE):
         return None
-    if tail in CLIPS or (any(word in tail for word in _CLIP) and (node.args or isinstance(node.func, ast.Attribute))):
+    if tail in CLIPS or (
+        any(word in tail for word in _CLIP) and (node.args or isinstance(node.func, ast.Attribute))
+    ):
         named = _named(node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _passes_parameters(node) and _reads_grad(tree, node):

@@ -91,7 +91,7 @@ class Home:
             constructed = any(c in self._constructed for c in family(function.cls))
             if not (constructed and function.name == "__init__"):
                 return self.attribute(function)
-        if self._global(function):
+        if self._global(function, node):
             return self.name
         if self.returning.provide(function, node):
             return self.name
@@ -117,9 +117,12 @@ class Home:
             )
         return text
 
-    def _global(self, function: Function) -> bool:
-        own = function.module.top
-        return own in self.inits
+    def _global(self, function: Function, node: ast.AST) -> bool:
+        """A function reads the scaler as a global where it reads the other objects so."""
+        if function.module.top not in self.inits:
+            return False
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return not names & set(function.parameters.names)
 
     def _on_self(self, function: Function, node: ast.AST) -> bool:
         """Tell whether what the scaler serves at `node` is kept on the object rather than passed in."""
@@ -139,7 +142,9 @@ class Home:
         self._parameter(init, node)
         first = init.parameters.names[0]
         anchor = _last_assignment(init)
-        edit = Insert(init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True)
+        edit = Insert(
+            init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True
+        )
         if _is_docstring_only(init):
             edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
         self.threads[init].edits.append((init.module.path, edit))
@@ -166,7 +171,7 @@ class Home:
             span = call.function.module.tree.span(call.call)
             if self.project.forwards_all(call) and call.function in self.threads:
                 continue
-            keyword = self.name if _by_keyword(call.call) or _has_star(call.call) else None
+            keyword = None if _fills_all(call, function) else self.name
             thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
         count = len(calls)
         thread.sentence = (
@@ -176,7 +181,9 @@ class Home:
 
     def _calls(self, function: Function, node: ast.AST) -> list[CallSite]:
         if function.node is None:
-            raise self._unreachable(function, node, "no amp.initialize runs before this module-level code")
+            raise self._unreachable(
+                function, node, "no amp.initialize runs before this module-level code"
+            )
         for user, _place, reason in self.project.escapes(function):
             raise self._unreachable(function, node, f"{reason} in {user.module.path}")
         calls = self.project.callers(function)
@@ -203,7 +210,9 @@ class Home:
         tree = function.module.tree
         if function.node is None and tree.function(node) is not None:
             return
-        if not any(key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites):
+        if not any(
+            key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites
+        ):
             raise Cannot(
                 "AMP901",
                 function.module,
@@ -257,12 +266,12 @@ def free_name(modules: Iterable[Module]) -> str:
     return next((name for name in CANDIDATES if name not in taken), "apex_scaler")
 
 
-def _by_keyword(call: ast.Call) -> bool:
-    return bool(call.keywords) and call.keywords[-1].arg is not None
-
-
-def _has_star(call: ast.Call) -> bool:
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+def _fills_all(site: CallSite, function: Function) -> bool:
+    """Tell whether a call gives every positional parameter by position, so that one more can follow."""
+    if any(isinstance(a, ast.Starred) for a in site.call.args) or site.call.keywords:
+        return False
+    given = len(site.arguments()) + bool(site.bound)
+    return given == len(function.parameters.positional) and not function.parameters.keyword_only
 
 
 def _last_assignment(init: Function) -> ast.stmt:
@@ -272,7 +281,11 @@ def _last_assignment(init: Function) -> ast.stmt:
     names = set(init.parameters.names)
     chosen = None
     for stmt in init.node.body:
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Name) and stmt.value.id in names:
+        if (
+            isinstance(stmt, ast.Assign)
+            and isinstance(stmt.value, ast.Name)
+            and stmt.value.id in names
+        ):
             chosen = stmt
         elif chosen is not None:
             break

@@ -79,7 +79,9 @@ def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
 
-def _level(node: ast.expr | None, unpacked: ast.expr | None, segment) -> tuple[str | None, Condition]:  # type: ignore[no-untyped-def]
+def _level(
+    node: ast.expr | None, unpacked: ast.expr | None, segment
+) -> tuple[str | None, Condition]:  # type: ignore[no-untyped-def]
     if node is None and unpacked is not None:
         if isinstance(unpacked, ast.Name | ast.Attribute | ast.Subscript):
             return None, Condition(None, f'{segment(unpacked)}.get("opt_level", "O1") != "O0"')
@@ -148,7 +150,11 @@ def _bounds(options: Options, named: dict[str, ast.expr], segment) -> None:  # t
             options.remarks.append(
                 f"{key}={segment(node)} has no GradScaler counterpart: clamp with scaler.update(value) after update()"
             )
-    if options.maximum is not None and options.init_scale is None and float(options.maximum) < 65536:
+    if (
+        options.maximum is not None
+        and options.init_scale is None
+        and float(options.maximum) < 65536
+    ):
         options.init_scale = options.maximum
 
 
@@ -164,6 +170,10 @@ def _remarks(options: Options, named: dict[str, ast.expr], level: str | None) ->
             "and O3 (pure fp16) is not available"
         )
     if "num_losses" in named:
-        options.remarks.append("num_losses: one GradScaler serves all losses, so per-loss scales are merged")
+        options.remarks.append(
+            "num_losses: one GradScaler serves all losses, so per-loss scales are merged"
+        )
     if "cast_model_outputs" in named and not _is(named["cast_model_outputs"], None):
-        options.remarks.append("cast_model_outputs has no counterpart: cast the outputs where a dtype matters")
+        options.remarks.append(
+            "cast_model_outputs has no counterpart: cast the outputs where a dtype matters"
+        )

@@ -18,13 +18,7 @@ def parameters_text(unit: Unit, site: Site) -> str:
     if model is not None:
         return f"{model}.parameters()"
     text = site.module.tree.segment(optimizer)
-    if _is_loop(site):
-        return f'(p for group in {text}.param_groups for p in group["params"])'
     return f'[p for group in {text}.param_groups for p in group["params"]]'
-
-
-def _is_loop(site: Site) -> bool:
-    return isinstance(site.module.tree.parent(site.node), ast.For)
 
 
 def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
@@ -57,7 +51,11 @@ def _built_from(unit: Unit, optimizer: object) -> object | None:
             if not _is_constructor(node.value):
                 continue
             first = node.value.args[0] if node.value.args else None
-            if isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute) and first.func.attr == "parameters":
+            if (
+                isinstance(first, ast.Call)
+                and isinstance(first.func, ast.Attribute)
+                and first.func.attr == "parameters"
+            ):
                 found.add(values.group(module, first.func.value))
             else:
                 found.add(None)

@@ -27,6 +27,15 @@ class Region:
         return tree.block(self.first)[position(tree, self.first) : position(tree, self.last) + 1]
 
 
+def runs_without_gradients(stmt: ast.stmt) -> bool:
+    """Tell whether a statement is ``with torch.no_grad():``, which gets a region of its own."""
+    return isinstance(stmt, ast.With) and any(
+        word in ast.dump(item.context_expr)
+        for item in stmt.items
+        for word in ("no_grad", "inference_mode")
+    )
+
+
 @dataclass(slots=True)
 class Search:
     """What a search found: regions, and whether one of them runs a network."""
@@ -90,6 +99,8 @@ class RegionFinder:
                 chosen.append(stmt)
                 needed |= uses(stmt)
         chosen.reverse()
+        while chosen and runs_without_gradients(chosen[0]):
+            del chosen[0]
         region, network = self._range(function, chosen)
         if region is not None:
             result.regions.append(region)
@@ -110,7 +121,11 @@ class RegionFinder:
         """Return the paths that a statement writes, those that the methods it calls set on `self` too."""
         found = defs(stmt)
         for part in walk(stmt):
-            if isinstance(part, ast.Call) and path(part.func) and (path(part.func) or "").startswith("self."):
+            if (
+                isinstance(part, ast.Call)
+                and path(part.func)
+                and (path(part.func) or "").startswith("self.")
+            ):
                 for callee in self._project.callees(part, function):
                     found |= self._self_paths(callee)
         return found
@@ -127,7 +142,9 @@ class RegionFinder:
         self._assigned[function] = found
         return found
 
-    def _in_callers(self, function: Function, needed: set[str], seen: frozenset[Function]) -> Search:
+    def _in_callers(
+        self, function: Function, needed: set[str], seen: frozenset[Function]
+    ) -> Search:
         result = Search([], False)
         for site in self._project.callers(function):
             wanted, computed = self._wanted(site, function, needed)

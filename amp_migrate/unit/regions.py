@@ -51,7 +51,7 @@ def training(
             block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
             if block is not None:
                 names[block] = inline.name
-        elif not search.regions:
+        elif not search.regions and backward.scaled:
             raise _unseen(backward)
         regions += search.regions
         for site, node in search.inlines:
@@ -101,7 +101,9 @@ def merged(regions: list[Region]) -> list[Region]:
     for region in regions:
         tree = region.module.tree
         for i, other in enumerate(result):
-            if other.module is region.module and tree.block(other.first) is tree.block(region.first):
+            if other.module is region.module and tree.block(other.first) is tree.block(
+                region.first
+            ):
                 joined = _join(tree, other, region)
                 if joined is not None:
                     result[i] = joined
@@ -128,7 +130,9 @@ def _within(inner: Region, outer: Region) -> bool:
 def _already(region: Region) -> bool:
     """Tell whether a region stands under an autocast that the source has itself."""
     tree = region.module.tree
-    return any(isinstance(up, ast.With) and under_autocast(up) for up in tree.ancestors(region.first))
+    return any(
+        isinstance(up, ast.With) and under_autocast(up) for up in tree.ancestors(region.first)
+    )
 
 
 def under_autocast(node: ast.With) -> bool:

@@ -40,7 +40,10 @@ class Returning:
         seen.add(function)
         tree = function.module.tree
         for node in ast.walk(function.node or tree.module):
-            if not isinstance(node, ast.Call) or self._home.project.function_of(function.module, node) is not function:
+            if (
+                not isinstance(node, ast.Call)
+                or self._home.project.function_of(function.module, node) is not function
+            ):
                 continue
             for callee in self._home.project.callees(node, function):
                 if callee in seen or callee.name == "__init__" or self._home.is_attribute(callee):
@@ -109,6 +112,10 @@ class Returning:
 
 def _bare(text: str) -> str:
     """Take the parentheses off a tuple that stands in them."""
-    if text.startswith("(") and text.endswith(")") and isinstance(ast.parse(text, mode="eval").body, ast.Tuple):
+    if (
+        text.startswith("(")
+        and text.endswith(")")
+        and isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
+    ):
         return text[1:-1].rstrip(", ")
     return text

@@ -40,7 +40,10 @@ def read(site: Site) -> ScaleLoss:
     item = tree.parent(call)
     node = tree.parent(item) if item is not None else None
     if not isinstance(item, ast.withitem) or not isinstance(node, ast.With):
-        raise _odd(site, "amp.scale_loss is not used as `with amp.scale_loss(loss, optimizer) as scaled_loss:`")
+        raise _odd(
+            site,
+            "amp.scale_loss is not used as `with amp.scale_loss(loss, optimizer) as scaled_loss:`",
+        )
     if len(node.items) != 1 or not isinstance(item.optional_vars, ast.Name):
         raise _odd(site, "amp.scale_loss shares its `with` or binds no plain name")
     arguments = _arguments(call)
@@ -68,7 +71,9 @@ _NAMES = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_over
 
 
 def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(
+        k.arg is None for k in call.keywords
+    ):
         return None
     named = dict(zip(_NAMES, call.args, strict=False))
     named |= {k.arg: k.value for k in call.keywords if k.arg is not None}
@@ -78,7 +83,11 @@ def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
 def _backwards(node: ast.With, alias: str) -> list[ast.Call]:
     found = []
     for part in ast.walk(node):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "backward":
+        if (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr == "backward"
+        ):
             if path(part.func.value) == alias or _sum_of(part.func.value) == alias:
                 found.append(part)
     return sorted(found, key=lambda c: (c.lineno, c.col_offset))
@@ -86,7 +95,11 @@ def _backwards(node: ast.With, alias: str) -> list[ast.Call]:
 
 def _sum_of(node: ast.expr) -> str | None:
     """Return the name in ``name.mean()`` and ``name.sum()``."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("mean", "sum"):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("mean", "sum")
+    ):
         return path(node.func.value)
     return None
 

@@ -90,7 +90,9 @@ def _place(
         return [
             place
             for child in children
-            for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
+            for place in _place(
+                tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
+            )
         ]
     last = children[-1]
     if any(c in anchors for c in children):
@@ -109,13 +111,19 @@ def _conditional(
     tests = [ast.dump(c.test) if isinstance(c, ast.If) else str(id(c)) for c in children]
     last = children[-1]
     inner = [a for a in anchors if inside(tree, a, last)]
-    if len(set(tests)) == 1 and isinstance(last, ast.If) and all(in_branch(tree, a, last.body) for a in inner):
+    if (
+        len(set(tests)) == 1
+        and isinstance(last, ast.If)
+        and all(in_branch(tree, a, last.body) for a in inner)
+    ):
         return _place(tree, inner, steps, backwards)
     if _phases(tree, children, steps, backwards):
         return [
             place
             for child in children
-            for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
+            for place in _place(
+                tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
+            )
         ]
     step = next(s for s in steps if inside(tree, s.anchor, last))
     raise Cannot(

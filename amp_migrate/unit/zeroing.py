@@ -64,7 +64,9 @@ def in_region(region: Region) -> list[ast.stmt]:
     """Return the zero_grad statements that stand between the forward and the last statement of the loss."""
     tree = region.module.tree
     first = position(tree, region.first)
-    return [s for s in tree.block(region.first)[first:] if s in region.statements() and is_zero_grad(s)]
+    return [
+        s for s in tree.block(region.first)[first:] if s in region.statements() and is_zero_grad(s)
+    ]
 
 
 def has_zero_grad(node: ast.AST) -> bool:
