@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,21 +27,23 @@ _TAIL_LINES = 6
 class Launch:
     """A command, the folder it runs in, and how long it may take.
 
-    `tree` is the copy of the project, `original` where it was copied from: arguments and
-    PYTHONPATH entries inside `original` are moved to the copy. `inside` is the folder of the
+    `tree` is the copy of the project, `originals` the folders it stands for: arguments, PYTHONPATH
+    entries and import paths inside them are moved to the copy. `inside` is the folder of the
     project the command starts in. `show` lets the program's output through.
     """
 
     command: tuple[str, ...]
     tree: Path
-    original: Path
+    originals: tuple[Path, ...] = ()
     inside: Path = Path()
     timeout: float = 1800.0
     show: bool = False
 
     def moved(self, text: str) -> str:
         """Return `text` with the original project's folder replaced by the copy's."""
-        return text.replace(str(self.original), str(self.tree))
+        for original in self.originals:
+            text = re.sub(re.escape(str(original)) + r"(?![\w.-])", str(self.tree), text)
+        return text
 
 
 def run(launch: Launch, label: str, config: CaptureConfig, progress: Progress) -> Run:
@@ -52,7 +55,7 @@ def run(launch: Launch, label: str, config: CaptureConfig, progress: Progress) -
         config = dataclasses.replace(
             config,
             record_dir=str(records),
-            roots=((str(launch.original), str(launch.tree)),),
+            roots=tuple((str(original), str(launch.tree)) for original in launch.originals),
         )
         config.write(home / "config.json")
         environment = _environment(launch, config, _injection(home), home / "config.json")

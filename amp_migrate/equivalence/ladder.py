@@ -1,0 +1,326 @@
+"""Climb from exact logic to numerics until the question is answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from amp_migrate.equivalence import envelope
+from amp_migrate.equivalence.anchor import against_anchor, largest_deviation
+from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.census import compare_census
+from amp_migrate.equivalence.compare import Comparison, compare
+from amp_migrate.equivalence.coverage import coverage_of
+from amp_migrate.equivalence.fixcheck import check_fix
+from amp_migrate.equivalence.hints import explain
+from amp_migrate.equivalence.records import Run
+from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runner import Runner
+from amp_migrate.equivalence.scales import ScaleRule, rule_for
+from amp_migrate.equivalence.timing import table
+from amp_migrate.equivalence.verdict import (
+    CANNOT_RUN,
+    DIFFERENT,
+    EQUIVALENT,
+    EXACT,
+    INCONCLUSIVE,
+    Verdict,
+)
+
+LOGIC, NUMERIC = "logic", "numeric"
+_SAME = ScaleRule(exact=True)
+
+
+class Answered(Exception):
+    """The verdict is known; no higher level is needed."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(str(verdict))
+        self.verdict = verdict
+
+
+class Ladder:
+    """The levels in order; `result` holds what each found."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.options = runner.options
+        self.result = Result(
+            options=runner.options,
+            fixes=runner.trees.fixes,
+            changed=runner.trees.changed,
+            notes=list(runner.trees.notes),
+        )
+
+    def climb(self) -> Result:
+        """Run every level that is needed and return what was found."""
+        try:
+            self._logic()
+            self._fix()
+            self._numeric()
+        except Answered as answer:
+            self.result.verdict = answer.verdict
+        if self.options.timing and self.result.verdict.word != CANNOT_RUN:
+            self._timing()
+        return self.result
+
+    def record_before(self) -> Run:
+        """Run before as every level needs it, for an export; returns the casts-off run."""
+        growth = self.options.growth
+        logic = self._record(LOGIC, casts=False, growth=growth)
+        if logic.steps:
+            self._record("logic again", casts=False, growth=growth)
+            numeric = self._record(NUMERIC, census=True)
+            self._record("numeric again")
+            skipped = tuple(step.index for step in numeric.steps if step.skipped)
+            self._record("anchor", casts=False, inject=skipped)
+            for kick in range(1, self.options.runs):
+                self._record(f"envelope {kick}", kick=kick)
+        return logic
+
+    def _record(self, purpose: str, **changes: Any) -> Run:
+        run = self.runner.before(purpose, self.runner.config(**changes))
+        return run if run is not None else Run(purpose)
+
+    def _logic(self) -> None:
+        """Casts off: every recorded quantity must agree in every bit."""
+        result, options = self.result, self.options
+        config = self.runner.config(casts=False, growth=options.growth)
+        before = self._before(LOGIC, config)
+        self._label(before)
+        result.coverage = coverage_of(before, options.steps)
+        apex = before.notes.get("apex_amp")
+        if apex is not None and apex["enabled"] and not apex["dynamic"]:
+            config = dataclasses.replace(config, inject=())
+            result.notes.append(
+                f"loss_scale={apex['loss_scale']} is static: Apex never checks it for overflow, "
+                "so none was injected"
+            )
+        again = self.runner.before(
+            "logic again", self.runner.config(casts=False, growth=options.growth)
+        )
+        if again is not None:
+            result.repeat = compare(before, again, _SAME)
+        after = self.runner.after(LOGIC, config)
+        self._label_after(after)
+        rule = rule_for(before, after, options.growth)
+        if rule.reason:
+            result.notes.append(rule.reason)
+        comparison = compare(before, after, rule)
+        result.logic = Level(LOGIC, before, after, comparison)
+        result.tier = "T0: casts off, equal in every bit"
+        if not comparison.exact:
+            self._differs(comparison)
+        self._complete(before, after)
+
+    def _differs(self, comparison: Comparison) -> None:
+        """Answer for a difference at T0, unless before does not even agree with itself."""
+        repeat = self.result.repeat
+        first = comparison.first
+        if repeat is not None and not repeat.exact and self.options.runs < 2:
+            raise Answered(Verdict(INCONCLUSIVE, _not_reproducible(repeat)))
+        if repeat is not None and not repeat.exact:
+            self.result.notes.append(_not_reproducible(repeat))
+            return
+        if first is None:
+            raise Answered(Verdict(INCONCLUSIVE, "no iteration could be compared"))
+        raise Answered(Verdict(DIFFERENT, explain(first, self.result)))
+
+    def _complete(self, before: Run, after: Run) -> None:
+        """Refuse to conclude from runs that did not exercise what they have."""
+        coverage = self.result.coverage
+        if after.notes.get("apex_amp", {}).get("enabled"):
+            raise Answered(Verdict(INCONCLUSIVE, "the migrated program still runs on apex.amp"))
+        if not any(math.isfinite(step.loss) for step in before.steps):
+            raise Answered(Verdict(INCONCLUSIVE, "the loss is never finite"))
+        ended = f"the program ends after {coverage.steps} of {coverage.asked} steps"
+        if before.failure and coverage.steps < coverage.asked:
+            raise Answered(Verdict(INCONCLUSIVE, f"{ended}: {before.failure}"))
+        if coverage.steps < coverage.asked:
+            self.result.notes.append(ended)
+        dynamic = before.notes.get("grad_scaler") or before.notes.get("apex_amp", {}).get("dynamic")
+        if self.options.inject and dynamic and not coverage.skipped:
+            raise Answered(
+                Verdict(
+                    INCONCLUSIVE,
+                    f"{ended}, before any overflow was injected (steps "
+                    f"{', '.join(map(str, self.options.inject))}); choose others with "
+                    "--inject-overflow",
+                )
+            )
+
+    def _fix(self) -> None:
+        """Check what the fixes promise: the gradient of the large batch."""
+        if not self.result.fixes:
+            return
+        self.result.fix_check = check_fix(self.runner)
+        if self.result.fix_check.get("agrees") is False:
+            raise Answered(
+                Verdict(
+                    DIFFERENT,
+                    "the accumulated gradient is not the gradient of the large batch "
+                    f"(relative error {self.result.fix_check['error']:.2g})",
+                )
+            )
+
+    def _numeric(self) -> None:
+        """Casts on: first the dtypes, then the bits, then what an fp32 run allows."""
+        result, options = self.result, self.options
+        if not options.casts:
+            raise Answered(Verdict(EXACT, "casts off only, as asked"))
+        config = self.runner.config(casts=True, census=True)
+        before = self._before(NUMERIC, config)
+        apex = before.notes.get("apex_amp", {})
+        if apex.get("enabled") and not apex.get("dynamic"):
+            config = dataclasses.replace(config, inject=())
+        after = self.runner.after(NUMERIC, config)
+        rule = rule_for(before, after, None)
+        comparison = compare(before, after, rule)
+        result.numeric = Level(NUMERIC, before, after, comparison)
+        self._census(before, after)
+        if comparison.exact:
+            result.tier = "T1: casts on, equal in every bit"
+            if options.anchor:
+                self._anchored(before, after)
+            if options.runs >= 2:
+                self._envelope(before, after)
+            raise Answered(Verdict(EXACT))
+        self._inexact(before, after, comparison)
+
+    def _census(self, before: Run, after: Run) -> None:
+        one = before.processes[0].census if before.processes else None
+        other = after.processes[0].census if after.processes else None
+        if one is None or other is None:
+            self.result.notes.append("too few steps for a census of dtypes")
+            return
+        level = str(before.notes.get("apex_amp", {}).get("opt_level", "O1"))
+        rows = compare_census(one, other, level)
+        self.result.census = rows
+        faults = [str(row) for row in rows if row.kind == "fault"]
+        if faults:
+            raise Answered(Verdict(DIFFERENT, "dtype census: " + "; ".join(faults[:3])))
+
+    def _inexact(self, before: Run, after: Run, comparison: Comparison) -> None:
+        """Casts on and not equal in every bit: repeat, anchor, and the envelope on request."""
+        again = self.runner.before("numeric again", self.runner.config(casts=True))
+        reproducible = True
+        if again is not None:
+            self.result.numeric_repeat = compare(before, again, _SAME)
+            reproducible = self.result.numeric_repeat.exact
+        structural = next((d for d in comparison.differences if d.quantity in STRUCTURE), None)
+        if structural is not None:
+            raise Answered(Verdict(DIFFERENT, explain(structural, self.result)))
+        if self.options.runs >= 2:
+            raise Answered(self._envelope(before, after))
+        if not reproducible and self.result.numeric_repeat is not None:
+            reason = _not_reproducible(self.result.numeric_repeat)
+            raise Answered(Verdict(INCONCLUSIVE, reason))
+        raise Answered(self._anchored(before, after))
+
+    def _anchored(self, before: Run, after: Run) -> Verdict:
+        """Compare the errors of both sides against one run in fp32."""
+        anchor = self.result.logic.before if self.result.logic is not None else None
+        skipped = tuple(step.index for step in before.steps if step.skipped)
+        if anchor is None or skipped != tuple(s.index for s in anchor.steps if s.skipped):
+            anchor = self.runner.before(
+                "anchor", self.runner.config(casts=False, growth=None, inject=skipped)
+            )
+        if anchor is None:
+            return Verdict(INCONCLUSIVE, "the import holds no fp32 run to compare with")
+        self.result.tier = "T2: errors against one fp32 run"
+        self.result.errors = against_anchor(anchor.steps, before.steps, after.steps)
+        for errors in self.result.errors:
+            if errors.alarm is not None:
+                return Verdict(
+                    DIFFERENT,
+                    f"{errors.name} is further from fp32 than before allows, at step {errors.alarm}",
+                )
+        return Verdict(EQUIVALENT, delta=largest_deviation(before.steps, after.steps))
+
+    def _envelope(self, before: Run, after: Run) -> Verdict:
+        """Compare with the spread of runs whose weights were moved by one unit in the last place."""
+        ours, theirs = [before.steps], [after.steps]
+        for kick in range(1, self.options.runs):
+            config = self.runner.config(casts=True, kick=kick)
+            repeated = self.runner.before(f"envelope {kick}", config)
+            if repeated is not None:
+                ours.append(repeated.steps)
+            theirs.append(self.runner.after(f"envelope {kick}", config).steps)
+        if len(ours) < 2:
+            return Verdict(INCONCLUSIVE, "the import holds no repeated runs")
+        self.result.tier = f"T3: envelope of {len(ours)} runs"
+        self.result.bands = envelope.bands(ours, after.steps)
+        tested = envelope.equivalence(ours, theirs, self.options.margin)
+        self.result.equivalence = tested
+        for band in self.result.bands:
+            if band.alarm is not None:
+                reason = f"{band.name} leaves the noise envelope at step {band.alarm}"
+                return Verdict(DIFFERENT, reason)
+        if tested.answer == EQUIVALENT:
+            return Verdict(EQUIVALENT, delta=max(abs(tested.low), abs(tested.high)))
+        reason = f"mean log loss differs by {tested.difference:.2g}, margin {tested.margin:g}"
+        return Verdict(tested.answer, reason)
+
+    def _timing(self) -> None:
+        """Three light runs; nothing of the above is switched on in them."""
+        steps = self.options.timing_steps
+        config = self.runner.config(light=True, inject=(), steps=steps)
+        plain = dataclasses.replace(config, casts=False, plain_fp32=True)
+        runs = {
+            "FP32": self.runner.before("timing fp32", plain),
+            "Apex" if "Apex" in self.result.before_label else "before": self.runner.before(
+                "timing", config
+            ),
+            "native": self.runner.after("timing", config),
+        }
+        self.result.timing = table({name: run for name, run in runs.items() if run is not None})
+
+    def _before(self, purpose: str, config: CaptureConfig) -> Run:
+        """Run before and insist that it trains."""
+        run = self.runner.before(purpose, config)
+        if run is None:
+            raise Answered(Verdict(INCONCLUSIVE, f"the import holds no {purpose} run"))
+        if run.steps:
+            return run
+        if run.failure:
+            raise Answered(Verdict(CANNOT_RUN, f"before: {run.failure}"))
+        raise Answered(Verdict(INCONCLUSIVE, "no optimizer step was recorded"))
+
+    def _label(self, before: Run) -> None:
+        apex = before.notes.get("apex")
+        self.result.before_label = str(apex) if apex else "no Apex"
+        if "apex_unrelated" in before.notes:
+            self.result.notes.append(
+                f"the installed `apex` ({before.notes['apex_unrelated']}) is another project of "
+                "that name and has no apex.amp"
+            )
+
+    def _label_after(self, after: Run) -> None:
+        scaler = after.notes.get("grad_scaler")
+        self.result.after_label = "native AMP" if scaler else "no loss scaling"
+
+
+STRUCTURE = frozenset(
+    (
+        "number of backwards",
+        "gradients clean at start",
+        "loss scale",
+        "clip limit",
+        "order of backward, clip and step",
+        "optimizers stepped",
+        "skipped steps",
+        "learning rate",
+        "number of iterations",
+        "training processes",
+    )
+)
+
+
+def _not_reproducible(repeat: Comparison) -> str:
+    first = repeat.first
+    where = f" in {first.quantity} at step {first.step}" if first is not None else ""
+    return (
+        f"two runs of the same program differ{where}; try --seed, --workers 0, "
+        "or --runs 5 for a noise envelope"
+    )

@@ -1,0 +1,58 @@
+"""What the user asked of a verification."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+
+DEVICES = ("auto", "cpu", "cuda")
+APEX = ("auto", "installed", "reference")
+
+
+@dataclass(frozen=True)
+class Options:
+    """One verification.
+
+    `runs` is the number of runs per side for the noise envelope (0: not asked), `margin` the
+    relative loss difference that still counts as equivalent there. `growth` replaces the default
+    growth interval of 2000; `inject` lists the steps that overflow. `timing` None means: on CUDA.
+    """
+
+    command: tuple[str, ...]
+    project: Path
+    inside: Path = Path()
+    before: Path | None = None
+    after: Path | None = None
+    links: tuple[str, ...] = ()
+    codemod: tuple[str, ...] = ()
+    steps: int = 24
+    inject: tuple[int, ...] = (3, 7)
+    growth: int = 10
+    workers: int | None = None
+    seed: int = 0
+    device: str = "cpu"
+    apex: str = "auto"
+    shims: tuple[str, ...] = ()
+    synthetic_data: bool = False
+    casts: bool = True
+    anchor: bool = False
+    runs: int = 0
+    margin: float = 0.005
+    timing: bool = False
+    timing_steps: int = 24
+    timeout: float = 1800.0
+    show_output: bool = False
+    export: Path | None = None
+    imported: Path | None = None
+
+
+def available_device() -> str:
+    """Return "cuda" where the driver answers with a GPU, else "cpu"; torch is not imported."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "cpu"
+    count = ctypes.c_int(0)
+    answers = driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+    return "cuda" if answers and count.value else "cpu"

@@ -1,0 +1,1 @@
+"""The result of a verification for people and programs."""

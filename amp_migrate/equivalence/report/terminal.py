@@ -1,0 +1,190 @@
+"""The report on the terminal."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator
+from typing import TextIO
+
+import click
+
+from amp_migrate.equivalence.anchor import relative
+from amp_migrate.equivalence.compare import Comparison
+from amp_migrate.equivalence.records import Step
+from amp_migrate.equivalence.report.environment import environment
+from amp_migrate.equivalence.result import Level, Result
+
+_COLOURS = {
+    "EXACT": "green",
+    "EQUIVALENT": "green",
+    "DIFFERENT": "red",
+    "INCONCLUSIVE": "yellow",
+    "CANNOT_RUN": "yellow",
+}
+_MANY = 12
+_HEADER = (
+    f"{'step':>4}  {'events before':<14} {'after':<14} {'loss before':>15} {'after':>15} "
+    f"{'Δ loss':>8} {'Δ grad':>8} {'Δ update':>8} {'scale':>7} {'after':>7} skip  params"
+)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Return whether to colour `stream`: a terminal, and NO_COLOR is not set."""
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def render(result: Result, colour: bool = False) -> str:
+    """Return the report as text."""
+    lines = list(_lines(result))
+    text = "\n".join(lines) + "\n"
+    return text if colour else click.unstyle(text)
+
+
+def _lines(result: Result) -> Iterator[str]:
+    yield _headline(result)
+    if result.verdict.reason and result.verdict.word not in ("INCONCLUSIVE", "CANNOT_RUN"):
+        yield from _folded(result.verdict.reason, "  ")
+    first = result.first
+    if first is not None:
+        yield f"  first difference: step {first.step}, {first.quantity}"
+        yield f"    before  {first.before}"
+        yield f"    after   {first.after}"
+    level = result.deciding
+    if level is not None and level.before.steps:
+        yield ""
+        yield from _table(level)
+    yield ""
+    yield from _facts(result)
+
+
+def _headline(result: Result) -> str:
+    verdict = click.style(result.verdict.word, fg=_COLOURS[result.verdict.word], bold=True)
+    rest = str(result.verdict).removeprefix(result.verdict.word)
+    return f"{verdict}{rest}"
+
+
+def _table(level: Level) -> Iterator[str]:
+    casts = "on" if level.name == "numeric" else "off"
+    yield click.style(f"casts {casts}", bold=True)
+    yield click.style(_HEADER, dim=True)
+    pairs = list(zip(level.before.steps, level.after.steps, strict=False))
+    for number in _shown(len(pairs), level.comparison):
+        if number is None:
+            yield "   …"
+        else:
+            yield _row(*pairs[number], level.comparison)
+
+
+def _shown(count: int, comparison: Comparison) -> list[int | None]:
+    """Return the rows to print: all of a short run, else both ends and the first difference."""
+    if count <= _MANY:
+        return list(range(count))
+    first = comparison.first.step - 1 if comparison.first is not None else 0
+    wanted = {0, 1, 2, 3, count - 2, count - 1, *range(first - 1, first + 4)}
+    rows: list[int | None] = []
+    for number in sorted(n for n in wanted if 0 <= n < count):
+        if rows and rows[-1] is not None and number > rows[-1] + 1:
+            rows.append(None)
+        rows.append(number)
+    return rows
+
+
+def _row(before: Step, after: Step, comparison: Comparison) -> str:
+    found = {difference.quantity for difference in comparison.at(before.index)}
+    same = "=" if "parameters" not in found else click.style("≠", fg="red")
+    text = (
+        f"{before.index:>4}  {before.events:<14} {after.events:<14} "
+        f"{before.loss:>15.9g} {after.loss:>15.9g} "
+        f"{_relative(before.loss, after.loss):>8} {_relative(before.grad_norm, after.grad_norm):>8} "
+        f"{_relative(before.update_norm, after.update_norm):>8} "
+        f"{before.scale:>7g} {after.scale:>7g} "
+        f"{_skips(before)}/{_skips(after):<3}"
+    )
+    return f"{click.style(text, fg='red') if found else text} {same}"
+
+
+def _skips(step: Step) -> str:
+    return "".join("s" if attempt.skipped else "-" for attempt in step.attempts)
+
+
+def _relative(before: float | None, after: float | None) -> str:
+    if before is None and after is None:
+        return "-"
+    if before == after:
+        return "0"
+    deviation = relative(after, before)
+    return "n/a" if deviation is None else f"{deviation:.1e}"
+
+
+def _facts(result: Result) -> Iterator[str]:
+    if result.before_label:
+        yield from _labelled("before", result.before_label)
+        yield from _labelled("after", result.after_label)
+    if result.tier:
+        yield from _labelled("tier", result.tier)
+    if result.repeat is not None:
+        yield from _labelled("A/A", "equal in every bit" if result.repeat.exact else "differs")
+    if result.coverage.steps:
+        yield from _labelled("coverage", str(result.coverage))
+    if result.census is not None:
+        rows = [f"{row} [{row.kind}]" for row in result.census]
+        yield from _labelled("census", "; ".join(rows) or "same operators in the same dtypes")
+    for errors in result.errors:
+        worst = max((value for value in errors.after if value is not None), default=0.0)
+        ours = max((value for value in errors.before if value is not None), default=0.0)
+        yield from _labelled("vs fp32", f"{errors.name}: before {ours:.1e}, after {worst:.1e}")
+    if result.equivalence is not None:
+        tested = result.equivalence
+        yield from _labelled(
+            "TOST",
+            f"mean log loss differs by {tested.difference:.2g}, 90 % interval "
+            f"[{tested.low:.2g}, {tested.high:.2g}], smallest provable margin "
+            f"{tested.certifiable:.2g}",
+        )
+    if result.fixes:
+        yield from _labelled("fixes", ", ".join(result.fixes) + _fix_check(result))
+    for note in result.notes:
+        yield from _labelled("note", note)
+    yield from _timing(result)
+    for name, value in environment(result).items():
+        yield from _labelled(name, value)
+
+
+def _fix_check(result: Result) -> str:
+    checked = result.fix_check
+    if checked is None:
+        return ""
+    if "error" not in checked:
+        return f"; not checked against the large batch: {checked['reason']}"
+    return (
+        f"; {checked['micro_batches']} micro-batches give the gradient of the large batch "
+        f"(relative error {checked['error']:.1e})"
+    )
+
+
+def _timing(result: Result) -> Iterator[str]:
+    if not result.timing:
+        return
+    yield ""
+    head = f"{'':<10}{'ms/step':>10}{'vs FP32':>9}{'peak MiB':>11}{'vs FP32':>9}"
+    yield click.style(head, dim=True)
+    for row in result.timing:
+        yield (
+            f"{row.name:<10}{row.milliseconds:>10.2f}{row.time_ratio:>8.2f}x"
+            f"{row.mebibytes:>11.1f}{row.memory_ratio:>8.2f}x"
+        )
+    yield ""
+
+
+def _labelled(name: str, text: str) -> Iterator[str]:
+    lines = textwrap.wrap(text, 88) or [""]
+    yield f"{click.style(f'{name:<12}', dim=True)}{lines[0]}"
+    for line in lines[1:]:
+        yield f"{'':<12}{line}"
+
+
+def _folded(text: str, indent: str) -> Iterator[str]:
+    yield from textwrap.wrap(text, 98, initial_indent=indent, subsequent_indent=indent)

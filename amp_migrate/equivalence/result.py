@@ -1,0 +1,65 @@
+"""Everything a verification found, for the reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from amp_migrate.equivalence.anchor import Errors
+from amp_migrate.equivalence.census import CensusRow
+from amp_migrate.equivalence.compare import Comparison, Difference
+from amp_migrate.equivalence.coverage import Coverage
+from amp_migrate.equivalence.envelope import Band, Equivalence
+from amp_migrate.equivalence.options import Options
+from amp_migrate.equivalence.records import Run
+from amp_migrate.equivalence.timing import TimingRow
+from amp_migrate.equivalence.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Level:
+    """One pair of runs: "logic" with casts off, "numeric" with casts on."""
+
+    name: str
+    before: Run
+    after: Run
+    comparison: Comparison
+
+
+@dataclass
+class Result:
+    """Filled level by level; what stayed None was not run."""
+
+    options: Options
+    verdict: Verdict = field(default_factory=lambda: Verdict("INCONCLUSIVE", "nothing was run"))
+    logic: Level | None = None
+    repeat: Comparison | None = None
+    numeric: Level | None = None
+    numeric_repeat: Comparison | None = None
+    census: tuple[CensusRow, ...] | None = None
+    errors: tuple[Errors, ...] = ()
+    bands: tuple[Band, ...] = ()
+    equivalence: Equivalence | None = None
+    timing: tuple[TimingRow, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    fixes: tuple[str, ...] = ()
+    fix_check: dict[str, Any] | None = None
+    changed: tuple[str, ...] = ()
+    tier: str = ""
+    before_label: str = ""
+    after_label: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def deciding(self) -> Level | None:
+        """The pair of runs that decided: where logic differs that one, else the numeric one."""
+        if self.logic is not None and not self.logic.comparison.exact:
+            return self.logic
+        return self.numeric or self.logic
+
+    @property
+    def first(self) -> Difference | None:
+        """The first difference, None where none was found or where the level allows some."""
+        if self.verdict.word in ("EXACT", "EQUIVALENT") or self.deciding is None:
+            return None
+        return self.deciding.comparison.first
