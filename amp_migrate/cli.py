@@ -45,6 +45,12 @@ class _Verify(click.Command):
         return []
 
 
+class _Failure(click.ClickException):
+    """Ends the command with one line and the exit code of a failure."""
+
+    exit_code = 2
+
+
 class _Listed(click.ParamType[tuple[str, ...]]):
     """Values with commas between."""
 
@@ -120,9 +126,7 @@ def verify(ctx: click.Context, arguments: list[str]) -> None:
     try:
         from amp_migrate.equivalence.cli import main as check
     except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"verify needs {error.name}: pip install 'amp-migrate[verify]'"
-        ) from error
+        raise _Failure(f"verify needs {error.name}: pip install 'amp-migrate[verify]'") from error
     ctx.exit(check(arguments))
 
 
@@ -155,11 +159,11 @@ def convert_checkpoint(
     try:
         from amp_migrate.checkpoint import ConversionError, convert
     except ModuleNotFoundError as error:
-        raise click.ClickException(
+        raise _Failure(
             f"convert-checkpoint needs {error.name}: pip install 'amp-migrate[verify]'"
         ) from error
     try:
         done = convert(old, new, key, new_key, micro_batches=micro_batches, pickles=allow_pickle)
     except ConversionError as error:
-        raise click.ClickException(str(error)) from error
+        raise _Failure(str(error)) from error
     click.echo(done, err=True)
