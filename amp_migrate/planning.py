@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ from amp_migrate.plan import Decision, Finding, Plan, Status
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp102_initialize import needed_import
+from amp_migrate.rules.amp114_native_beside import remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 
@@ -45,15 +48,11 @@ class Planner:
         taken: set[object] = set()
         self._owners = {}
         for number, found in enumerate(self._units):
-            decisions, context, reason = self._unit(found, refused.get(number))
+            decisions, gone, reason = self._unit(found, refused.get(number))
             plan.decisions += decisions
-            if context is not None:
+            if gone is not None:
                 handled |= set(found)
-                taken |= (
-                    context.gone_nodes
-                    | set(context.branches.collapses)
-                    | set(context.branches.prefixes)
-                )
+                taken |= gone
                 for decision in decisions:
                     for path, _ in decision.edits:
                         self._owners.setdefault(path, []).append(number)
@@ -77,7 +76,7 @@ class Planner:
 
     def _unit(
         self, found: list[Site], refused: str | None
-    ) -> tuple[list[Decision], Context | None, str]:
+    ) -> tuple[list[Decision], set[ast.AST] | None, str]:
         index = self._index
         if index is None:
             raise ValueError("nothing to plan")
@@ -87,8 +86,16 @@ class Planner:
                 advice = "the rewrite failed its self-check; please report it, and migrate by hand"
                 raise Cannot("AMP910", site.module, site.node, refused, advice)
             _refuse_skipped(found)
+            beside = branches(index.project, found)
+            if beside:
+                return list(remove(beside)), gone_of(beside), ""
             context = prepare(index, found, self._settings, self._spelling)
-            return list(self._decide(context)), context, ""
+            gone = (
+                context.gone_nodes
+                | set(context.branches.collapses)
+                | set(context.branches.prefixes)
+            )
+            return list(self._decide(context)), gone, ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
 
@@ -129,6 +136,13 @@ class Planner:
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
             ]
         return decisions
+
+
+def gone_of(beside: list[Branch]) -> set[ast.AST]:
+    """Return every node of the branches that go."""
+    return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
+        b.node for b in beside
+    }
 
 
 def _mentions(trees: Iterable[Tree]) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-MUTATORS = frozenset({"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"})
+MUTATORS = frozenset(
+    {"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"}
+)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 

@@ -67,7 +67,7 @@ def _needed(parent: cst.CSTNode, child: cst.CSTNode, new: cst.BaseExpression) ->
             return _OR
         case cst.FormattedStringExpression():
             return _IF
-        case cst.Assign() | cst.Expr() | cst.AugAssign():
+        case cst.Assign() | cst.AssignTarget() | cst.Expr() | cst.AugAssign():
             return _TUPLE if isinstance(new, (cst.Tuple, cst.Yield)) else _ANY
         case cst.Return() | cst.For():
             return _TUPLE if isinstance(new, cst.Tuple) else _ANY

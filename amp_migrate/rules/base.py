@@ -12,6 +12,7 @@ from amp_migrate.plan import Decision, Edit, Finding, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.settings import Settings
 from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.bce import Bce
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.clipping import Unscale
@@ -65,6 +66,7 @@ class Context:
     gone_nodes: set[ast.AST] = field(default_factory=set)
     unscales: list[Unscale] = field(default_factory=list)
     inlines: list[Inline] = field(default_factory=list)
+    entropies: list[Bce] = field(default_factory=list)
     hoisted_losses: dict[ScaleLoss, str] = field(default_factory=dict)
 
     def is_gone(self, node: ast.AST) -> bool:

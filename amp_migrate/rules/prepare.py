@@ -8,12 +8,14 @@ from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
+from amp_migrate.unit.bce import Bce, keep_out
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.gather import gather
+from amp_migrate.unit.region import Region
 from amp_migrate.unit.internals import initial_scale
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
@@ -38,6 +40,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
         for unscale in clipping.plan(unit, function, gone, list(blocks.values()))
     ]
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
+    unit.regions, entropies = _without_entropies(unit)
     _reach(unit, gone)
     made = _creations(unit)
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
@@ -46,6 +49,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     context.gone_nodes = gone
     context.unscales = unscales
     context.inlines = inlines
+    context.entropies = entropies
     context.hoisted_losses = names
     return context
 
@@ -113,6 +117,17 @@ def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
                 "no backward and no step of this optimizer is in sight",
                 "give the files that train to the tool as well, or migrate them by hand",
             )
+
+
+def _without_entropies(unit: Unit) -> tuple[list[Region], list[Bce]]:
+    kept: list[Region] = []
+    entropies: list[Bce] = []
+    for region in unit.regions:
+        shortened, found = keep_out(unit, region)
+        entropies += found
+        if shortened is not None:
+            kept.append(shortened)
+    return kept, entropies
 
 
 def _reach(unit: Unit, gone: set[ast.AST]) -> None:

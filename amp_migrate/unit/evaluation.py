@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.forwards import NOT_FORWARD, Forward
 from amp_migrate.unit.order import position
@@ -111,6 +112,8 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     for stmt in following:
         if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
             continue
+        if bce.calls(unit, module, stmt):
+            break
         if unit.forwards.strength(module, stmt) >= Forward.CRITERION and defs(stmt):
             last = stmt
         known |= defs(stmt)

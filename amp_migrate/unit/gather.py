@@ -26,9 +26,7 @@ class Optimizers:
         self._texts: dict[Function, set[str]] = {}
         for site in unit.sites:
             for node in optimizer_expressions(site):
-                group = self._values.group(site.module, node)
-                if group is not None:
-                    self._groups.add(group)
+                self._groups |= self._values.groups(site.module, node)
                 text = path(node)
                 if text:
                     self._texts.setdefault(site.function, set()).add(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module
-from amp_migrate.unit.order import inside, loop_of, position
+from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary
 from amp_migrate.unit.unit import Unit
@@ -72,3 +72,36 @@ def in_region(region: Region) -> list[ast.stmt]:
 def has_zero_grad(node: ast.AST) -> bool:
     """Tell whether a function zeroes gradients anywhere."""
     return any(isinstance(n, ast.stmt) and is_zero_grad(n) for n in walk(node))
+
+
+def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
+    for step in unit.steps:
+        backward = _backward_before(unit, step, gone)
+        if step.call in gone or backward is None or len(unit.steps_of(step.function)) > 1:
+            continue
+        block = step.tree.block(step.anchor)
+        for stmt in block[: position(step.tree, step.anchor)]:
+            if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
+                if loop_of(step.tree, backward.node) is loop_of(step.tree, stmt):
+                    yield Zeroing(step.module, stmt, step, False)
+
+
+_ZEROING = (
+    "zero_grad",
+    ".grad = None",
+    "grad.zero_",
+    "set_to_none",
+    ".grad.data.zero_",
+    "reset_grad",
+    "zero_none",
+)
+
+
+def zeroes_nowhere(unit: Unit) -> bool:
+    """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
+    texts = [module.tree.text for module in unit.modules]
+    looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
+    return (
+        looped and bool(unit.steps) and not any(word in text for word in _ZEROING for text in texts)
+    )

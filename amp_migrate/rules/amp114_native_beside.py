@@ -1,0 +1,72 @@
+"""An Apex branch beside a native one goes.
+
+## What it does
+Where a program chooses between Apex and native AMP, removes the Apex branches and leaves the native ones as they
+are. If the choice of Apex would otherwise go unnoticed, its branch raises an error that says what to choose.
+
+## Why
+The native branch is the migration: rewriting the Apex branch would write it twice.
+
+## Example
+    if backend == "native":
+        scaler = torch.cuda.amp.GradScaler()
+    elif backend == "apex":
+        model, optimizer = amp.initialize(model, optimizer)
+
+## Use instead
+    if backend == "native":
+        scaler = torch.cuda.amp.GradScaler()
+
+## Safety
+Faithful for the native setting. Runs that chose Apex have to choose native; a finding names the test.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Drop, DropElse, Edit, Hoist, Replace, Status
+from amp_migrate.rules.base import Rule, Safety, decision
+from amp_migrate.unit.dual import Branch
+
+RULE = Rule("AMP114", "an Apex branch beside a native one goes", Safety.FAITHFUL)
+
+_RAISE = 'raise RuntimeError("NVIDIA Apex AMP no longer exists: choose native AMP")'
+
+
+def remove(branches: list[Branch]) -> Iterator[Decision]:
+    """Remove the Apex branches of a unit."""
+    for branch in branches:
+        tree = branch.module.tree
+        test = tree.segment(branch.node.test)
+        for i, site in enumerate(branch.sites):
+            edits = list(_edits(branch)) if i == 0 else []
+            message = f"the Apex branch `{test}` goes; native AMP stands beside it"
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+        advice = (
+            "runs that chose Apex have to choose native AMP: look through scripts and option lists"
+        )
+        message = f"`{test}` has no branch of its own any more"
+        yield decision(RULE, Status.NOTE, branch.module, branch.node, message, advice=advice)
+
+
+def _edits(branch: Branch) -> Iterator[Edit]:
+    tree = branch.module.tree
+    span = tree.span(branch.node)
+    if branch.loud:
+        body = branch.node.body
+        yield Replace(tree.span(body[0]), _RAISE)
+        for stmt in body[1:]:
+            yield Drop(tree.span(stmt))
+    elif branch.node.orelse:
+        yield Hoist(span, "orelse")
+    elif _is_elif(branch):
+        yield DropElse(tree.span(tree.parents[branch.node]))
+    else:
+        yield Drop(span)
+
+
+def _is_elif(branch: Branch) -> bool:
+    up = branch.module.tree.parents[branch.node]
+    return isinstance(up, ast.If) and up.orelse == [branch.node]

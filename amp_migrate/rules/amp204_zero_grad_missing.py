@@ -1,0 +1,57 @@
+"""`zero_grad` that is missing, or stands between backward and step.
+
+## What it does
+Puts `zero_grad()` behind the step: moved from between backward and step, or added where nothing zeroes.
+
+## Why
+Between backward and step it throws the gradients away. Missing, all gradients pile up; under a GradScaler the
+old ones are unscaled again at every step, and after one overflow inf never leaves them.
+
+## Example
+    scaled_loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+## Use instead
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+
+## Safety
+Changes behaviour: every step uses the gradients of its own window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Insert, Move, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.zeroing import before_step, zeroes_nowhere
+
+RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGES, order=33)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Move or add zero_grad."""
+    if not context.settings.enabled(RULE.code):
+        return
+    for zeroing in before_step(context.unit, context.gone_nodes):
+        tree = zeroing.module.tree
+        move = Move(tree.span(zeroing.statement), tree.span(zeroing.step.anchor), after=True)
+        message = "zero_grad stood between backward and step and threw the gradients away; it follows the step now"
+        yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
+    if not zeroes_nowhere(context.unit):
+        return
+    for step in context.unit.steps:
+        if context.is_gone(step.call):
+            continue
+        text = f"{step.tree.segment(step.optimizer)}.zero_grad()"
+        if step.anchor is not step.tree.statement(step.call):
+            loop = step.anchor
+            head = f"for {step.tree.segment(loop.target)} in {step.tree.segment(loop.iter)}:"  # type: ignore[attr-defined]
+            text = f"{head}\n    {text}"
+        edit = Insert(step.tree.span(step.anchor), text, after=True)
+        message = "nothing zeroed the gradients; zero_grad follows the step now"
+        yield decision(RULE, Status.FIXED, step.module, step.call, message, [edit])

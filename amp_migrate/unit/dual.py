@@ -1,0 +1,120 @@
+"""Programs that hold native AMP beside Apex and choose between them: the Apex branches go."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Module, Project
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.sites import Kind, Site
+
+_NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """An `if` (or `elif`) whose body is for Apex alone. `loud`: without it the program would not notice."""
+
+    module: Module
+    node: ast.If
+    sites: tuple[Site, ...]
+    loud: bool
+
+
+def branches(project: Project, found: list[Site]) -> list[Branch]:
+    """Return the Apex branches of a unit that has native AMP beside Apex; nothing for other units.
+
+    Raises `Cannot` where some Apex sites stand in no branch of their own.
+    """
+    modules = list(dict.fromkeys(site.module for site in found))
+    if not any(is_native(project, m, node) for m in modules for node in ast.walk(m.tree.module)):
+        return []
+    tests = {_test(node) for site in found if (node := _beside_native(project, site)) is not None}
+    if not tests:
+        return []
+    chosen: dict[ast.If, list[Site]] = {}
+    for site in found:
+        node = _beside_native(project, site) or _same_test(site, tests)
+        if node is None:
+            raise Cannot(
+                "AMP912",
+                site.module,
+                site.node,
+                "Apex stands beside native AMP, but not in a branch of its own",
+                "remove the Apex branch by hand and keep the native one",
+            )
+        chosen.setdefault(node, []).append(site)
+    outer = [n for n in chosen if not any(_within(n, o) for o in chosen if o is not n)]
+    noticed = any(_raises_else(node) for node in outer)
+    return [_branch(chosen[node][0].module, node, chosen[node], noticed) for node in outer]
+
+
+def is_native(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node is a call of native AMP."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = project.external(module, node.func)
+    if name is not None:
+        return name.startswith(_NATIVE)
+    text = path(node.func) or ""
+    return text.endswith(("scaler.scale", "scaler.unscale_", "scaler.step"))
+
+
+def _beside_native(project: Project, site: Site) -> ast.If | None:
+    """Return the `if` whose body holds the site and whose other branches hold native AMP."""
+    tree = site.module.tree
+    child: ast.AST = site.node
+    for up in tree.ancestors(site.node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return None
+        if isinstance(up, ast.If) and child in up.body:
+            others = [*up.orelse, *_earlier(tree, up)]
+            if any(is_native(project, site.module, n) for stmt in others for n in ast.walk(stmt)):
+                own = any(
+                    is_native(project, site.module, n) for stmt in up.body for n in ast.walk(stmt)
+                )
+                return None if own else up
+        child = up
+    return None
+
+
+def _earlier(tree: Tree, node: ast.If) -> list[ast.stmt]:
+    """Return the bodies of the tests before an `elif`."""
+    found: list[ast.stmt] = []
+    up = tree.parents.get(node)
+    while isinstance(up, ast.If) and up.orelse == [node]:
+        found += up.body
+        node, up = up, tree.parents.get(up)
+    return found
+
+
+def _same_test(site: Site, tests: set[str]) -> ast.If | None:
+    child: ast.AST = site.node
+    for up in site.module.tree.ancestors(site.node):
+        if isinstance(up, ast.If) and child in up.body and _test(up) in tests:
+            return up
+        child = up
+    return None
+
+
+def _test(node: ast.If) -> str:
+    return ast.dump(node.test)
+
+
+def _within(inner: ast.AST, outer: ast.If) -> bool:
+    return any(inner is node for stmt in outer.body for node in ast.walk(stmt))
+
+
+def _branch(module: Module, node: ast.If, found: list[Site], noticed: bool) -> Branch:
+    initializes = any(site.kind is Kind.INITIALIZE for site in found)
+    return Branch(module, node, tuple(found), initializes and not noticed)
+
+
+def _raises_else(node: ast.If) -> bool:
+    """Tell whether a value that no test of the chain knows ends in an error."""
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+    return any(isinstance(stmt, ast.Raise) for stmt in node.orelse)
