@@ -61,6 +61,7 @@ class Calls:
         self._linked: set[tuple[ast.Call, Target]] = set()
         self._methods: dict[str, list[Function]] = {}
         self._stored: set[str] = set()
+        self._initializers: list[tuple[Module, ast.Call]] = []
 
     def resolve(self, modules: Iterable[Module]) -> None:
         """Resolve every call of `modules`."""
@@ -86,6 +87,8 @@ class Calls:
         for module, call in pending:
             if call not in self.reached:
                 self._by_name(module, call)
+        for module, call in self._initializers:
+            self._initialize(module, call)
 
     def _static(self, module: Module) -> Iterator[tuple[Module, ast.Call]]:
         """Link what definitions alone say; yield the calls that need to know which object is there."""
@@ -100,8 +103,23 @@ class Calls:
             found = list(self.targets.defined(module, node.func))
             for target in found:
                 self._link(module, node, target)
-            if not found and not outside and self._may_reach(module, node):
+            if found or outside:
+                continue
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "initialize":
+                self._initializers.append((module, node))
+            if self._may_reach(module, node):
                 yield module, node
+
+    def _initialize(self, module: Module, call: ast.Call) -> None:
+        """Read ``args.amp.initialize(...)`` as the call of Apex that it is."""
+        assert isinstance(call.func, ast.Attribute)
+        amp = self.expressions.node(module, call.func.value)
+        if amp is None or "apex.amp" not in self.graph.facts(amp):
+            return
+        result = self.expressions.node(module, call)
+        initialized = self.expressions.initialized(module, call)
+        if result is not None and initialized is not None:
+            self.graph.merge(result, initialized)
 
     def _may_reach(self, module: Module, call: ast.Call) -> bool:
         func = call.func

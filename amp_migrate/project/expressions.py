@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from amp_migrate.project.graph import APPENDED, EACH, Made
 from amp_migrate.project.lookup import Meaning
@@ -63,7 +64,11 @@ class Expressions:
         for source in self.lookup.starred_from(module):
             if source.scopes.bindings(source.tree.module, node.id):
                 return self.nodes.variable(source, source.tree.module, node.id)
-        return self._stated(self.lookup.expression(module, node))
+        stated = self._stated(self.lookup.expression(module, node))
+        if stated is None and not hasattr(builtins, node.id):
+            # A name from a file that is not here is a variable as well.
+            return self.nodes.variable(module, module.tree.module, node.id)
+        return stated
 
     def _stated(self, meanings: tuple[Meaning, ...]) -> int | None:
         if not meanings:
@@ -145,14 +150,13 @@ class Expressions:
             builtin = self._builtin(module, call, func.id)
             if builtin is not None:
                 return builtin
-        for meaning in meanings:
-            if isinstance(meaning, str):
-                same = wrapped(meaning, call)
-                if same is not None:
-                    return self.node(module, same)
         outside = [meaning for meaning in meanings if isinstance(meaning, str)]
+        for name in outside if meanings else [_last(func)]:
+            same = wrapped(name, call)
+            if same is not None:
+                return self.node(module, same)
         if any(name in _APEX_INITIALIZE for name in outside):
-            return self._initialized(module, call)
+            return self.initialized(module, call)
         if isinstance(func, ast.Attribute) and not meanings:
             known = self._method(module, call, func)
             if known is not None:
@@ -229,9 +233,13 @@ class Expressions:
             else:
                 self.graph.merge(inner, self.graph.field(result, form.format(keyword.arg)))
 
-    def _initialized(self, module: Module, call: ast.Call) -> int | None:
+    def initialized(self, module: Module, call: ast.Call) -> int | None:
+        """Return the node of what ``amp.initialize`` returns: its models, or a pair with the optimizers."""
         given = dict(zip(("models", "optimizers"), call.args, strict=False))
         given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
+        star = call.args[0] if call.args and isinstance(call.args[0], ast.Starred) else None
+        if star is not None:
+            return self.node(module, star)
         models = self.node(module, given["models"]) if "models" in given else None
         optimizers = given.get("optimizers")
         if optimizers is None or (isinstance(optimizers, ast.Constant) and not optimizers.value):
@@ -241,3 +249,9 @@ class Expressions:
             if node is not None:
                 self.graph.merge(node, self.graph.field(result, f"[{index}]"))
         return result
+
+
+def _last(func: ast.expr) -> str:
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""

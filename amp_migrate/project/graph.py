@@ -226,7 +226,7 @@ class Graph:
             inner = self._inner(node, fields[0])
             found += [(item, fields[1:], by_call) for item in inner]
         elif items:
-            inside = (self._fields[node][name] for name in self.items(node))
+            inside = [inner for name, inner in self._fields[node].items() if name.startswith("[")]
             found += [(self.find(item), (), by_call) for item in inside]
         if len(fields) < _DEEP:
             owners = list(self._owners[node])

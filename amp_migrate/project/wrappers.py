@@ -31,37 +31,29 @@ SELF_METHODS = frozenset(
 _WRAPPERS = frozenset(
     [
         "BalancedDataParallel",
+        "DDP",
         "DataParallel",
         "DataParallelCriterion",
         "DataParallelModel",
-        "DDP",
         "DistributedDataParallel",
         "DistributedDataParallelCPU",
         "DistributedOptimizer",
+        "FP16_Optimizer",
         "FSDP",
         "FullyShardedDataParallel",
         "LARC",
+        "Lookahead",
         "MMDataParallel",
         "MMDistributedDataParallel",
+        "SWA",
         "ShardedDataParallel",
-        "compile",
         "convert_sync_batchnorm",
         "convert_syncbn_model",
-        "convert_model",
         "network_to_half",
-        "patch_replication_callback",
-        "prep_param_lists",
-        "script",
-        "freeze",
-        "optimize_for_inference",
-        "FP16_Optimizer",
-        "Lookahead",
-        "SWA",
-        "list",
-        "tuple",
-        "reversed",
-        "sorted",
-        "iter",
+        "torch.compile",
+        "torch.jit.freeze",
+        "torch.jit.optimize_for_inference",
+        "torch.jit.script",
     ]
 )
 _NAMED = ("module", "model", "optimizer", "opt", "base_optimizer", "init_optimizer")
@@ -69,9 +61,8 @@ _NAMED = ("module", "model", "optimizer", "opt", "base_optimizer", "init_optimiz
 
 def wrapped(name: str, call: ast.Call) -> ast.expr | None:
     """Return the argument that `call` wraps; `name` is the dotted name of the callee."""
-    if name.rpartition(".")[2] not in _WRAPPERS or name.startswith("re."):
-        return None
-    return wrapped_argument(call)
+    known = name in _WRAPPERS or name.rpartition(".")[2] in _WRAPPERS
+    return wrapped_argument(call) if known else None
 
 
 def wraps(bases: Iterable[str]) -> bool:

@@ -1,0 +1,112 @@
+"""Which argument of a call reaches which parameter."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.project.helpers import Case
+
+
+def arguments(case: Case, path: str, text: str, qualname: str, where: str = "") -> dict[str, str]:
+    """Return the arguments of a call of a function, as text by parameter."""
+    target = case.function(where or path, qualname)
+    call = case.call(path, text)
+    (site,) = [site for site in case.project.callers(target) if site.call is call]
+    return {name: ast.unparse(item) for name, item in case.project.arguments(site, target).items()}
+
+
+@pytest.mark.parametrize(
+    ("definition", "call", "expected"),
+    [
+        ("def f(a, b=2): pass", "f(1)", {"a": "1"}),
+        ("def f(a, b=2): pass", "f(1, b=3)", {"a": "1", "b": "3"}),
+        ("def f(a, *, b): pass", "f(b=1, a=2)", {"a": "2", "b": "1"}),
+        ("def f(a, /, b): pass", "f(1, 2)", {"a": "1", "b": "2"}),
+        ("def f(a, *rest, **kw): pass", "f(1, 2, x=3)", {"a": "1"}),
+        ("def f(a, b): pass", "f(*xs)", {}),
+        ("def f(a, b): pass", "f(1, *xs)", {"a": "1"}),
+        ("def f(a, b): pass", "f(1, **kw)", {"a": "1"}),
+    ],
+)
+def test_plain_calls(definition: str, call: str, expected: dict[str, str]) -> None:
+    """Positional and keyword arguments find their parameters."""
+    case = Case({"m.py": f"{definition}\n{call}\n"})
+    assert arguments(case, "m.py", call, "f") == expected
+
+
+def test_bound_calls_skip_the_receiver() -> None:
+    """A method's arguments start at its second parameter; a constructor's too."""
+    case = Case(
+        {
+            "m.py": """
+            class A:
+                def __init__(self, x): pass
+                def m(self, y, z): pass
+            a = A(1)
+            a.m(2, z=3)
+            A.m(a, 4, 5)
+            """
+        }
+    )
+    assert arguments(case, "m.py", "A(1)", "A.__init__") == {"x": "1"}
+    assert arguments(case, "m.py", "a.m(2, z=3)", "A.m") == {"y": "2", "z": "3"}
+    assert arguments(case, "m.py", "A.m(a, 4, 5)", "A.m") == {"self": "a", "y": "4", "z": "5"}
+
+
+def test_partial_arguments_follow_the_function() -> None:
+    """In partial(f, ...) the arguments begin after the function."""
+    case = Case(
+        {"m.py": "from functools import partial\ndef f(a, b, c): pass\ng = partial(f, 1, c=3)\n"}
+    )
+    assert arguments(case, "m.py", "partial(f, 1, c=3)", "f") == {"a": "1", "c": "3"}
+
+
+FORWARD = {
+    "m.py": """
+    class Base:
+        def __init__(self, model, amp=None): pass
+    class Mid(Base):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+    class Top(Mid):
+        def __init__(self, extra, **kw):
+            super().__init__(**kw)
+    Top(1, model=net, amp=apex)
+    """,
+    "n.py": """
+    def f(a, b, c=0): pass
+    def g(*args, **kwargs):
+        f(*args, **kwargs)
+    g(1, 2, c=3)
+    def h(x, **kwargs):
+        f(1, 2, c=kwargs.pop('c'))
+    """,
+}
+
+
+def test_forwarded_arguments_are_followed() -> None:
+    """What a function takes as *args and **kwargs and passes on is found in its callers."""
+    case = Case(FORWARD)
+    found = arguments(case, "m.py", "super().__init__(*args, **kwargs)", "Base.__init__")
+    assert found == {"model": "net", "amp": "apex"}
+    assert arguments(case, "n.py", "f(*args, **kwargs)", "f") == {"a": "1", "b": "2", "c": "3"}
+
+
+def test_forwarding_is_told() -> None:
+    """Only a call that passes on its own **kwargs lets an extra keyword through."""
+    case = Case(FORWARD)
+    sites = case.project.callers(case.function("n.py", "f"))
+    told = {ast.unparse(site.call): case.project.forwards_all(site) for site in sites}
+    assert told == {"f(*args, **kwargs)": True, "f(1, 2, c=kwargs.pop('c'))": False}
+
+
+def test_parameters_of_a_function() -> None:
+    """Names in order, which of them have defaults, and the catch-alls."""
+    case = Case({"m.py": "def f(a, b=1, *c, d, e=2, **g): pass\n"})
+    parameters = case.function("m.py", "f").parameters
+    assert parameters.names == ("a", "b", "d", "e")
+    assert set(parameters.defaults) == {"b", "e"}
+    assert (parameters.vararg, parameters.kwarg) == ("c", "g")
+    assert parameters.required() == ("a", "d")

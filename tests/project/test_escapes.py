@@ -1,0 +1,85 @@
+"""Where a function may be called by code that is not seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.project.helpers import Case
+
+
+@pytest.mark.parametrize(
+    ("text", "qualname", "reason"),
+    [
+        ("def f(): pass\nengine = Engine(f)", "f", "passed to Engine"),
+        ("def f(): pass\nrun(hook=f)", "f", "passed to run"),
+        ("def f(): pass\nself.hook = f", "f", "stored in self.hook"),
+        ("def f(): pass\nhooks = [f]", "f", "stored in a collection"),
+        ("def f(): pass\nhooks = {'f': f}", "f", "stored in a collection"),
+        ("def g():\n    def f(): pass\n    return f", "g.<locals>.f", "returned as a value"),
+        ("@REG.register('f')\ndef f(): pass", "f", "decorated by REG.register"),
+        ("@click.command()\ndef f(): pass\nf()", "f", "decorated by click.command"),
+        ("def f(): pass\ngetattr(mod, 'f')()", "f", "looked up by name"),
+        ("def f(): pass\nglobals()[name]()", "f", "looked up in globals()"),
+        ("class A:\n    def f(self): pass\n    def g(self):\n        run(self.f)", "A.f", "passed to run"),
+        ("class A:\n    @property\n    def f(self): pass", "A.f", "read as a property"),
+        ("import mmcv\nclass A(mmcv.Hook):\n    def f(self): pass", "A.f", "called by mmcv.Hook"),
+        ("import pytorch_lightning as pl\nclass A(pl.LightningModule):\n    def f(self): pass", "A.f", "called by pytorch_lightning.LightningModule"),
+        ("from torch import nn\nclass A(nn.Module):\n    pass\nclass B(A):\n    def forward(self): pass", "B.forward", "called by torch.nn.Module"),
+        ("class A:\n    def __enter__(self): pass", "A.__enter__", "called by the language"),
+        ("@REG.register\nclass A:\n    def __init__(self): pass", "A.__init__", "class A decorated by REG.register"),
+        ("class A:\n    def __init__(self): pass\nrun(A)", "A.__init__", "passed to run"),
+        ("class A:\n    def __init__(self): pass\ntable = {'a': A}", "A.__init__", "stored in a collection"),
+        ("def f(): pass\nexecutor.submit(f, 1)", "f", "passed to executor.submit"),
+        ("def f(x): pass\ndef run(fn):\n    keep.append(fn)\nrun(f)", "f", "passed to run"),
+    ],
+)  # fmt: skip
+def test_escape(text: str, qualname: str, reason: str) -> None:
+    """A function used as a value, by its name, by a decorator or a base outside escapes."""
+    assert Case({"m.py": text + "\n"}).reasons("m.py", qualname) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("text", "qualname"),
+    [
+        ("def f(): pass\nf()", "f"),
+        ("def f(): pass\nif __name__ == '__main__':\n    f()", "f"),
+        ("__all__ = ['f']\ndef f(): pass\nf()", "f"),
+        ("def f(): pass\ng = f\ng()", "f"),
+        ("import torch\n@torch.no_grad()\ndef f(): pass\nf()", "f"),
+        ("import functools\ndef f(x): pass\ng = functools.partial(f, 1)\ng()", "f"),
+        ("def deco(fn):\n    def inner(*a, **k):\n        return fn(*a, **k)\n    return inner\n@deco\ndef f(): pass\nf()", "f"),
+        ("def f(x): pass\ndef run(fn):\n    fn(1)\nrun(f)", "f"),
+        ("def f(x): pass\ndef run(fn=None):\n    fn(1)\nrun(fn=f)", "f"),
+        ("def f(): pass\nf.calls = 1\nassert f is not None", "f"),
+        ("class A:\n    def f(self): pass\n    def g(self):\n        self.f()", "A.f"),
+        ("import mmcv\nclass A(mmcv.Hook):\n    def f(self): pass\na = A()\na.f()", "A.f"),
+        ("class A:\n    def __init__(self): pass\na = A()\nisinstance(a, A)\ndef g(x: A) -> A: pass", "A.__init__"),
+        ("class A:\n    def __init__(self): pass\nclass B(A): pass\nB()", "A.__init__"),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    def f(self): pass\nA().f()", "A.f"),
+    ],
+)  # fmt: skip
+def test_no_escape(text: str, qualname: str) -> None:
+    """Calls that are seen, aliases, partials and harmless decorators do not let a function escape."""
+    assert Case({"m.py": text + "\n"}).reasons("m.py", qualname) == []
+
+
+def test_escape_in_another_file() -> None:
+    """The escape names the function and the expression where it happens."""
+    case = Case(
+        {
+            "steps.py": "def train_step(engine, batch): pass\n",
+            "main.py": "from steps import train_step as step\ndef main():\n    Engine(step)\n",
+        }
+    )
+    ((holder, node, reason),) = case.project.escapes(case.function("steps.py", "train_step"))
+    assert (holder.qualname, holder.module.path) == ("main", "main.py")
+    assert case.project.modules["main.py"].tree.segment(node) == "step"
+    assert reason == "passed to Engine"
+
+
+def test_names_alike_do_not_escape() -> None:
+    """A variable or attribute with the name of a function is not that function."""
+    case = Case(
+        {"m.py": "def step(): pass\nstep()\n", "n.py": "step = 1\nrun(step)\nrun(x.step)\n"}
+    )
+    assert case.reasons("m.py", "step") == []
