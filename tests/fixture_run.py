@@ -1,4 +1,4 @@
-"""Runs a training program in a forked process, under Apex's stand-in or natively on the CPU."""
+"""Runs a training program in a forked process, under the reference Apex or natively on the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 
 import torch
 
-import apex_stand_in
+from amp_migrate.equivalence.reference import install
+
+# The first optimizer imports half of torch: once here, not in every child.
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,7 @@ def _child(
 
 def _prepare(mode: Mode, apex: bool) -> None:
     if apex:
-        apex_stand_in.casts_allowed = mode.casts
-        apex_stand_in.install()
+        install("cpu", casts=mode.casts, quiet=True)
     else:
         _redirect(mode.casts)
     if mode.overflow:

@@ -1,0 +1,169 @@
+"""Every fixture through the codemod: exact text, findings, stability, patches, other bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fixture_support import Case, cases
+from pyflakes import api, reporter
+
+from amp_migrate.cli import codemod, main
+from amp_migrate.engine import Result, migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
+
+CHANGED = [case for case in cases() if case.changed]
+UNCHANGED = [case for case in cases() if not case.changed]
+
+
+def _settings(case: Case) -> Settings:
+    given = codemod.make_context("amp-migrate", [*case.args, "."]).params
+    chosen = {name: given[name] for name in ("api", "scaler", "fixes", "select", "ignore")}
+    return Settings(api="torch.cuda.amp").updated(chosen)
+
+
+def _migrated(case: Case, files: Mapping[str, bytes]) -> tuple[Result, dict[str, bytes]]:
+    sources = [Source.from_bytes(name, data) for name, data in files.items()]
+    result = migrate(sources, _settings(case))
+    return result, {
+        o.path: o.before.data if o.after is None else o.before.encode(o.after)
+        for o in result.outcomes
+    }
+
+
+def _bytes(files: Mapping[str, str]) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in files.items()}
+
+
+def _named(chosen: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", chosen, ids=[case.name for case in chosen])
+
+
+@_named(list(cases()))
+def test_text_is_exactly_the_expected_one(case: Case) -> None:
+    """What the codemod writes is what a person wrote by hand."""
+    result, after = _migrated(case, _bytes(case.before))
+    assert [o.failed for o in result.outcomes if o.failed] == []
+    assert {name: data.decode() for name, data in after.items()} == case.after
+
+
+@_named(list(cases()))
+def test_findings_are_the_expected_ones(case: Case) -> None:
+    """Fixes are exactly those expected; what is left, and the listed notes, are reported in place."""
+    result, _ = _migrated(case, _bytes(case.before))
+    found = [(f"{f.path}:{f.span.line}", f.code, f.status.value) for f in result.plan.findings()]
+    expected = [(e.where, e.code, e.status) for e in case.findings]
+    fixed = Counter(item for item in expected if item[2] == "fixed")
+    assert Counter(item for item in found if item[2] == "fixed") == fixed
+    for where, code, status in expected:
+        assert any(w == where and fnmatchcase(c, code) and s == status for w, c, s in found), (
+            f"{where} {code} {status} is missing from {found}"
+        )
+    if not any(status == "left" for _, _, status in expected):
+        left = [item for item in found if item[2] == "left" and not item[1].startswith("AMP3")]
+        assert left == []
+
+
+@_named(list(cases()))
+def test_tally_adds_up(case: Case) -> None:
+    """Found is migrated, fixed and left together, and no file with Apex in it goes uncounted."""
+    result, _ = _migrated(case, _bytes(case.before))
+    tally = result.tally
+    assert tally.found == tally.migrated + tally.fixed + tally.left
+    assert (tally.migrated > 0) == case.changed
+
+
+@_named(CHANGED)
+def test_second_run_changes_nothing(case: Case) -> None:
+    """The expected text is a fixed point of the codemod."""
+    result, after = _migrated(case, _bytes(case.after))
+    assert {name: data.decode() for name, data in after.items()} == case.after
+    assert result.tally.migrated == result.tally.fixed == 0
+
+
+@_named(CHANGED)
+def test_result_compiles_without_new_flaws(case: Case) -> None:
+    """No undefined or unused name appears that was not there before."""
+    for name in filter(lambda name: name.endswith(".py"), case.after):
+        compile(case.after[name], name, "exec", dont_inherit=True)
+        assert _flaws(name, case.after[name]) <= _flaws(name, case.before[name])
+
+
+def _flaws(name: str, text: str) -> set[str]:
+    stream = io.StringIO()
+    api.check(text, name, reporter.Reporter(stream, stream))
+    return {line.partition(" ")[2] for line in stream.getvalue().splitlines()}
+
+
+def _crlf(text: str) -> bytes:
+    return text.replace("\n", "\r\n").encode()
+
+
+def _marked(text: str) -> bytes:
+    return b"\xef\xbb\xbf" + text.encode()
+
+
+def _tabs(text: str) -> bytes:
+    lines = []
+    for line in text.split("\n"):
+        body = line.lstrip(" ")
+        width = len(line) - len(body)
+        lines.append("\t" * (width // 4) + " " * (width % 4) + body)
+    return "\n".join(lines).encode()
+
+
+def _open_ended(text: str) -> bytes:
+    return text.rstrip("\n").encode()
+
+
+@pytest.mark.parametrize("variant", [_crlf, _marked, _tabs, _open_ended])
+@_named([case for case in CHANGED if case.name != "simple/two_space_indent"])
+def test_other_bytes_survive(case: Case, variant: Callable[[str], bytes]) -> None:
+    """The same program in other bytes migrates to the same result in those bytes."""
+    _, after = _migrated(case, {name: variant(text) for name, text in case.before.items()})
+    assert after == {name: variant(text) for name, text in case.after.items()}
+
+
+@_named(CHANGED)
+def test_diff_applies(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--diff` writes nothing, and `git apply` of what it prints gives the expected files."""
+    _write(tmp_path, case.before)
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(main, ["--diff", "--api", "torch.cuda.amp", *case.args, "."])
+    assert _read(tmp_path, case.before) == case.before
+    patch = tmp_path / "migration.patch"
+    patch.write_bytes(printed.stdout_bytes)
+    subprocess.run(["git", "apply", patch.name], check=True, env=_outside_git(tmp_path))
+    assert _read(tmp_path, case.after) == case.after
+
+
+def _outside_git(folder: Path) -> dict[str, str]:
+    return {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def _read(folder: Path, names: Mapping[str, str]) -> dict[str, str]:
+    return {name: (folder / name).read_bytes().decode() for name in names}
+
+
+def test_there_is_enough_to_learn_from() -> None:
+    """The collection keeps its breadth, and what must stay untouched its share."""
+    assert len(CHANGED) >= 60
+    assert len(UNCHANGED) >= 40
+    assert sum(len(case.before) > 1 for case in cases()) >= 25
+    assert sum(bool(case.run) and len(case.before) == 1 for case in cases()) >= 12
+    assert sum(bool(case.run) and len(case.before) > 1 for case in cases()) >= 12
