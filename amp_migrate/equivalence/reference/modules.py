@@ -6,11 +6,29 @@ import importlib.machinery
 import sys
 from types import ModuleType
 
-from . import decorators, frontend, handle, old_api, patching, scaler, state
-from .fp16_optimizer import FP16_Optimizer
-from .larc import LARC
+import torch
 
-AMP = {
+from . import (
+    contrib,
+    convert,
+    ddp,
+    decorators,
+    fp16_optimizer,
+    fp16_utils,
+    frontend,
+    fused,
+    handle,
+    larc,
+    multi_tensor,
+    normalization,
+    old_api,
+    patching,
+    scaler,
+    state,
+    syncbn,
+)
+
+_AMP: dict[str, object] = {
     "initialize": frontend.initialize,
     "state_dict": frontend.state_dict,
     "load_state_dict": frontend.load_state_dict,
@@ -25,18 +43,69 @@ AMP = {
     "register_float_function": decorators.register_float_function,
     "register_promote_function": decorators.register_promote_function,
 }
+_PARALLEL: dict[str, object] = {
+    "DistributedDataParallel": ddp.DistributedDataParallel,
+    "Reducer": ddp.Reducer,
+}
+_SYNCBN: dict[str, object] = {"SyncBatchNorm": syncbn.SyncBatchNorm}
+_NORMS: dict[str, object] = {
+    "FusedLayerNorm": normalization.FusedLayerNorm,
+    "MixedFusedLayerNorm": normalization.MixedFusedLayerNorm,
+    "FusedRMSNorm": normalization.FusedRMSNorm,
+    "MixedFusedRMSNorm": normalization.MixedFusedRMSNorm,
+}
+_NORM_FUNCTIONS: dict[str, object] = {
+    "FusedLayerNormAffineFunction": normalization.FusedLayerNormAffineFunction,
+    "FusedLayerNormFunction": normalization.FusedLayerNormFunction,
+    "fused_layer_norm": normalization.fused_layer_norm,
+    "fused_layer_norm_affine": normalization.fused_layer_norm_affine,
+    "fused_rms_norm": normalization.fused_rms_norm,
+    "fused_rms_norm_affine": normalization.fused_rms_norm_affine,
+    "mixed_dtype_fused_layer_norm_affine": normalization.mixed_dtype_fused_layer_norm_affine,
+}
+_HELPERS: dict[str, object] = {
+    "tofp16": fp16_utils.tofp16,
+    "BN_convert_float": fp16_utils.BN_convert_float,
+    "network_to_half": fp16_utils.network_to_half,
+    "FP16Model": fp16_utils.FP16Model,
+    "convert_module": convert.convert_module,
+    "convert_network": convert.convert_network,
+    "prep_param_lists": fp16_utils.prep_param_lists,
+    "model_grads_to_master_grads": fp16_utils.model_grads_to_master_grads,
+    "master_params_to_model_params": fp16_utils.master_params_to_model_params,
+    "to_python_float": fp16_utils.to_python_float,
+    "clip_grad_norm": torch.nn.utils.clip_grad_norm_,
+}
+_SCALERS: dict[str, object] = {
+    "LossScaler": fp16_utils.LossScaler,
+    "DynamicLossScaler": fp16_utils.DynamicLossScaler,
+}
+_FP16_OPTIMIZER: dict[str, object] = {"FP16_Optimizer": fp16_optimizer.FP16_Optimizer}
+_CLIP: dict[str, object] = {"clip_grad_norm_": contrib.clip_grad_norm_}
+_XENTROPY: dict[str, object] = {"SoftmaxCrossEntropyLoss": contrib.SoftmaxCrossEntropyLoss}
+_FUSED: dict[str, object] = {
+    "FusedAdagrad": fused.FusedAdagrad,
+    "FusedAdam": fused.FusedAdam,
+    "FusedLAMB": fused.FusedLAMB,
+    "FusedNovoGrad": fused.FusedNovoGrad,
+    "FusedSGD": fused.FusedSGD,
+}
 
 CONTENTS: dict[str, dict[str, object]] = {
     "apex": {},
-    "apex.amp": {**AMP, "_amp_state": state.amp_state},
+    "apex.amp": {**_AMP, "_amp_state": state.amp_state},
     "apex.amp._amp_state": {
         "_amp_state": state.amp_state,
         "master_params": state.master_params,
         "maybe_print": state.maybe_print,
         "warn_or_err": state.warn_or_raise,
     },
-    "apex.amp.amp": {"init": patching.init},
-    "apex.amp.frontend": {"initialize": frontend.initialize},
+    "apex.amp.amp": _AMP,
+    "apex.amp.frontend": {
+        "initialize": frontend.initialize,
+        "state_dict": frontend.state_dict,
+        "load_state_dict": frontend.load_state_dict,
+    },
     "apex.amp.handle": {
         "AmpHandle": handle.AmpHandle,
         "NoOpHandle": handle.NoOpHandle,
@@ -45,9 +114,37 @@ CONTENTS: dict[str, dict[str, object]] = {
     },
     "apex.amp.opt": {"OptimWrapper": old_api.OptimWrapper},
     "apex.amp.scaler": {"LossScaler": scaler.LossScaler},
-    "apex.parallel": {},
-    "apex.parallel.LARC": {"LARC": LARC},
-    "apex.fp16_utils": {"FP16_Optimizer": FP16_Optimizer},
+    "apex.parallel": {
+        **_PARALLEL,
+        **_SYNCBN,
+        "convert_syncbn_model": syncbn.convert_syncbn_model,
+        "create_syncbn_process_group": syncbn.create_syncbn_process_group,
+    },
+    "apex.parallel.LARC": {"LARC": larc.LARC},
+    "apex.parallel.distributed": _PARALLEL,
+    "apex.parallel.sync_batchnorm": _SYNCBN,
+    "apex.parallel.optimized_sync_batchnorm": _SYNCBN,
+    "apex.fp16_utils": {**_HELPERS, **_SCALERS, **_FP16_OPTIMIZER},
+    "apex.fp16_utils.fp16util": _HELPERS,
+    "apex.fp16_utils.fp16_optimizer": _FP16_OPTIMIZER,
+    "apex.fp16_utils.loss_scaler": _SCALERS,
+    "apex.optimizers": _FUSED,
+    "apex.optimizers.fused_adagrad": {"FusedAdagrad": fused.FusedAdagrad},
+    "apex.optimizers.fused_adam": {"FusedAdam": fused.FusedAdam},
+    "apex.optimizers.fused_lamb": {"FusedLAMB": fused.FusedLAMB},
+    "apex.optimizers.fused_novograd": {"FusedNovoGrad": fused.FusedNovoGrad},
+    "apex.optimizers.fused_sgd": {"FusedSGD": fused.FusedSGD},
+    "apex.normalization": _NORMS,
+    "apex.normalization.fused_layer_norm": {**_NORMS, **_NORM_FUNCTIONS},
+    "apex.multi_tensor_apply": {
+        "MultiTensorApply": multi_tensor.MultiTensorApply,
+        "multi_tensor_applier": multi_tensor.multi_tensor_applier,
+    },
+    "apex.contrib": {},
+    "apex.contrib.clip_grad": _CLIP,
+    "apex.contrib.clip_grad.clip_grad": _CLIP,
+    "apex.contrib.xentropy": _XENTROPY,
+    "apex.contrib.xentropy.softmax_xentropy": _XENTROPY,
 }
 
 

@@ -1,0 +1,45 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .base import FusedOptimizer, weight_and_grad
+
+
+class FusedAdagrad(FusedOptimizer):
+    """Adagrad as in torch; `adagrad_w_mode` decouples the weight decay."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        eps: float = 1e-10,
+        weight_decay: float = 0.0,
+        set_grad_none: bool = True,
+        adagrad_w_mode: bool = False,
+    ) -> None:
+        defaults = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, defaults, set_grad_none)
+        self.adagrad_w_mode = adagrad_w_mode
+
+    def _update(self) -> None:
+        for group in self.param_groups:
+            lr, decay = group["lr"], group["weight_decay"]
+            for param in self._used(group):
+                weight, grad = weight_and_grad(param)
+                if decay != 0 and self.adagrad_w_mode:
+                    before = weight.clone()
+                elif decay != 0:
+                    grad = grad.add(weight, alpha=decay)
+                state = self.state[param]
+                if not state:
+                    state["sum"] = torch.zeros_like(weight)
+                state["sum"].addcmul_(grad, grad, value=1)
+                weight.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
+                if decay != 0 and self.adagrad_w_mode:
+                    weight.add_(before, alpha=-lr * decay)
+                if param.dtype != weight.dtype:
+                    param.copy_(weight)

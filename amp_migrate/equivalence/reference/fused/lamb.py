@@ -1,0 +1,99 @@
+"""LAMB: Adam directions scaled per parameter by a trust ratio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .base import FusedOptimizer, bias_corrections, weight_and_grad
+
+
+class FusedLAMB(FusedOptimizer):
+    """LAMB with a global clip of the gradients to `max_grad_norm`.
+
+    The trust ratio applies to groups with weight decay, or to all with `use_nvlamb`. Raises
+    RuntimeError on `amsgrad`.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        bias_correction: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+        adam_w_mode: bool = True,
+        grad_averaging: bool = True,
+        set_grad_none: bool = True,
+        max_grad_norm: float = 1.0,
+        use_nvlamb: bool = False,
+    ) -> None:
+        if amsgrad:
+            raise RuntimeError("FusedLAMB does not support the AMSGrad variant.")
+        defaults = {
+            "lr": lr,
+            "bias_correction": bias_correction,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "grad_averaging": grad_averaging,
+            "max_grad_norm": max_grad_norm,
+        }
+        super().__init__(params, defaults, set_grad_none)
+        self.adam_w_mode = adam_w_mode
+        self.use_nvlamb = use_nvlamb
+
+    def _update(self) -> None:
+        divisor = self._clip_divisor()
+        for group in self.param_groups:
+            group["step"] = group.get("step", 0) + 1
+            for param in self._used(group):
+                weight, grad = weight_and_grad(param)
+                update = self._direction(self.state[param], group, weight, grad / divisor)
+                weight.sub_(self._rate(group, weight, update) * update)
+                if param.dtype != weight.dtype:
+                    param.copy_(weight)
+
+    def _clip_divisor(self) -> float:
+        grads = [
+            weight_and_grad(param)[1] for group in self.param_groups for param in self._used(group)
+        ]
+        if not grads:
+            return 1.0
+        norm = float(torch.stack([grad.norm() for grad in grads]).norm())
+        limit: float = self.defaults["max_grad_norm"]
+        return norm / limit if norm > limit else 1.0
+
+    def _direction(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> torch.Tensor:
+        if not state:
+            state["exp_avg"] = torch.zeros_like(weight)
+            state["exp_avg_sq"] = torch.zeros_like(weight)
+        beta1, beta2 = group["betas"]
+        decay = group["weight_decay"]
+        correction1, correction2 = bias_corrections(group)
+        if not self.adam_w_mode:
+            grad = grad + decay * weight
+        share = 1 - beta1 if group["grad_averaging"] else 1.0
+        state["exp_avg"].mul_(beta1).add_(grad, alpha=share)
+        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denominator = (state["exp_avg_sq"] / correction2).sqrt() + group["eps"]
+        update: torch.Tensor = (state["exp_avg"] / correction1) / denominator
+        return update + decay * weight if self.adam_w_mode else update
+
+    def _rate(
+        self, group: dict[str, Any], weight: torch.Tensor, update: torch.Tensor
+    ) -> float | torch.Tensor:
+        lr: float = group["lr"]
+        if not self.use_nvlamb and group["weight_decay"] == 0:
+            return lr
+        weight_norm, update_norm = weight.norm(), update.norm()
+        return lr * (weight_norm / update_norm) if weight_norm != 0 and update_norm != 0 else lr

@@ -1,0 +1,74 @@
+"""SGD with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .base import FusedOptimizer, weight_and_grad
+
+
+class FusedSGD(FusedOptimizer):
+    """SGD as in torch; `wd_after_momentum` adds the decay to the update instead.
+
+    `materialize_master_grads` is a memory option without effect here: masters always have
+    gradients. Raises ValueError on contradictory arguments.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        wd_after_momentum: bool = False,
+        materialize_master_grads: bool = True,
+        set_grad_none: bool = False,
+    ) -> None:
+        if min(lr, momentum, weight_decay) < 0.0:
+            raise ValueError("lr, momentum and weight_decay must not be negative")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+        }
+        super().__init__(params, defaults, set_grad_none)
+        self.wd_after_momentum = wd_after_momentum
+        self.materialize_master_grads = materialize_master_grads
+
+    def _update(self) -> None:
+        for group in self.param_groups:
+            for param in self._used(group):
+                weight, grad = weight_and_grad(param)
+                step = self._direction(self.state[param], group, weight, grad)
+                weight.add_(step, alpha=-group["lr"])
+                if param.dtype != weight.dtype:
+                    param.copy_(weight)
+
+    def _direction(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> torch.Tensor:
+        decay, momentum = group["weight_decay"], group["momentum"]
+        if decay != 0 and not self.wd_after_momentum:
+            grad = grad.add(weight, alpha=decay)
+        if momentum != 0:
+            if "momentum_buffer" in state:
+                state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            else:
+                state["momentum_buffer"] = grad.clone()
+            average = state["momentum_buffer"]
+            grad = grad.add(average, alpha=momentum) if group["nesterov"] else average
+        if decay != 0 and self.wd_after_momentum:
+            grad = grad.add(weight, alpha=decay)
+        return grad
