@@ -1,0 +1,146 @@
+"""Which files of a folder belong to its Apex code, by their bytes alone."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from amp_migrate.project.layout import Folder, Layout
+
+Content = bytes | Callable[[], bytes]
+
+# A line of a notebook begins with a quote.
+_IMPORT = re.compile(
+    rb"""^[ \t]*"?[ \t]*(?:
+        from[ \t]+(?P<source>[.\w]+)[ \t]*import[ \t]*(?P<names>\([^)]*\)|[^\n#;]+)
+        | import[ \t]+(?P<modules>[\w.]+[^\n#;]*)
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_NAME = re.compile(rb"([\w.]+|\*)(?:\s+as\s+\w+)?")
+
+
+def relevant(
+    files: Mapping[str, Content], roots: Sequence[str] = (), mark: bytes = b"apex"
+) -> list[str]:
+    """Return the paths of the files to parse, in the order given.
+
+    These are the files whose bytes hold `mark`, those that import one of them (at any distance), what all
+    these import, and the files that import any of that, since they may call a function that changes.
+    """
+    imports = _Imports(files, roots)
+    seeds = {path for path in files if mark in imports.data(path)}
+    if not seeds:
+        return []
+    users = imports.closure(seeds, imports.importers)
+    core = imports.closure(users, imports.imported)
+    found = core | imports.callers(core)
+    return [path for path in files if path in found]
+
+
+class _Imports:
+    """The import graph of files, read with a pattern when it is asked for."""
+
+    def __init__(self, files: Mapping[str, Content], roots: Sequence[str]) -> None:
+        self._files = files
+        self._slashed = {path.replace("\\", "/"): path for path in files}
+        self._layout = Layout(self._slashed, [root.replace("\\", "/") for root in roots])
+        self._stems: dict[str, list[str]] = {}
+        for path in self._slashed:
+            self._stems.setdefault(_stem(path), []).append(path)
+        self._data: dict[str, bytes] = {}
+        self._imported: dict[str, set[str]] = {}
+        self._importers: dict[str, set[str]] | None = None
+
+    def data(self, path: str) -> bytes:
+        """Return the bytes of a file, read once."""
+        if path not in self._data:
+            content = self._files[path]
+            self._data[path] = content if isinstance(content, bytes) else content()
+        return self._data[path]
+
+    def imported(self, path: str) -> set[str]:
+        """Return the files that a file imports."""
+        if path not in self._imported:
+            found = {self._slashed[target] for target in self._targets(path)}
+            self._imported[path] = found - {path}
+        return self._imported[path]
+
+    def importers(self, path: str) -> set[str]:
+        """Return the files that import a file."""
+        if self._importers is None:
+            self._importers = {}
+            for importer in self._files:
+                for target in self.imported(importer):
+                    self._importers.setdefault(target, set()).add(importer)
+        return self._importers.get(path, set())
+
+    def closure(self, paths: Iterable[str], step: Callable[[str], set[str]]) -> set[str]:
+        """Return `paths` and everything that `step` leads to."""
+        found = dict.fromkeys(paths)
+        queue = list(found)
+        for path in queue:
+            new = [other for other in step(path) if other not in found]
+            found.update(dict.fromkeys(new))
+            queue += new
+        return set(found)
+
+    def callers(self, core: set[str]) -> set[str]:
+        """Return the files outside that import one of `core`, also by way of a package's ``__init__``."""
+        found: set[str] = set()
+        queue = list(core)
+        for path in queue:
+            for importer in self.importers(path) - found - core:
+                found.add(importer)
+                if self._layout.package(importer.replace("\\", "/")):
+                    queue.append(importer)
+        return found
+
+    def _targets(self, path: str) -> Iterator[str]:
+        data = self.data(path)
+        if b"import" not in data:
+            return
+        slashed = path.replace("\\", "/")
+        anywhere = b"sys.path" in data
+        for match in _IMPORT.finditer(data.replace(b"\\\n", b"  ").replace(b"\r", b"")):
+            if match["modules"] is not None:
+                for name in _NAME.finditer(match["modules"]):
+                    yield from self._module(slashed, name[1].decode(), [], anywhere)
+            else:
+                names = [name[1].decode() for name in _NAME.finditer(match["names"])]
+                yield from self._module(slashed, match["source"].decode(), names, anywhere)
+
+    def _module(
+        self, importer: str, dotted: str, names: Sequence[str], anywhere: bool
+    ) -> Iterator[str]:
+        module = dotted.lstrip(".")
+        level = len(dotted) - len(module)
+        parts = module.split(".") if module else []
+        for count in range(len(parts) if level else 1, len(parts) + 1):
+            inner = ".".join(parts[:count])
+            if level:
+                where = self._layout.relative(importer, level, inner)
+            else:
+                where = self._layout.absolute(importer, inner)
+            if where is None and anywhere:
+                yield from self._stems.get(parts[-1] if parts else "", [])
+            yield from self._entry(where, names if count == len(parts) else ())
+
+    def _entry(self, where: str | Folder | None, names: Sequence[str]) -> Iterator[str]:
+        if where is None:
+            return
+        base = where.path if isinstance(where, Folder) else posixpath.dirname(where)
+        if isinstance(where, str):
+            yield where
+        if isinstance(where, Folder) or self._layout.package(where):
+            for name in names:
+                inner = self._layout.entry(base, [name]) if name != "*" else None
+                if isinstance(inner, str):
+                    yield inner
+
+
+def _stem(path: str) -> str:
+    folder, name = posixpath.split(path)
+    stem = name.rpartition(".")[0]
+    return posixpath.basename(folder) if stem == "__init__" else stem

@@ -1,0 +1,92 @@
+"""Which files belong to the Apex code of a folder."""
+
+from __future__ import annotations
+
+from amp_migrate.project.select import relevant
+
+APEX = b"from apex import amp\n"
+
+
+def test_only_connected_files() -> None:
+    """A script beside unrelated files is alone; without Apex nothing is read further."""
+    files = {"train.py": APEX, "other.py": b"import os\n", "more.py": b"from other import f\n"}
+    assert relevant(files) == ["train.py"]
+    assert relevant({"other.py": b"import os\n"}) == []
+
+
+def test_importers_and_imported_files() -> None:
+    """Importers at any distance, what they import, and what the Apex file imports, are all relevant."""
+    files = {
+        "run.py": b"import main\n",
+        "main.py": b"from engine import train\nfrom trainer import T\n",
+        "trainer.py": APEX + b"import nets.unet as u\n",
+        "engine.py": b"from helpers import step\n",
+        "helpers.py": b"",
+        "nets/__init__.py": b"",
+        "nets/unet.py": b"",
+        "nets/resnet.py": b"",
+        "alone.py": b"",
+    }
+    assert relevant(files) == [path for path in files if path not in {"nets/resnet.py", "alone.py"}]
+
+
+def test_other_callers_of_a_touched_module() -> None:
+    """A file that imports what the Apex program imports may call a function that changes."""
+    files = {
+        "main.py": APEX + b"from lib import engine\n",
+        "lib/__init__.py": b"from .engine import train\n",
+        "lib/engine.py": b"def train(): pass\n",
+        "second.py": b"from lib import train\n",
+        "third.py": b"import second\n",
+    }
+    assert relevant(files) == ["main.py", "lib/__init__.py", "lib/engine.py", "second.py"]
+
+
+def test_forms_of_imports() -> None:
+    """Relative, bracketed, continued, indented and several imports on a line are seen."""
+    files = {
+        "pkg/__init__.py": b"",
+        "pkg/a.py": b"from . import (\n    b,  # one\n    c as d,\n)\n",
+        "pkg/b.py": APEX,
+        "pkg/c.py": b"def f():\n    import pkg.e, pkg.f as g\n",
+        "pkg/e.py": b"from .h \\\n    import x\n",
+        "pkg/f.py": b"from .. pkg import i\n",
+        "pkg/h.py": b"",
+        "pkg/i.py": b"",
+        "pkg/z.py": b"",
+    }
+    found = relevant(files)
+    assert {"pkg/a.py", "pkg/b.py", "pkg/c.py", "pkg/e.py", "pkg/f.py", "pkg/h.py"} <= set(found)
+    assert "pkg/z.py" not in found
+
+
+def test_search_path_reaches_far_modules() -> None:
+    """A file that changes sys.path may import a module from anywhere."""
+    files = {
+        "run/main.py": APEX + b"import sys\nsys.path.insert(0, x)\nimport engine\n",
+        "lib/one/engine.py": b"",
+        "lib/two/engine.py": b"",
+    }
+    assert relevant(files) == list(files)
+
+
+def test_notebooks_import_too() -> None:
+    """A code line of a notebook counts, and notebooks themselves are not imported."""
+    files = {
+        "a.ipynb": b'{"cells": [{"source": [\n  "import engine\\n",\n  "engine.run()"]}]}',
+        "engine.py": APEX,
+    }
+    assert relevant(files) == ["a.ipynb", "engine.py"]
+
+
+def test_contents_are_read_once() -> None:
+    """A callable is asked once for the bytes of its file."""
+    asked = []
+
+    def read(path: str, data: bytes) -> bytes:
+        asked.append(path)
+        return data
+
+    files = {"a.py": lambda: read("a.py", APEX), "b.py": lambda: read("b.py", b"import a\n")}
+    assert relevant(files) == ["a.py", "b.py"]
+    assert sorted(asked) == ["a.py", "b.py"]
