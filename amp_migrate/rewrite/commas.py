@@ -69,17 +69,21 @@ def append(
         return [new], end
     last = items[-1]
     trailing = isinstance(last.comma, cst.Comma)
-    close = after_comma(last.comma) if trailing else end
-    space = between
+    behind = after_comma(last.comma) if trailing else NOTHING
+    inside = trailing and (breaks_line(behind) or not breaks_line(end))
+    space, close = _comment_first(between, behind if inside else end)
+    result: list[Item] = list(items)
+    result[-1] = last.with_changes(comma=cst.Comma(whitespace_after=space))
+    comma = cst.Comma(whitespace_after=close if inside else behind)
+    result.append(new.with_changes(comma=comma) if trailing else new)
+    return result, end if inside else close
+
+
+def _comment_first(between: Space, close: Space) -> tuple[Space, Space]:
+    """Return both spaces, the comment at the start of `close` in the line break before it."""
     if isinstance(between, cst.ParenthesizedWhitespace) and isinstance(
         close, cst.ParenthesizedWhitespace
     ):
-        space = between.with_changes(first_line=close.first_line)
-        close = close.with_changes(first_line=cst.TrailingWhitespace())
-    result: list[Item] = list(items)
-    result[-1] = last.with_changes(comma=cst.Comma(whitespace_after=space))
-    if trailing:
-        result.append(new.with_changes(comma=cst.Comma(whitespace_after=close)))
-        return result, end
-    result.append(new)
-    return result, close
+        moved = between.with_changes(first_line=close.first_line)
+        return moved, close.with_changes(first_line=cst.TrailingWhitespace())
+    return between, close

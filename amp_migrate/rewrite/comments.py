@@ -12,6 +12,8 @@ _APEX = re.compile(
     r"|(scaled?_|loss[ -]scal)|opt_level",
     re.IGNORECASE,
 )
+_DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pylint|pyright|mypy|ruff|fmt|isort|nosec)")
+_FILE_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
 
 def speaks_of_apex(comment: str) -> bool:
@@ -29,6 +31,16 @@ def split_attached(
     return list(lines[:cut]), list(lines[cut:])
 
 
+def split_header(
+    lines: Sequence[cst.EmptyLine],
+) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """Divide the lines above a module's code: the interpreter and encoding, and the others."""
+    cut = 0
+    while cut < len(lines) and (c := lines[cut].comment) and _FILE_COMMENT.match(c.value):
+        cut += 1
+    return list(lines[:cut]), list(lines[cut:])
+
+
 def without_apex(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     """Return the lines above a statement less the comments directly above it that speak of Apex."""
     kept = list(lines)
@@ -38,8 +50,11 @@ def without_apex(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
 
 
 def own_lines(comments: Iterable[str]) -> list[cst.EmptyLine]:
-    """Return comments as lines of their own, each once, less those that speak of Apex."""
-    kept = dict.fromkeys(c for c in comments if not speaks_of_apex(c))
+    """Return comments as lines of their own, each once.
+
+    Those that speak of Apex are left out, as are directives to tools about the line they stood on.
+    """
+    kept = dict.fromkeys(c for c in comments if not speaks_of_apex(c) and not _DIRECTIVE.match(c))
     return [cst.EmptyLine(comment=cst.Comment(c)) for c in kept]
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 from amp_migrate.plan import AddParameter, AddWithItem, DropElse, Edit
 from amp_migrate.rewrite.arguments import add_argument, add_with_item
 from amp_migrate.rewrite.blocks import Slot, block_elements, block_slots
+from amp_migrate.rewrite.comments import split_header
 from amp_migrate.rewrite.compound import (
     WithBody,
     put_inside,
@@ -32,12 +33,16 @@ from amp_migrate.span import Span
 def rewrite(text: str, edits: Iterable[Edit]) -> str:
     """Return `text` (with ``\\n`` newlines) with `edits` applied, each once.
 
-    Raises `EditError` for an edit that fits no place, or that another edit contradicts.
+    Raises `EditError` for an edit that fits no place or that another edit contradicts, and where
+    LibCST cannot read the file.
     """
     listed = list(edits)
     if not listed:
         return text
-    module = cst.parse_module(text)
+    try:
+        module = cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        raise EditError(listed[0], f"the file does not parse: {error.message}") from error
     index = build_index(module, text, listed)
     rewritten = module.visit(_Rewriter(module, text, index))
     index.check_done()
@@ -63,7 +68,9 @@ class _Rewriter(cst.CSTTransformer):
             return False
         if node in self.index.leaving and node not in self.make.moving:
             return False
-        return isinstance(node, cst.Module) or self.index.places.holds_target(node)
+        if isinstance(node, (cst.Module, cst.Param)):
+            return True  # The range of a parameter ends before its default.
+        return self.index.places.holds_target(node)
 
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
@@ -139,11 +146,12 @@ class _Rewriter(cst.CSTTransformer):
         assert isinstance(old, cst.Module)
         if not self.index.imports and not self._is_edited(old.body):
             return new
-        header, body = list(new.header), list(new.body)
+        (header, rest), body = split_header(new.header), list(new.body)
         if body and isinstance(body[0], Statement):
-            lines = [*header, *body[0].leading_lines]
+            lines = [*rest, *body[0].leading_lines]
             body[0] = body[0].with_changes(leading_lines=lines)
-            header = []
+        else:
+            header += rest
         slots = block_slots(self.make, old.body, body)
         top = place_imports(self.make, old.body, slots)
         below = block_elements(self.make, _joined(slots), self.make.default_indent)

@@ -95,6 +95,8 @@ def fitted(
         return new.with_changes(lpar=[*left, *new.lpar], rpar=[*new.rpar, *right])
     if new.lpar:
         return new
+    if isinstance(old, cst.GeneratorExp) and not own:
+        touches_word = False
     number = isinstance(parent, cst.Attribute) and isinstance(new, cst.BaseNumber)
     if touches_word or number or _strength(new) < _needed(parent, old, new):
         return parenthesized(new)

@@ -13,6 +13,7 @@ from amp_migrate.rewrite.comments import (
     header_comment,
     own_lines,
     split_attached,
+    split_header,
 )
 from amp_migrate.rewrite.compound import kept_block
 from amp_migrate.rewrite.continuation import shift
@@ -98,7 +99,7 @@ class Statements:
         self._lines = text.split("\n")
         self._visit = visit
         self._first = module.body[0] if module.body else None
-        self._header = module.header
+        self._header = split_header(module.header)[1]
 
     def block_indent(self, unit: str) -> str | None:
         """Return a unit as a block states it: None for that of the module."""
