@@ -85,8 +85,7 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     if options.diff:
         console.patch(report)
     verdict = report.exit(check=options.check, diff=options.diff, exit_zero=options.exit_zero)
-    console.report(report, verdict)
-    _hint_at_spelling(asked, settings, report, console)
+    console.report(report, verdict, _spelling_hint(asked, settings, report))
     return verdict.code
 
 
@@ -117,12 +116,11 @@ def _with_api(settings: Settings, folder: Path) -> Settings:
     return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp"})
 
 
-def _hint_at_spelling(asked: Settings, used: Settings, report: Report, console: Console) -> None:
+def _spelling_hint(asked: Settings, used: Settings, report: Report) -> str:
     if asked.api != "auto" or not report.changes:
-        return
+        return ""
     if used.api == "torch.amp":
-        console.hint("hint: the project declares torch >= 2.4, so this is torch.amp; see --api")
-    elif any(_OLD_SPELLING in change.after for change in report.changes):
-        console.hint(
-            "hint: torch >= 2.4 warns about torch.cuda.amp; --api torch.amp writes its new name"
-        )
+        return "hint: the project declares torch >= 2.4, so this is torch.amp; see --api"
+    if any(_OLD_SPELLING in change.after for change in report.changes):
+        return "hint: torch >= 2.4 warns about torch.cuda.amp; --api torch.amp writes its new name"
+    return ""

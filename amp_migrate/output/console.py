@@ -29,8 +29,8 @@ class Console:
         """Whether the report takes stdout."""
         return self.format not in ("text", "concise") and self.file is None
 
-    def report(self, report: Report, verdict: Exit) -> None:
-        """Print the report in its format, and the summary for people."""
+    def report(self, report: Report, verdict: Exit, hint: str = "") -> None:
+        """Print the report in its format, and for people the summary with one hint."""
         style = Style.of(sys.stderr, self.colour)
         if self.needs_stdout or self.file is not None:
             self.page(_formatted(self.format, report, verdict, Style(False)))
@@ -40,7 +40,8 @@ class Console:
             found = _formatted(self.format, report, verdict, style)
             _say(found + "\n" if found else "")
         if not self.quiet:
-            _say(summary(report, style) + decided(verdict, style))
+            said = style(f"{hint}\n", "dim") if hint else ""
+            _say(summary(report, style) + said + decided(verdict, style))
 
     def patch(self, report: Report) -> None:
         """Print the changes as one patch; FORCE_COLOR leaves it plain, as it may go into a pipe."""
@@ -57,11 +58,6 @@ class Console:
             self.data(content.encode("utf-8", "surrogateescape"))
         else:
             self.file.write_text(content, encoding="utf-8", errors="surrogateescape")
-
-    def hint(self, line: str) -> None:
-        """Tell people one thing more."""
-        if not self.quiet:
-            _say(Style.of(sys.stderr, self.colour)(line, "dim") + "\n")
 
     def plan(self, report: Report) -> None:
         """Print what would be done, as JSON where that is the format."""
