@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,10 +16,11 @@ from amp_migrate.equivalence.options import APEX, DEVICES, Options, available_de
 from amp_migrate.equivalence.progress import Meter
 from amp_migrate.equivalence.report import terminal, writers
 from amp_migrate.equivalence.result import Result
-from amp_migrate.equivalence.runner import ImportMismatch, Runner, write_export
-from amp_migrate.equivalence.verdict import CANNOT_RUN, Verdict
-from amp_migrate.equivalence.workspace import WorkspaceError, prepare
+from amp_migrate.equivalence.runner import ImportMismatchError, Runner, write_export
+from amp_migrate.equivalence.verdict import CANNOT_RUN, INCONCLUSIVE, Verdict
+from amp_migrate.equivalence.workspace import NothingMigratedError, WorkspaceError, prepare
 
+T = TypeVar("T")
 _PROGRAM = "amp-migrate verify"
 _FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -153,23 +154,25 @@ def _inside(project: Path | None) -> Path:
 
 def check(options: Options) -> Result:
     """Copy, migrate, run both sides and compare; the library form of the command."""
-    return _in_workspace(options, lambda runner: Ladder(runner).climb(), _failed(options))
-
-
-def _failed(options: Options) -> Callable[[str], Result]:
-    return lambda reason: Result(options=options, verdict=Verdict(CANNOT_RUN, reason))
+    return _in_workspace(
+        options,
+        lambda runner: Ladder(runner).climb(),
+        lambda verdict: Result(options=options, verdict=verdict),
+    )
 
 
 def _in_workspace(
-    options: Options, work: Callable[[Runner], Any], failed: Callable[[str], Any]
-) -> Any:
+    options: Options, work: Callable[[Runner], T], failed: Callable[[Verdict], T]
+) -> T:
     with tempfile.TemporaryDirectory(prefix="amp-migrate-") as folder:
         home = Path(folder).resolve()
         meter = Meter(sys.stderr)
         try:
             return work(Runner(options, prepare(options, home), home, meter.show))
-        except (WorkspaceError, ImportMismatch) as error:
-            return failed(str(error))
+        except NothingMigratedError as error:
+            return failed(Verdict(INCONCLUSIVE, str(error)))
+        except (WorkspaceError, ImportMismatchError) as error:
+            return failed(Verdict(CANNOT_RUN, str(error)))
         finally:
             meter.clear()
 
@@ -186,11 +189,11 @@ def _export(options: Options, path: Path) -> int:
         click.echo(f"wrote {path}", err=True)
         return 0
 
-    def failed(reason: str) -> int:
-        click.echo(reason, err=True)
-        return 3
+    def failed(verdict: Verdict) -> int:
+        click.echo(verdict, err=True)
+        return verdict.exit_code
 
-    return int(_in_workspace(options, work, failed))
+    return _in_workspace(options, work, failed)
 
 
 def _coloured(colour: bool | None) -> bool:

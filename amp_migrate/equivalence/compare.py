@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,9 +18,9 @@ QUANTITIES = (
     "clip norm",
     "clip limit",
     "order of backward, clip and step",
-    "gradient norm",
     "optimizers stepped",
     "skipped steps",
+    "gradient norm",
     "learning rate",
     "update norm",
     "parameters",
@@ -109,14 +110,30 @@ def differing(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
 
 def _quantities(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
     for quantity, read in _READERS:
-        if quantity == "clip norm" and before.skipped and after.skipped:
-            # After an overflow Apex leaves some gradients scaled and some not; nobody reads them.
-            continue
         yield quantity, read(before), read(after)
+    if not (before.skipped and after.skipped):
+        # After an overflow Apex leaves some gradients scaled and some not; nobody reads them.
+        clips = list(zip(before.clips, after.clips, strict=False))
+        left, right = ([pair[side].norm for pair in clips] for side in (0, 1))
+        yield "clip norm", _numbers(left), _numbers(right)
+    limits = list(zip(before.clips, after.clips, strict=False))
+    left, right = ([pair[side].limit for pair in limits] for side in (0, 1))
+    yield "clip limit", _numbers(left), _numbers(right)
+    stepped = list(_both_stepped(before.attempts, after.attempts))
+    left, right = ([pair[side].grad_norm or 0.0 for pair in stepped] for side in (0, 1))
+    yield "gradient norm", _numbers(left), _numbers(right)
     for one, other in zip(before.attempts, after.attempts, strict=False):
         # Stand-ins for fused optimizers may keep more state than the original.
         shared = sorted(one.state.keys() & other.state.keys())
         yield "optimizer state", _state(one, shared), _state(other, shared)
+
+
+def _both_stepped(
+    before: tuple[Attempt, ...], after: tuple[Attempt, ...]
+) -> Iterator[tuple[Attempt, Attempt]]:
+    for one, other in zip(before, after, strict=False):
+        if one.optimizer == other.optimizer and not (one.skipped or other.skipped):
+            yield one, other
 
 
 def _state(attempt: Attempt, keys: list[str]) -> str:
@@ -124,8 +141,9 @@ def _state(attempt: Attempt, keys: list[str]) -> str:
 
 
 def _order(step: Step) -> str:
-    """The event letters that both Apex and native AMP have."""
-    return "".join(letter for letter in step.events.upper() if letter in "BCS")
+    """The event letters that both Apex and native AMP have; steps in a row count as one."""
+    letters = "".join(letter for letter in step.events.upper() if letter in "BCS")
+    return re.sub("S+", "S", letters)
 
 
 def _numbers(values: Iterable[float | None]) -> str:
@@ -145,10 +163,7 @@ _READERS: tuple[tuple[str, Callable[[Step], str]], ...] = (
     ("number of backwards", lambda step: str(len(step.losses))),
     ("gradients clean at start", lambda step: "yes" if step.clean else "no"),
     ("loss", lambda step: _numbers(step.losses)),
-    ("clip norm", lambda step: _numbers(clip.norm for clip in step.clips)),
-    ("clip limit", lambda step: _numbers(clip.limit for clip in step.clips)),
     ("order of backward, clip and step", _order),
-    ("gradient norm", lambda step: _numbers(one.grad_norm for one in step.attempts)),
     ("optimizers stepped", lambda step: str([one.optimizer for one in step.attempts])),
     ("skipped steps", lambda step: str([one.skipped for one in step.attempts])),
     ("learning rate", lambda step: str([list(one.lr) for one in step.attempts])),

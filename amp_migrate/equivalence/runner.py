@@ -17,7 +17,7 @@ from amp_migrate.equivalence.workspace import Trees, copy
 EXPORT_SCHEMA = 1
 
 
-class ImportMismatch(Exception):
+class ImportMismatchError(Exception):
     """The imported run was recorded with other settings."""
 
 
@@ -114,13 +114,13 @@ def write_export(path: Path, options: Options, runs: dict[str, Run]) -> None:
 
 
 def read_export(path: Path, options: Options) -> dict[str, Run]:
-    """Return the runs of an export; raises ImportMismatch where its settings are others."""
+    """Return the runs of an export; raises ImportMismatchError where its settings are others."""
     data = json.loads(path.read_text(encoding="utf-8"))
     if data.get("schema") != EXPORT_SCHEMA:
-        raise ImportMismatch(f"{path} is not an export of schema {EXPORT_SCHEMA}")
+        raise ImportMismatchError(f"{path} is not an export of schema {EXPORT_SCHEMA}")
     for name, value in _settings(options).items():
         if data["settings"][name] != value:
-            raise ImportMismatch(
+            raise ImportMismatchError(
                 f"{path} was recorded with {name} {data['settings'][name]}, now it is {value}"
             )
     return {purpose: run_from_json(run) for purpose, run in data["runs"].items()}

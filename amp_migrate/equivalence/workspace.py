@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import dataclasses
+import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from amp_migrate.equivalence.options import Options
 
@@ -26,11 +28,21 @@ IGNORED = (
     ".tox",
 )
 LARGEST_COPY = 2 * 2**30
-_FIX = re.compile(r"\bAMP2\d\d\b")
 
 
 class WorkspaceError(Exception):
     """A copy cannot be made; the text says why and what to do."""
+
+
+class NothingMigratedError(WorkspaceError):
+    """The migrated copy is the original."""
+
+
+class Migration(NamedTuple):
+    """The behaviour-changing rules the codemod applied and the number of sites it left."""
+
+    fixes: tuple[str, ...]
+    left: int
 
 
 @dataclass(frozen=True)
@@ -62,12 +74,13 @@ def prepare(options: Options, home: Path) -> Trees:
     original = options.before or options.project
     after = home / "migrated"
     copy(original, after, options.links)
-    told = migrate(after, options.codemod)
+    migration = migrate(after, options.codemod)
     changed = tuple(changed_files(original, after))
-    fixes = tuple(sorted(set(_FIX.findall(told))))
-    if not fixes:
-        return Trees(before=original, after=after, changed=changed)
-    return _with_fixes(options, home, Trees(original, after, original, fixes, changed=changed))
+    if not changed:
+        raise NothingMigratedError("the codemod changes nothing here")
+    notes = (f"{migration.left} Apex sites are left unmigrated",) if migration.left else ()
+    trees = Trees(original, after, original, migration.fixes, False, changed, notes)
+    return _with_fixes(options, home, trees) if migration.fixes else trees
 
 
 def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
@@ -79,10 +92,8 @@ def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
     except WorkspaceError:
         named = ", ".join(trees.fixes)
         note = f"{named} changed the training on purpose, and before is without the change"
-        return Trees(
-            trees.before, trees.after, trees.original, trees.fixes, False, trees.changed, (note,)
-        )
-    return Trees(fixed, trees.after, trees.original, trees.fixes, True, trees.changed)
+        return dataclasses.replace(trees, notes=(*trees.notes, note))
+    return dataclasses.replace(trees, before=fixed, fixed_before=True)
 
 
 def copy(source: Path, target: Path, links: tuple[str, ...]) -> None:
@@ -116,8 +127,8 @@ def _files(folder: Path, linked: set[Path]) -> Iterator[Path]:
             yield path
 
 
-def migrate(tree: Path, arguments: tuple[str, ...]) -> str:
-    """Run the codemod on `tree` and return what it reported as JSON text."""
+def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
+    """Run the codemod on `tree` and return what it reports."""
     command = [
         *(sys.executable, "-m", "amp_migrate", str(tree)),
         *("--output-format", "json", "--exit-zero", *arguments),
@@ -126,7 +137,10 @@ def migrate(tree: Path, arguments: tuple[str, ...]) -> str:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise WorkspaceError(f"the codemod failed on the copy: {last}")
-    return done.stdout
+    report = json.loads(done.stdout)
+    fixed = {item["code"] for item in report["findings"] if item["status"] == "fixed"}
+    fixes = tuple(sorted(code for code in fixed if code.startswith("AMP2")))
+    return Migration(fixes, report["summary"]["left"])
 
 
 def changed_files(before: Path, after: Path) -> Iterator[str]:

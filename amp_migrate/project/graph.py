@@ -44,6 +44,7 @@ class Partial:
 
 # How far the flow of one object is followed: steps, and attributes of attributes.
 _FAR = 2000
+_NEAR = 100
 _DEEP = 3
 _Step = tuple[int, tuple[str, ...], bool]
 
@@ -154,10 +155,14 @@ class Graph:
         """Note that the object at `node` outlives the function that makes it."""
         self._lasts[self.find(node)] = True
 
-    def lasts(self, node: int) -> bool:
-        """Tell whether `node` may be an object that was kept."""
-        same, _ = self.reach(node)
-        return any(self._lasts[root] for root in same)
+    def near(self, node: int) -> set[int]:
+        """Return the representatives of the objects that `node` may be, from close by."""
+        same, _ = self._reach(self.find(node), items=False, far=_NEAR)
+        return {self.find(root) for root in same}
+
+    def lasts(self, root: int) -> bool:
+        """Tell whether the object of a representative was kept."""
+        return self._lasts[root]
 
     def own_facts(self, node: int) -> list[Fact]:
         """Return what is known of the object itself, without what flows in."""
@@ -202,7 +207,9 @@ class Graph:
         same_b, made_b = self.reach(b)
         return bool(same_a & same_b or same_a & made_b or made_a & same_b)
 
-    def _reach(self, root: int, items: bool) -> tuple[dict[int, None], dict[int, None]]:
+    def _reach(
+        self, root: int, items: bool, far: int = _FAR
+    ) -> tuple[dict[int, None], dict[int, None]]:
         """Follow the flow backwards from a node, and from the objects whose field it is."""
         same: dict[int, None] = {}
         made: dict[int, None] = {}
@@ -213,7 +220,7 @@ class Graph:
             if not fields:
                 (made if by_call else same).setdefault(node)
             for before in self._before(step, items):
-                if before not in seen and len(seen) < _FAR:
+                if before not in seen and len(seen) < far:
                     seen.add(before)
                     queue.append(before)
         return same, made

@@ -49,21 +49,17 @@ class _Settler:
     def _result(
         self, function: Function, returned: int, results: list[tuple[CallSite, int]]
     ) -> None:
-        name = self._passed_through(function, returned)
-        if name is not None:
-            given = dict(self.calls.passed.get((function, name), ()))
-            for site, node in results:
-                if site in given:
-                    self.graph.merge(node, given[site])
-        elif self.graph.lasts(returned):
-            for _, node in results:
-                self.graph.flow(returned, node)
-
-    def _passed_through(self, function: Function, returned: int) -> str | None:
-        same, _ = self.graph.reach(returned)
+        near = self.graph.near(returned)
         names = [
             name
             for name in function.parameters.names
-            if self.graph.find(self.nodes.parameter(function, name)) in same
+            if self.graph.find(self.nodes.parameter(function, name)) in near
         ]
-        return names[0] if len(names) == 1 else None
+        if len(names) == 1:
+            given = dict(self.calls.passed.get((function, names[0]), ()))
+            for site, node in results:
+                if site in given:
+                    self.graph.merge(node, given[site])
+        elif any(self.graph.lasts(root) for root in near):
+            for _, node in results:
+                self.graph.flow(returned, node)

@@ -63,7 +63,8 @@ class Backward:
         self._dynamic = self._dynamic or dynamic
         self._pending_scale = scale
         if isinstance(scaled, Tensor):
-            self._scaled[id(scaled)] = (weakref.ref(scaled), _value(loss), scale)
+            value, factor = self._raw(loss)
+            self._scaled[id(scaled)] = (weakref.ref(scaled), value, scale * factor)
         elif isinstance(scaled, (list, tuple)):
             for one, raw in zip(scaled, loss, strict=True):
                 self.note_scaled(one, raw, scale, dynamic)
@@ -78,12 +79,18 @@ class Backward:
             callback(tensors)
 
     def _unscaled(self, tensors: Any) -> tuple[float, float]:
-        known = self._scaled.get(id(tensors))
         pending, self._pending_scale = self._pending_scale, None
+        value, factor = self._raw(tensors)
+        if factor != 1.0 or pending is None:
+            return value, factor
+        return value / pending, pending
+
+    def _raw(self, tensors: Any) -> tuple[float, float]:
+        """Return the loss before scaling and the scale; 1.0 for what no scaler returned."""
+        known = self._scaled.get(id(tensors))
         if known is not None and known[0]() is tensors:
             return known[1], known[2]
-        scale = 1.0 if pending is None else pending
-        return _value(tensors) / scale, scale
+        return _value(tensors), 1.0
 
     def _end(self) -> None:
         iteration = self.recorder.iteration

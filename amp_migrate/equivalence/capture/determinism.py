@@ -17,7 +17,8 @@ def switch_on() -> None:
     """Ask torch and cuDNN for deterministic kernels; called again at every iteration."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation.*")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Not use_deterministic_algorithms, which imports the whole compiler to configure it.
+    torch.set_deterministic_debug_mode("warn")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False

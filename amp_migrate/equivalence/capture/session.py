@@ -15,7 +15,7 @@ from amp_migrate.equivalence.capture.registry import Registry
 from amp_migrate.equivalence.capture.steps import Steps
 
 
-def install(config: CaptureConfig, hooks: ImportHooks) -> None:
+def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     """Seed, redirect CUDA where there is none, and start following the program."""
     recorder = Recorder(config)
     recorder.start()
@@ -33,7 +33,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> None:
     offer_apex(hooks, config, recorder.notes, apex.attach)
     if config.light:
         Light(recorder).install()
-        return
+        return recorder
     determinism.switch_on()
     registry.install()
     steps.install()
@@ -43,3 +43,4 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> None:
     if config.census:
         Census(recorder, backward).install()
     backward.install()
+    return recorder

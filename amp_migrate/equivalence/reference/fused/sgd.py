@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.optim.optimizer import required
 
 from .base import FusedOptimizer, weight_and_grad
 
@@ -13,13 +14,13 @@ class FusedSGD(FusedOptimizer):
     """SGD as in torch; `wd_after_momentum` adds the decay to the update instead.
 
     `materialize_master_grads` is a memory option without effect here: masters always have
-    gradients. Raises ValueError on contradictory arguments.
+    gradients. `lr` is required, here or in every group. Raises ValueError on contradictory arguments.
     """
 
     def __init__(
         self,
         params: Any,
-        lr: float,
+        lr: Any = required,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
@@ -28,7 +29,7 @@ class FusedSGD(FusedOptimizer):
         materialize_master_grads: bool = True,
         set_grad_none: bool = False,
     ) -> None:
-        if min(lr, momentum, weight_decay) < 0.0:
+        if min(momentum, weight_decay) < 0.0 or (lr is not required and lr < 0.0):
             raise ValueError("lr, momentum and weight_decay must not be negative")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
