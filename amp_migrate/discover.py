@@ -26,6 +26,27 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """A file that a walk met and whose bytes do not speak of AMP; another file may still lead to it."""
+
+    path: str
+    rules: IgnoreRules
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the ignore rules leave it out."""
+        return self.rules.skip_file(os.path.abspath(self.path))
+
+    def read(self) -> bytes:
+        """Return the bytes of the file; none where it cannot be read any more."""
+        try:
+            with open(self.path, "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A file or folder that was not read, and why; an `error` may hide Apex code."""
 
@@ -43,8 +64,8 @@ def mentions(data: bytes) -> bool:
 
 def discover(
     paths: Iterable[str], settings: Settings, *, force_exclude: bool = False
-) -> Iterator[Hit | Skipped]:
-    """Yield the files at and below `paths` that are worth a parse, each once.
+) -> Iterator[Hit | Other | Skipped]:
+    """Yield the files at and below `paths`, each once.
 
     The order is that of sorted names. Ignore rules do not hold for a file that is named itself,
     unless `force_exclude`; the default and --exclude ones hold then.
@@ -68,6 +89,13 @@ def discover(
                 yield item
 
 
+def folders(paths: Iterable[str]) -> list[str]:
+    """Return those of `paths` that are folders, as `shown` names files below them."""
+    here = os.getcwd()
+    named = (os.path.abspath(path) for path in paths if os.path.isdir(path))
+    return ["." if path == here else shown(path) for path in named]
+
+
 def shown(path: str) -> str:
     """Return `path` as reports and patches name it: from the working directory, or absolute."""
     path = os.path.abspath(path)
@@ -75,7 +103,7 @@ def shown(path: str) -> str:
     return path[len(here) :] if path.startswith(here) else path
 
 
-def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Skipped]:
+def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Other | Skipped]:
     """Walk a folder, its files first; links to folders are not followed."""
     try:
         with os.scandir(folder) as scan:
@@ -89,9 +117,11 @@ def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Skipped]:
     rules = rules.entered(folder, names)
     for entry in entries:
         if entry.name.endswith(SUFFIXES) and entry.is_file() and not _inner_link(entry, top):
-            for item in _look(entry.path):
-                if not rules.skip_file(entry.path):
-                    yield item
+            item = _look(entry.path)
+            if item is None:
+                yield Other(shown(entry.path), rules)
+            elif not rules.skip_file(entry.path):
+                yield item
     for entry in entries:
         if entry.is_dir(follow_symlinks=False) and not rules.skip_folder(entry.path):
             yield from _walk(entry.path, rules, top)
@@ -103,29 +133,29 @@ def _inner_link(entry: os.DirEntry[str], top: str) -> bool:
 
 
 def _named(path: str) -> Iterator[Hit | Skipped]:
-    for item in _look(path):
-        if path.endswith(SUFFIXES) or isinstance(item, Skipped) or _has_shebang(item.data):
-            yield item
-        else:
-            yield Skipped(shown(path), "is not a .py or .ipynb file", error=False)
+    item = _look(path)
+    if isinstance(item, Hit) and not (path.endswith(SUFFIXES) or _has_shebang(item.data)):
+        yield Skipped(shown(path), "is not a .py or .ipynb file", error=False)
+    elif item is not None:
+        yield item
 
 
 def _has_shebang(data: bytes) -> bool:
     return data.startswith(b"#!") and b"python" in data.split(b"\n", 1)[0]
 
 
-def _look(path: str) -> Iterator[Hit | Skipped]:
-    """Yield the file if it mentions AMP."""
+def _look(path: str) -> Hit | Skipped | None:
+    """Return the file if it mentions AMP."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        yield Skipped(shown(path), f"cannot be read: {os_reason(error)}", error=True)
-        return
+        return Skipped(shown(path), f"cannot be read: {os_reason(error)}", error=True)
     if not mentions(data):
-        return
+        return None
     largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_SCRIPT
     if len(data) <= largest:
-        yield Hit(shown(path), data)
-    elif b"apex" in data:
-        yield Skipped(shown(path), f"mentions apex but is larger than {largest // 10**6} MB", True)
+        return Hit(shown(path), data)
+    if b"apex" not in data:
+        return None
+    return Skipped(shown(path), f"mentions apex but is larger than {largest // 10**6} MB", True)

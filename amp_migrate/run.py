@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from amp_migrate.discover import Hit, Skipped, discover
+from amp_migrate.discover import Hit, Other, Skipped, discover, folders
 from amp_migrate.plan import Finding
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source, UnreadableSource, UnwritableSource, check_writable, write
@@ -100,19 +100,37 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def run_paths(paths: Iterable[str], settings: Settings, *, force_exclude: bool = False) -> Report:
+def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool = False) -> Report:
     """Migrate the files at and below `paths`; nothing is written yet."""
     report = Report()
-    hits = []
+    hits: dict[str, Hit] = {}
+    others: dict[str, Other] = {}
     for item in discover(paths, settings, force_exclude=force_exclude):
         if isinstance(item, Hit):
-            hits.append(item)
+            hits[item.path] = item
+        elif isinstance(item, Other):
+            others[item.path] = item
         elif item.error:
             report.problems.append(Problem(item.path, item.reason))
         else:
             report.passed_over.append(item)
-    _migrate(report, hits, settings)
+    context = _context(hits, others, folders(paths))
+    _migrate(report, [*hits.values(), *context], settings)
     return report
+
+
+def _context(hits: dict[str, Hit], others: dict[str, Other], roots: list[str]) -> list[Hit]:
+    """Return the files that Apex code may reach or be reached from, though they do not speak of AMP."""
+    if not others or not any(b"apex" in hit.data for hit in hits.values()):
+        return []
+    from amp_migrate.project.select import relevant
+
+    contents: dict[str, bytes | Callable[[], bytes]] = {
+        **{path: hit.data for path, hit in hits.items()},
+        **{path: other.read for path, other in others.items()},
+    }
+    found = (others[path] for path in relevant(contents, roots) if path in others)
+    return [Hit(other.path, other.read()) for other in found if not other.ignored]
 
 
 def run_text(name: str, data: bytes, settings: Settings) -> Report:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate.discover import Hit, Skipped, discover, mentions
+from amp_migrate.discover import Hit, Other, Skipped, discover, folders, mentions
 from amp_migrate.settings import Settings
 
 APEX = b"from apex import amp\n"
@@ -203,9 +203,9 @@ def test_huge_file_is_skipped_with_a_reason_if_it_mentions_apex(tree: Path) -> N
     put(tree, "big.py", data=b"apex" + b"#" * 5_000_000)
     put(tree, "big_amp.py", data=b"amp" + b"#" * 5_000_000)
 
-    assert list(discover(["."], Settings())) == [
-        Skipped("big.py", "mentions apex but is larger than 5 MB", error=True)
-    ]
+    found = [item for item in discover(["."], Settings()) if not isinstance(item, Other)]
+
+    assert found == [Skipped("big.py", "mentions apex but is larger than 5 MB", error=True)]
 
 
 def test_folder_that_cannot_be_listed_is_reported(
@@ -232,3 +232,23 @@ def test_names_that_are_no_text_are_found(tree: Path) -> None:
     put(tree, name, "na me.py", "日本.py")
 
     assert sorted(hits()) == sorted([name, "na me.py", "日本.py"])
+
+
+def test_files_that_do_not_speak_of_amp_are_named_for_those_that_import_them(
+    repository: Path,
+) -> None:
+    put(repository, "plain.py", "out/plain.py", "sub/plain.py", data=b"import torch\n")
+
+    others = {item.path: item for item in discover(["."], Settings()) if isinstance(item, Other)}
+
+    assert {path: other.ignored for path, other in others.items()} == {
+        "plain.py": False,
+        "sub/plain.py": True,
+    }
+    assert others["plain.py"].read() == b"import torch\n"
+
+
+def test_folders_are_named_as_the_files_below_them(tree: Path) -> None:
+    put(tree, "src/a.py")
+
+    assert folders([".", "src", "src/a.py", ".."]) == [".", "src", str(tree.parent)]

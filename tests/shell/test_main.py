@@ -108,6 +108,35 @@ class TestWrite:
         assert done.exit_code == 2
 
 
+class TestProject:
+    def test_caller_that_does_not_speak_of_amp_passes_the_scaler_on(self, folder: Path) -> None:
+        """The file between the two that use Apex has to hand the scaler through."""
+        (folder / "main.py").write_text(
+            "import torch\nfrom apex import amp\nfrom middle import epoch\n\n"
+            "model = torch.nn.Linear(4, 2).cuda()\n"
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "model, optimizer = amp.initialize(model, optimizer, opt_level='O1')\n"
+            "epoch(model, optimizer)\n"
+        )
+        (folder / "middle.py").write_text(
+            "from engine import train\n\n\ndef epoch(model, optimizer):\n    train(model, optimizer)\n"
+        )
+        (folder / "engine.py").write_text(
+            "import torch\nfrom apex import amp\n\n\ndef train(model, optimizer):\n"
+            "    loss = model(torch.randn(8, 4).cuda()).sum()\n"
+            "    with amp.scale_loss(loss, optimizer) as scaled:\n        scaled.backward()\n"
+            "    optimizer.step()\n"
+        )
+        (folder / "beside.py").write_text("import os\n")
+
+        amp_migrate(".")
+
+        assert "def epoch(model, optimizer, scaler):\n" in (folder / "middle.py").read_text()
+        assert "    train(model, optimizer, scaler)\n" in (folder / "middle.py").read_text()
+        assert "scaler.step(optimizer)" in (folder / "engine.py").read_text()
+        assert (folder / "beside.py").read_text() == "import os\n"
+
+
 class TestDiff:
     def test_patch_is_what_a_run_would_write(self, folder: Path) -> None:
         subprocess.run(["git", "init", "-q"], check=True)
