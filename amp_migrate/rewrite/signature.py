@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from amp_migrate.plan import AddParameter
@@ -13,7 +15,10 @@ _EQUAL = cst.AssignEqual(commas.NOTHING, commas.NOTHING)
 
 
 def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.FunctionDef:
-    """Return a function with one more positional-or-keyword parameter, the last of its kind."""
+    """Return a function with one more positional-or-keyword parameter, the last of its kind.
+
+    Where every parameter is keyword-only, so is the new one.
+    """
     params = function.params
     positional = [*params.posonly_params, *params.params]
     default = edit.default
@@ -32,19 +37,41 @@ def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.Function
 
 def _placed(params: cst.Parameters, new: cst.Param, opening: commas.Space) -> cst.Parameters:
     between = commas.separator(_spaces(params), opening)
+    if _takes_keywords_alone(params):
+        return _among_keywords(params, new, between)
     follows = params.star_kwarg or params.kwonly_params or _has_star(params)
     if params.posonly_params and not params.params:
         return _after_slash(params, new, between)
     if follows:
         items = commas.insert(params.params, len(params.params), new, between)
         return params.with_changes(params=items)
-    if not params.params:
-        return params.with_changes(params=[new])
-    last = params.params[-1]
-    trimmed = [*params.params[:-1], last.with_changes(whitespace_after_param=commas.NOTHING)]
+    return params.with_changes(params=_with_last(params.params, new, between))
+
+
+def _with_last(
+    params: Sequence[cst.Param], new: cst.Param, between: commas.Space
+) -> Sequence[cst.Param]:
+    if not params:
+        return [new]
+    last = params[-1]
+    trimmed = [*params[:-1], last.with_changes(whitespace_after_param=commas.NOTHING)]
     items, end = commas.append(trimmed, new, between, last.whitespace_after_param)
-    items[-1] = items[-1].with_changes(whitespace_after_param=end)
-    return params.with_changes(params=items)
+    return [*items[:-1], items[-1].with_changes(whitespace_after_param=end)]
+
+
+def _takes_keywords_alone(params: cst.Parameters) -> bool:
+    """Tell whether a bare ``*`` comes first, but for `self` or `cls`."""
+    named = {param.name.value for param in (*params.posonly_params, *params.params)}
+    return isinstance(params.star_arg, cst.ParamStar) and named <= {"self", "cls"}
+
+
+def _among_keywords(
+    params: cst.Parameters, new: cst.Param, between: commas.Space
+) -> cst.Parameters:
+    present = params.kwonly_params
+    if params.star_kwarg is not None:
+        return params.with_changes(kwonly_params=commas.insert(present, len(present), new, between))
+    return params.with_changes(kwonly_params=_with_last(present, new, between))
 
 
 def _has_star(params: cst.Parameters) -> bool:
