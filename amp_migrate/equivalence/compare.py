@@ -65,6 +65,9 @@ class Comparison:
 def compare(before: Run, after: Run, rule: ScaleRule) -> Comparison:
     """Compare rank by rank; the loss scale where `rule` says that it must agree."""
     found: list[Difference] = []
+    if not after.processes:
+        recorded = str(len(before.steps)), f"0 ({after.failure})"
+        return Comparison((Difference(0, 1, "number of iterations", *recorded),), 1, 1)
     if len(before.processes) != len(after.processes):
         counts = str(len(before.processes)), str(len(after.processes))
         found.append(Difference(0, 1, "training processes", *counts))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, weight_and_grad
+from .base import FusedOptimizer, bias_corrections, l2_norm, weight_and_grad
 
 
 class FusedLAMB(FusedOptimizer):
@@ -63,7 +63,7 @@ class FusedLAMB(FusedOptimizer):
         ]
         if not grads:
             return 1.0
-        norm = float(torch.stack([grad.norm() for grad in grads]).norm())
+        norm = float(l2_norm(torch.stack([l2_norm(grad) for grad in grads])))
         limit: float = self.defaults["max_grad_norm"]
         return norm / limit if norm > limit else 1.0
 
@@ -95,5 +95,5 @@ class FusedLAMB(FusedOptimizer):
         lr: float = group["lr"]
         if not self.use_nvlamb and group["weight_decay"] == 0:
             return lr
-        weight_norm, update_norm = weight.norm(), update.norm()
+        weight_norm, update_norm = l2_norm(weight), l2_norm(update)
         return lr * (weight_norm / update_norm) if weight_norm != 0 and update_norm != 0 else lr

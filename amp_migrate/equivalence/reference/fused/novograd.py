@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, weight_and_grad
+from .base import FusedOptimizer, bias_corrections, l2_norm, weight_and_grad
 
 
 class FusedNovoGrad(FusedOptimizer):
@@ -61,7 +61,7 @@ class FusedNovoGrad(FusedOptimizer):
 
     def _blend_norm(self, state: dict[str, Any], group: dict[str, Any], grad: torch.Tensor) -> None:
         beta2 = group["betas"][1]
-        norm = grad.norm() if group["norm_type"] == 2 else grad.abs().max()
+        norm = l2_norm(grad) if group["norm_type"] == 2 else grad.abs().max()
         if "exp_avg_sq" not in state:
             # Starting at the first norm makes the first blend leave it as it is.
             state["exp_avg_sq"] = torch.zeros_like(norm) if group["init_zero"] else norm
