@@ -77,7 +77,7 @@ class Imports:
         for binding in self.scopes.bindings(scope, node.id):
             if isinstance(binding, ast.alias):
                 found.append(self.of(binding).binds)
-            elif isinstance(binding, ast.Name):
+            elif isinstance(binding, (ast.Name, ast.Subscript)):
                 value = assigned(self.tree, binding)
                 found += self._meanings(value, seen) if value is not None else []
         return found

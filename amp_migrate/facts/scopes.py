@@ -20,7 +20,7 @@ class Scopes:
     """The names that each scope of a file binds.
 
     A binding is the node that makes it: an `ast.alias`, a ``def`` or ``class``, an `ast.arg`, a stored
-    `ast.Name`, an `ast.ExceptHandler` or a match pattern.
+    `ast.Name`, an `ast.ExceptHandler`, a match pattern, or ``globals()["name"]`` that is assigned to.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -104,6 +104,11 @@ class Scopes:
                 self._nonlocals.setdefault(self.scope_of(node), set()).update(node.names)
             elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
                 stored.append((node, node.name))
+            elif isinstance(node, ast.Subscript):
+                key = global_name(node)
+                if key is not None and isinstance(node.ctx, ast.Store):
+                    names = self._bound.setdefault(self.tree.module, {})
+                    names.setdefault(key, []).append(node)
         for node, name in stored:
             self._bound.setdefault(self._target(node, name), {}).setdefault(name, []).append(node)
         for names in self._bound.values():
@@ -147,6 +152,16 @@ def assigned(tree: Tree, binding: ast.AST) -> ast.expr | None:
             if plain and len(values) == len(parent.elts):
                 return values[place]
     return None
+
+
+def global_name(node: ast.Subscript) -> str | None:
+    """Return the name of the global variable that ``globals()["name"]`` is; None for other items."""
+    call, key = node.value, node.slice
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+        return None
+    if call.func.id != "globals" or not isinstance(key, ast.Constant):
+        return None
+    return key.value if isinstance(key.value, str) else None
 
 
 def _place(node: ast.AST) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.graph import APPENDED, EACH, Made
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
@@ -95,6 +96,9 @@ class Expressions:
         return self.graph.field(base, node.attr)
 
     def _item(self, module: Module, node: ast.Subscript) -> int | None:
+        name = global_name(node)
+        if name is not None:
+            return self.nodes.variable(module, module.tree.module, name)
         base = self.node(module, node.value)
         if base is None or isinstance(node.slice, ast.Slice):
             return base

@@ -133,7 +133,7 @@ class Lookup:
             return (module.classes[binding],) if binding in module.classes else ()
         if binding in module.functions:
             return (module.functions[binding],)
-        if isinstance(binding, ast.Name):
+        if isinstance(binding, (ast.Name, ast.Subscript)):
             value = assigned(module.tree, binding)
             return self.expression(module, value) if value is not None else ()
         return ()

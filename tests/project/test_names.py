@@ -175,6 +175,22 @@ def test_global_amp_imported_in_a_function() -> None:
     assert case.external("main.py", "amp.scale_loss") == "apex.amp.scale_loss"
 
 
+def test_amp_put_into_globals() -> None:
+    """`globals()["amp"] = amp` binds the module's global name."""
+    case = Case(
+        {
+            "main.py": """
+            def setup():
+                from apex import amp
+                globals()["amp"] = amp
+            def train():
+                amp.scale_loss
+            """
+        }
+    )
+    assert case.external("main.py", "amp.scale_loss") == "apex.amp.scale_loss"
+
+
 def test_star_import_from_apex() -> None:
     """A star import of Apex brings amp, even beside other star imports."""
     case = Case({"main.py": "from torch import *\nfrom apex import *\namp.scale_loss\n"})
