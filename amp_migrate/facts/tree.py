@@ -52,6 +52,18 @@ class Tree:
                             if name in _BLOCKS and isinstance(item, ast.stmt):
                                 self._blocks[item] = value
 
+    @cached_property
+    def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        table: dict[type[ast.AST], list[ast.AST]] = {ast.Module: [self.module]}
+        for node in ast.walk(self.module):
+            table.setdefault(type(node), []).append(node)
+        return table
+
+    def nodes(self, *kinds: type[N]) -> Iterator[N]:
+        """Yield the nodes of some kinds all over the module, kind by kind, outer ones first."""
+        for kind in kinds:
+            yield from self._by_type.get(kind, ())  # type: ignore[misc]
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the node that holds `node`; None for the module."""
         return self.parents.get(node)

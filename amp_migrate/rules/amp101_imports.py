@@ -38,7 +38,7 @@ from amp_migrate.plan import (
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.unit.availability import imports_apex
-from amp_migrate.unit.condition import reduce
+from amp_migrate.unit.condition import reduce, speller
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
@@ -117,10 +117,8 @@ def _needed(context: FileContext, alias: ast.alias, used: set[str | None]) -> bo
 
 
 def _exported(context: FileContext, name: str) -> bool:
-    for node in ast.walk(context.module.tree.module):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
-        ):
+    for node in context.module.tree.nodes(ast.Assign):
+        if any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
             return any(
                 isinstance(n, ast.Constant) and n.value == name for n in ast.walk(node.value)
             )
@@ -129,7 +127,9 @@ def _exported(context: FileContext, name: str) -> bool:
 
 def _guards(context: FileContext, gone: set[ast.AST]) -> Iterator[Decision]:
     tree = context.module.tree
-    for node in ast.walk(tree.module):
+    for node in tree.nodes(
+        ast.Try, ast.If, ast.Assert, ast.Assign, ast.Global, ast.Name, ast.Compare, ast.Call
+    ):
         if node in gone or node in context.taken:
             continue
         if isinstance(node, ast.Try) and imports_apex(node.body):
@@ -204,7 +204,7 @@ def _test(context: FileContext, node: ast.If, gone: set[ast.AST]) -> Iterator[De
             hits.append(test)
         return answer
 
-    condition = reduce(node.test, known, tree.segment)
+    condition = reduce(node.test, known, speller(tree))
     if not hits:
         return
     edit: Edit
@@ -241,7 +241,7 @@ def _value(context: FileContext, node: ast.expr, gone: set[ast.AST]) -> Iterator
     if isinstance(node, ast.Name) and node.id not in context.availability.flags:
         return
     gone |= set(ast.walk(top))
-    condition = reduce(top, context.availability.known, tree.segment)
+    condition = reduce(top, context.availability.known, speller(tree))
     text = condition.text if condition.value is None else str(condition.value)
     edit = ReplaceExpression(tree.span(top), text)
     yield decision(RULE, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])

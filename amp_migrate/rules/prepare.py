@@ -75,8 +75,8 @@ _RITUAL = (
 
 def _refuse_ritual(unit: Unit) -> None:
     for module in unit.modules:
-        for node in ast.walk(module.tree.module):
-            if isinstance(node, ast.Attribute) and node.attr in _RITUAL:
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr in _RITUAL:
                 raise Cannot(
                     "AMP909",
                     module,

@@ -22,6 +22,7 @@ class Availability:
         self._project = project
         self._module = module
         self.flags = frozenset(_flags(module))
+        self._imported = frozenset(_imported_flags(module))
 
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
@@ -39,7 +40,7 @@ class Availability:
         if name in ("apex", "apex.amp"):
             return True
         if isinstance(node, ast.Name):
-            return node.id in self.flags or node.id in _imported_flags(self._project, self._module)
+            return node.id in self.flags or node.id in self._imported
         return False
 
     def _compare(self, test: ast.Compare) -> bool | None:
@@ -95,8 +96,8 @@ def imports_apex(body: list[ast.stmt]) -> bool:
 def _flags(module: Module) -> set[str]:
     """Return the names that a `try: import apex` sets to True, or its handler to False."""
     found: set[str] = set()
-    for node in ast.walk(module.tree.module):
-        if isinstance(node, ast.Try) and imports_apex(node.body):
+    for node in module.tree.nodes(ast.Try):
+        if imports_apex(node.body):
             found |= _assigned(node.body + node.orelse, True)
             for handler in node.handlers:
                 found |= _assigned(handler.body, False)
@@ -117,10 +118,8 @@ def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
 
 def _only_flag(module: Module, name: str) -> bool:
     """A name that is ever set to something else than a constant bool is no availability flag."""
-    for node in ast.walk(module.tree.module):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == name for t in node.targets
-        ):
+    for node in module.tree.nodes(ast.Assign):
+        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
                 return False
             if not node.value.value and not isinstance(
@@ -130,11 +129,10 @@ def _only_flag(module: Module, name: str) -> bool:
     return True
 
 
-def _imported_flags(project: Project, module: Module) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(module.tree.module):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                if _AVAILABLE.match(alias.name):
-                    found.add(alias.asname or alias.name)
-    return found
+def _imported_flags(module: Module) -> set[str]:
+    return {
+        alias.asname or alias.name
+        for node in module.tree.nodes(ast.ImportFrom)
+        for alias in node.names
+        if _AVAILABLE.match(alias.name)
+    }

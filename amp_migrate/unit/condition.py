@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from amp_migrate.facts.tree import Tree
+
 Known = Callable[[ast.expr], bool | None]
 
 
@@ -104,6 +106,16 @@ def is_plain(text: str) -> bool:
 def names(text: str) -> set[str]:
     """Return the root names that a condition reads."""
     return {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+
+
+def speller(tree: Tree) -> Callable[[ast.expr], str]:
+    """Return what gives the text of an expression of `tree`, on one line."""
+
+    def text(node: ast.expr) -> str:
+        segment = tree.segment(node)
+        return ast.unparse(node) if "\n" in segment else segment
+
+    return text
 
 
 def _parse(text: str) -> ast.expr:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.condition import Condition, conjunction, negate, reduce
+from amp_migrate.unit.condition import Condition, conjunction, negate, reduce, speller
 from amp_migrate.unit.order import dominates, levels, position
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
@@ -104,7 +104,7 @@ def _is_main(node: ast.If) -> bool:
 
 def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
     known = unit.availability[site.module].known
-    condition = reduce(holder.test, known, site.module.tree.segment)
+    condition = reduce(holder.test, known, speller(site.module.tree))
     return condition if positive else negate(condition)
 
 

@@ -30,7 +30,7 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
     Raises `Cannot` where some Apex sites stand in no branch of their own.
     """
     modules = list(dict.fromkeys(site.module for site in found))
-    if not any(is_native(project, m, node) for m in modules for node in ast.walk(m.tree.module)):
+    if not any(is_native(project, m, node) for m in modules for node in m.tree.nodes(ast.Call)):
         return []
     tests = {_test(node) for site in found if (node := _beside_native(project, site)) is not None}
     if not tests:

@@ -25,8 +25,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
     found: list[Region] = []
     for module in unit.project.modules.values():
-        for node in ast.walk(module.tree.module):
-            if not isinstance(node, ast.Call) or id(node) in taken or node in gone:
+        for node in module.tree.nodes(ast.Call):
+            if id(node) in taken or node in gone:
                 continue
             if _runs(unit, module, node, models) and _without_gradients(unit, module, node):
                 found.append(_region(unit, module, module.tree.statement(node)))

@@ -53,7 +53,7 @@ class Forwards:
         for module, node in models:
             self._mark(module, node)
         for module in project.modules.values():
-            for node in ast.walk(module.tree.module):
+            for node in module.tree.nodes(ast.Attribute):
                 if (
                     isinstance(node, ast.Attribute)
                     and node.attr in EVIDENCE

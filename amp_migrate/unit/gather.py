@@ -59,7 +59,7 @@ def _scaled_backward(block: ScaleLoss) -> Backward:
 
 def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
     for module in unit.project.modules.values():
-        for node in ast.walk(module.tree.module):
+        for node in module.tree.nodes(ast.Call):
             if (
                 _is_step(node)
                 and isinstance(node, ast.Call)

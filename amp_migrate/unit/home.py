@@ -254,7 +254,7 @@ def free_name(modules: Iterable[Module]) -> str:
     """Return the first usual name for the scaler that no file of the unit uses for something else."""
     taken: set[str] = set()
     for module in modules:
-        for node in ast.walk(module.tree.module):
+        for node in module.tree.nodes(ast.Name, ast.arg, ast.Attribute, ast.alias):
             if isinstance(node, ast.Name):
                 taken.add(node.id)
             elif isinstance(node, ast.arg):

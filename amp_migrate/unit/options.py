@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from amp_migrate.unit.condition import FALSE, TRUE, Condition
+from amp_migrate.unit.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.unit.sites import Site
+
+Spell = Callable[[ast.expr], str]
 
 PARAMETERS = (
     "models",
@@ -56,7 +59,7 @@ def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], ast.expr | None]:
 def read(site: Site) -> Options:
     """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
     named, unpacked = arguments(site.call)
-    segment = site.module.tree.segment
+    segment = speller(site.module.tree)
     level, on = _level(named.get("opt_level"), unpacked, segment)
     switch = named.get("enabled")
     conditions = [on]
@@ -70,8 +73,6 @@ def read(site: Site) -> Options:
 
 
 def _both(conditions: list[Condition]) -> Condition:
-    from amp_migrate.unit.condition import conjunction
-
     return conjunction(conditions)
 
 
@@ -80,8 +81,8 @@ def _is(node: ast.expr | None, value: object) -> bool:
 
 
 def _level(
-    node: ast.expr | None, unpacked: ast.expr | None, segment
-) -> tuple[str | None, Condition]:  # type: ignore[no-untyped-def]
+    node: ast.expr | None, unpacked: ast.expr | None, segment: Spell
+) -> tuple[str | None, Condition]:
     if node is None and unpacked is not None:
         if isinstance(unpacked, ast.Name | ast.Attribute | ast.Subscript):
             return None, Condition(None, f'{segment(unpacked)}.get("opt_level", "O1") != "O0"')
@@ -98,9 +99,7 @@ def _level(
     return None, Condition(None, f'{text} != "O0"')
 
 
-def _choice(node: ast.IfExp, segment) -> Condition:  # type: ignore[no-untyped-def]
-    from amp_migrate.unit.condition import negate
-
+def _choice(node: ast.IfExp, segment: Spell) -> Condition:
     yes = node.body.value if isinstance(node.body, ast.Constant) else None
     no = node.orelse.value if isinstance(node.orelse, ast.Constant) else None
     if isinstance(yes, str) and isinstance(no, str):
@@ -111,7 +110,7 @@ def _choice(node: ast.IfExp, segment) -> Condition:  # type: ignore[no-untyped-d
     return Condition(None, f'({segment(node)}) != "O0"')
 
 
-def _loss_scale(options: Options, node: ast.expr | None, segment) -> None:  # type: ignore[no-untyped-def]
+def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None:
     if node is None or _is(node, None):
         return
     if isinstance(node, ast.Constant):
@@ -137,7 +136,7 @@ def _loss_scale(options: Options, node: ast.expr | None, segment) -> None:  # ty
     )
 
 
-def _bounds(options: Options, named: dict[str, ast.expr], segment) -> None:  # type: ignore[no-untyped-def]
+def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> None:
     for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
         node = named.get(key)
         if node is None or _is(node, None):

@@ -43,8 +43,8 @@ def _built_from(unit: Unit, optimizer: object) -> object | None:
     values = unit.project.values
     found: set[object] = set()
     for module in unit.project.modules.values():
-        for node in ast.walk(module.tree.module):
-            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        for node in module.tree.nodes(ast.Assign):
+            if not isinstance(node.value, ast.Call):
                 continue
             if not any(values.group(module, t) == optimizer for t in node.targets):
                 continue

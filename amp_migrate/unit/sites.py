@@ -86,7 +86,7 @@ def is_apex(name: str) -> bool:
 
 
 def _imports(project: Project, module: Module) -> Iterator[Site]:
-    for node in ast.walk(module.tree.module):
+    for node in module.tree.nodes(ast.Import, ast.ImportFrom):
         name = None
         if isinstance(node, ast.Import):
             name = next((a.name for a in node.names if is_apex(a.name)), None)
@@ -98,8 +98,8 @@ def _imports(project: Project, module: Module) -> Iterator[Site]:
 
 def _expressions(project: Project, module: Module) -> Iterator[Site]:
     tree = module.tree
-    for node in ast.walk(tree.module):
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+    for node in tree.nodes(ast.Name, ast.Attribute):
+        if not isinstance(node.ctx, ast.Load):
             continue
         parent = tree.parent(node)
         if isinstance(parent, ast.Attribute) and _apex_name(project, module, parent):
