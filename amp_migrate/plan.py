@@ -98,6 +98,8 @@ class Move:
 class AddParameter:
     """Give a function a parameter, last before ``*args``, keyword-only ones and ``**kwargs``.
 
+    Where all parameters (but ``self``) are keyword-only, so is the new one.
+
     `function` is the span of the def. Where an earlier parameter has a default, so must this one:
     `default` None then means the text "None". A docstring that lists parameters gets a line (`doc`).
     """
@@ -106,6 +108,27 @@ class AddParameter:
     name: str
     default: str | None = None
     doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameParameter:
+    """Give a parameter of a function another name, in the signature and where a docstring lists it.
+
+    Uses in the body are edits of their own. `function` is the span of the def.
+    """
+
+    function: Span
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameKeyword:
+    """Give a keyword argument of a call another name: ``f(amp=x)`` becomes ``f(scaler=x)``."""
+
+    call: Span
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +180,8 @@ Edit = (
     | DropElse
     | Move
     | AddParameter
+    | RenameParameter
+    | RenameKeyword
     | AddArgument
     | AddWithItem
     | DropImportedName
