@@ -6,11 +6,14 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, weight_and_grad
+from .base import FusedOptimizer
 
 
 class FusedAdagrad(FusedOptimizer):
     """Adagrad as in torch; `adagrad_w_mode` decouples the weight decay."""
+
+    rounded_state = ("sum",)
+    counts_steps = False
 
     def __init__(
         self,
@@ -25,21 +28,20 @@ class FusedAdagrad(FusedOptimizer):
         super().__init__(params, defaults, set_grad_none)
         self.adagrad_w_mode = adagrad_w_mode
 
-    def _update(self) -> None:
-        for group in self.param_groups:
-            lr, decay = group["lr"], group["weight_decay"]
-            for param in self._used(group):
-                weight, grad = weight_and_grad(param)
-                if decay != 0 and self.adagrad_w_mode:
-                    before = weight.clone()
-                elif decay != 0:
-                    grad = grad.add(weight, alpha=decay)
-                state = self.state[param]
-                if not state:
-                    state["sum"] = torch.zeros_like(weight)
-                state["sum"].addcmul_(grad, grad, value=1)
-                weight.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
-                if decay != 0 and self.adagrad_w_mode:
-                    weight.add_(before, alpha=-lr * decay)
-                if param.dtype != weight.dtype:
-                    param.copy_(weight)
+    def _update_one(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> None:
+        lr, decay = group["lr"], group["weight_decay"]
+        before = weight.clone()
+        if decay != 0 and not self.adagrad_w_mode:
+            grad = grad.add(weight, alpha=decay)
+        if not state:
+            state["sum"] = torch.zeros_like(weight)
+        state["sum"].addcmul_(grad, grad, value=1)
+        weight.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
+        if decay != 0 and self.adagrad_w_mode:
+            weight.add_(before, alpha=-lr * decay)

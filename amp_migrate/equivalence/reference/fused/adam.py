@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, weight_and_grad
+from .base import FusedOptimizer, bias_corrections
 
 
 class FusedAdam(FusedOptimizer):
@@ -47,20 +47,13 @@ class FusedAdam(FusedOptimizer):
         self.master_weights = master_weights
         self._masters: dict[torch.Tensor, torch.Tensor] = {}
 
-    def _update(self) -> None:
-        for group in self.param_groups:
-            if not group["params"]:
-                continue
-            group["step"] = group.get("step", 0) + 1
-            for param in self._used(group):
-                weight, grad = weight_and_grad(param)
-                if self.master_weights:
-                    weight = self._masters.setdefault(param, weight.clone())
-                self._move(self.state[param], group, weight, grad)
-                if weight.data_ptr() != param.data_ptr():
-                    param.copy_(weight)
+    def _weight(self, param: torch.Tensor) -> torch.Tensor:
+        weight = super()._weight(param)
+        if not self.master_weights:
+            return weight
+        return self._masters.setdefault(param, weight.clone())
 
-    def _move(
+    def _update_one(
         self,
         state: dict[str, Any],
         group: dict[str, Any],

@@ -10,7 +10,13 @@ import torch
 
 
 class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
-    """`zero_grad` takes no argument; parameters in half precision are updated through fp32."""
+    """`zero_grad` takes no argument; parameters in half precision are updated in fp32.
+
+    Subclasses name the state they keep in the parameter's dtype, and whether groups count steps.
+    """
+
+    rounded_state: tuple[str, ...] = ()
+    counts_steps = True
 
     def __init__(self, params: Any, defaults: dict[str, Any], set_grad_none: bool) -> None:
         super().__init__(params, defaults)
@@ -28,8 +34,40 @@ class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
         return loss
 
     @abc.abstractmethod
+    def _update_one(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> None:
+        """Update `state` and `weight`, in place, all fp32."""
+
     def _update(self) -> None:
-        """Update all parameters that have a gradient, without gradients."""
+        for group in self.param_groups:
+            if not group["params"]:
+                continue
+            if self.counts_steps:
+                group["step"] = group.get("step", 0) + 1
+            for param in self._used(group):
+                self._update_parameter(group, param)
+
+    def _update_parameter(self, group: dict[str, Any], param: torch.Tensor) -> None:
+        weight, grad = self._weight(param), gradient(param)
+        state = self.state[param]
+        for name in self.rounded_state:
+            if name in state:
+                state[name] = state[name].float()
+        self._update_one(state, group, weight, grad)
+        if weight.data_ptr() != param.data_ptr():
+            param.copy_(weight)
+        for name in self.rounded_state:
+            if name in state:
+                state[name] = state[name].to(param.dtype)
+
+    def _weight(self, param: torch.Tensor) -> torch.Tensor:
+        """The parameter itself if it is fp32, else a copy."""
+        return param.detach().float()
 
     def _used(self, group: dict[str, Any]) -> Iterator[torch.Tensor]:
         for param in group["params"]:
@@ -40,10 +78,10 @@ class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
             yield param
 
 
-def weight_and_grad(param: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weight and gradient in fp32; the weight is the parameter itself if that is fp32."""
+def gradient(param: torch.Tensor) -> torch.Tensor:
+    """The gradient in fp32."""
     assert param.grad is not None
-    return param.detach().float(), param.grad.detach().float()
+    return param.grad.detach().float()
 
 
 def bias_corrections(group: dict[str, Any]) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, l2_norm, weight_and_grad
+from .base import FusedOptimizer, bias_corrections, gradient, l2_norm
 
 
 class FusedLAMB(FusedOptimizer):
@@ -15,6 +15,8 @@ class FusedLAMB(FusedOptimizer):
     The trust ratio applies to groups with weight decay, or to all with `use_nvlamb`. Raises
     RuntimeError on `amsgrad`.
     """
+
+    rounded_state = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -45,22 +47,24 @@ class FusedLAMB(FusedOptimizer):
         super().__init__(params, defaults, set_grad_none)
         self.adam_w_mode = adam_w_mode
         self.use_nvlamb = use_nvlamb
+        self._divisor = 1.0
 
     def _update(self) -> None:
-        divisor = self._clip_divisor()
-        for group in self.param_groups:
-            group["step"] = group.get("step", 0) + 1
-            for param in self._used(group):
-                weight, grad = weight_and_grad(param)
-                update = self._direction(self.state[param], group, weight, grad / divisor)
-                weight.sub_(self._rate(group, weight, update) * update)
-                if param.dtype != weight.dtype:
-                    param.copy_(weight)
+        self._divisor = self._clip_divisor()
+        super()._update()
+
+    def _update_one(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> None:
+        update = self._direction(state, group, weight, grad / self._divisor)
+        weight.sub_(self._rate(group, weight, update) * update)
 
     def _clip_divisor(self) -> float:
-        grads = [
-            weight_and_grad(param)[1] for group in self.param_groups for param in self._used(group)
-        ]
+        grads = [gradient(param) for group in self.param_groups for param in self._used(group)]
         if not grads:
             return 1.0
         norm = float(l2_norm(torch.stack([l2_norm(grad) for grad in grads])))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, l2_norm, weight_and_grad
+from .base import FusedOptimizer, bias_corrections, l2_norm
 
 
 class FusedNovoGrad(FusedOptimizer):
@@ -15,6 +15,8 @@ class FusedNovoGrad(FusedOptimizer):
     `norm_type` is 2 or 0, the maximum norm. With `reg_inside_moment` normalization and decay enter
     the momentum. Raises RuntimeError on `amsgrad` and other norms.
     """
+
+    rounded_state = ("exp_avg",)
 
     def __init__(
         self,
@@ -48,16 +50,15 @@ class FusedNovoGrad(FusedOptimizer):
         super().__init__(params, defaults, set_grad_none)
         self.reg_inside_moment = reg_inside_moment
 
-    def _update(self) -> None:
-        for group in self.param_groups:
-            group["step"] = group.get("step", 0) + 1
-            for param in self._used(group):
-                weight, grad = weight_and_grad(param)
-                state = self.state[param]
-                self._blend_norm(state, group, grad)
-                self._move(state, group, weight, grad)
-                if param.dtype != weight.dtype:
-                    param.copy_(weight)
+    def _update_one(
+        self,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        weight: torch.Tensor,
+        grad: torch.Tensor,
+    ) -> None:
+        self._blend_norm(state, group, grad)
+        self._move(state, group, weight, grad)
 
     def _blend_norm(self, state: dict[str, Any], group: dict[str, Any], grad: torch.Tensor) -> None:
         beta2 = group["betas"][1]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import required
 
-from .base import FusedOptimizer, weight_and_grad
+from .base import FusedOptimizer
 
 
 class FusedSGD(FusedOptimizer):
@@ -16,6 +16,9 @@ class FusedSGD(FusedOptimizer):
     `materialize_master_grads` is a memory option without effect here: masters always have
     gradients. `lr` is required, here or in every group. Raises ValueError on contradictory arguments.
     """
+
+    rounded_state = ("momentum_buffer",)
+    counts_steps = False
 
     def __init__(
         self,
@@ -44,22 +47,13 @@ class FusedSGD(FusedOptimizer):
         self.wd_after_momentum = wd_after_momentum
         self.materialize_master_grads = materialize_master_grads
 
-    def _update(self) -> None:
-        for group in self.param_groups:
-            for param in self._used(group):
-                weight, grad = weight_and_grad(param)
-                step = self._direction(self.state[param], group, weight, grad)
-                weight.add_(step, alpha=-group["lr"])
-                if param.dtype != weight.dtype:
-                    param.copy_(weight)
-
-    def _direction(
+    def _update_one(
         self,
         state: dict[str, Any],
         group: dict[str, Any],
         weight: torch.Tensor,
         grad: torch.Tensor,
-    ) -> torch.Tensor:
+    ) -> None:
         decay, momentum = group["weight_decay"], group["momentum"]
         if decay != 0 and not self.wd_after_momentum:
             grad = grad.add(weight, alpha=decay)
@@ -72,4 +66,4 @@ class FusedSGD(FusedOptimizer):
             grad = grad.add(average, alpha=momentum) if group["nesterov"] else average
         if decay != 0 and self.wd_after_momentum:
             grad = grad.add(weight, alpha=decay)
-        return grad
+        weight.add_(grad, alpha=-group["lr"])
