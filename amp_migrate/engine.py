@@ -121,17 +121,20 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
     if not paths:
         return {}
     from amp_migrate.rewrite import EditError, rewrite
-    from amp_migrate.rules.cleanup import tidied
-    from amp_migrate.selfcheck import check
+    from amp_migrate.rules.cleanup import leftovers, tidied
+    from amp_migrate.selfcheck import check, unused
 
     failures: dict[str, str] = {}
     for outcome in outcomes.values():
         outcome.after = None
     for path in paths:
         tree = trees[path]
-        edits = list(plan.edits(path))
+        edits = tidied(tree, list(plan.edits(path)))
         try:
-            after = rewrite(tree.text, tidied(tree, edits))
+            after = rewrite(tree.text, edits)
+            more = leftovers(tree, edits, unused(tree.text, after, path))
+            if more:
+                after = rewrite(tree.text, tidied(tree, [*edits, *more]))
         except EditError as error:
             failures[path] = f"an edit could not be made: {error}"
             continue

@@ -39,6 +39,19 @@ def check(before: str, after: str, path: str) -> str | None:
         return _new_message(before, after, path)
 
 
+def unused(before: str, after: str, path: str) -> list[tuple[str, str]]:
+    """Return the imports and variables that `after` leaves unused: ("import" or "variable", name)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            new = _messages(after, path)
+            new.subtract(_messages(before, path))
+        except SyntaxError:
+            return []
+    kinds = {"UnusedImport": "import", "UnusedVariable": "variable"}
+    return [(kinds[kind], name) for (kind, name), n in sorted(new.items()) if n > 0 and kind in kinds]
+
+
 def _compile_error(text: str, path: str, notebook: bool) -> str | None:
     try:
         compile(text, path, "exec", _COMPILE_FLAGS[notebook], dont_inherit=True)

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.steps import boundary
-from amp_migrate.unit.zeroing import counts_micro_batches
+from amp_migrate.unit.zeroing import backward_before, counts_micro_batches
 
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
@@ -42,10 +42,8 @@ def decide(context: Context) -> Iterator[Decision]:
     for step in context.unit.steps:
         if context.is_gone(step.call):
             continue
-        backwards = [
-            b for b in context.unit.backwards_of(step.function) if not context.is_gone(b.node)
-        ]
-        limit = boundary(step, backwards[0].node) if backwards else None
+        backward = backward_before(context.unit, step, context.gone_nodes)
+        limit = boundary(step, backward.node) if backward is not None else None
         if limit is None or limit in seen or not counts_micro_batches(limit):
             continue
         seen.add(limit)

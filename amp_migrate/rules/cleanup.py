@@ -10,6 +10,7 @@ from amp_migrate.plan import (
     AddArgument,
     Drop,
     DropElse,
+    DropImportedName,
     Edit,
     Hoist,
     Move,
@@ -104,3 +105,55 @@ class _Emptied:
         self._gone.add(span)
         self.edits.append(Drop(span))
         return True
+
+
+def leftovers(tree: Tree, edits: list[Edit], unused: list[tuple[str, str]]) -> list[Edit]:
+    """Return the edits that drop imports and variables which only served what the other edits removed."""
+    found: list[Edit] = []
+    for kind, name in unused:
+        found += _import(tree, name) if kind == "import" else _variable(tree, edits, name)
+    return found
+
+
+def _import(tree: Tree, name: str) -> list[Edit]:
+    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``from x import y`` as ``x.y``."""
+    original, _, alias = name.partition(" as ")
+    found: list[Edit] = []
+    for node in tree.nodes(ast.Import, ast.ImportFrom):
+        base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        joint = base if base.endswith(".") or not base else f"{base}."
+        names = tuple(
+            a.name
+            for a in node.names
+            if f"{joint}{a.name}" == original and (a.asname or "") in (alias, "")
+        )
+        if names:
+            found.append(DropImportedName(tree.span(node), names))
+    return found
+
+
+def _variable(tree: Tree, edits: list[Edit], name: str) -> list[Edit]:
+    """Drop the assignments of a local that nothing reads but what is replaced or dropped anyway."""
+    replaced = [e.span for e in edits if isinstance(e, Drop | Replace | ReplaceExpression)]
+    found: list[Edit] = []
+    for node in tree.nodes(ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) != 1 or not isinstance(target, ast.Name) or target.id != name:
+            continue
+        scope = tree.scope(node)
+        reads = [
+            n
+            for n in ast.walk(scope)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]
+        if all(
+            any(span.contains(tree.span(n)) for span in replaced) or _delays(tree, n) for n in reads
+        ):
+            found.append(Drop(tree.span(node)))
+    return found
+
+
+def _delays(tree: Tree, node: ast.AST) -> bool:
+    """Tell whether a name is only given to a call as ``delay_unscale=``, which goes with it."""
+    up = tree.parent(node)
+    return isinstance(up, ast.keyword) and up.arg in ("delay_unscale", "loss_id")

@@ -104,14 +104,8 @@ def _unscale(
     if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
         anchor = step.anchor
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
-    backward = next(
-        (
-            b.node
-            for b in unit.backwards_of(function)
-            if b.node not in gone and key(b.node) < key(step.call)
-        ),
-        None,
-    )
+    before = (b.node for b in reversed(unit.backwards_of(function)) if key(b.node) < key(step.call))
+    backward = next((node for node in before if node not in gone), None)
     limit = boundary(step, backward) if backward is not None else None
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
@@ -170,6 +164,6 @@ def _first(tree: Tree, found: list[Use]) -> ast.stmt:
     first = found[0].statement
     for use in found[1:]:
         pair = common(tree, first, use.statement)
-        if pair is not None:
+        if pair is not None and "backward" not in ast.dump(pair[0]):
             first = pair[0]
     return first

@@ -107,7 +107,7 @@ def _use(
     ):
         named = _named(node, masters)
         return Use(_statement(tree, node), node, True, named)
-    if _passes_parameters(node) and _reads_grad(tree, node):
+    if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
         return Use(_statement(tree, node), node, False, None)
     return None
 
@@ -140,6 +140,16 @@ def _reads_grad(tree: Tree, call: ast.Call) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
+
+
+def _reduces(tree: Tree, node: ast.AST) -> bool:
+    """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
+    stmt = _statement(tree, node)
+    return any(
+        any(word in _tail(call) for word in _REDUCE)
+        for call in ast.walk(stmt)
+        if isinstance(call, ast.Call)
+    )
 
 
 def _only_freed(tree: Tree, node: ast.Attribute) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.paths import defs, path
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
@@ -93,6 +93,9 @@ class Home:
                 return self.attribute(function)
         if self._global(function, node):
             return self.name
+        held = self._held(function)
+        if held is not None:
+            return held
         if self.returning.provide(function, node):
             return self.name
         if function.cls is not None and not function.is_static and self._on_self(function, node):
@@ -116,6 +119,28 @@ class Home:
                 f"rename the parameter `{root}` of {function.qualname}() and run again",
             )
         return text
+
+    def _held(self, function: Function) -> str | None:
+        """Return the way through an object in reach that keeps the scaler: ``self.trainer.scaler``."""
+        if not self._attributes:
+            return None
+        scopes = [function.scope]
+        if function.cls is not None:
+            scopes += [m.node for m in function.cls.methods.values() if m.node is not None]
+        for i, scope in enumerate(scopes):
+            for node in ast.walk(scope):
+                dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
+                if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
+                    continue
+                classes = self.project.instance_classes(function.module, node)  # type: ignore[arg-type]
+                if classes and all(
+                    c in relatives for c in classes for relatives in [self._keepers()]
+                ):
+                    return f"{dotted}.{self.name}"
+        return None
+
+    def _keepers(self) -> set[Class]:
+        return {relative for cls in self._attributes for relative in family(cls)}
 
     def _global(self, function: Function, node: ast.AST) -> bool:
         """A function reads the scaler as a global where it reads the other objects so."""

@@ -36,6 +36,15 @@ def runs_without_gradients(stmt: ast.stmt) -> bool:
     )
 
 
+def _through(name: str, node: ast.expr, needed: set[str]) -> set[str]:
+    """Return what is needed of an object that a caller passes: `trainer.loss` is its `self.loss`."""
+    given = path(node)
+    if given is None:
+        return set()
+    tails = {p.removeprefix(f"{name}.") for p in needed if p.startswith(f"{name}.")}
+    return {f"{given}.{tail}" for tail in tails}
+
+
 @dataclass(slots=True)
 class Search:
     """What a search found: regions, and whether one of them runs a network."""
@@ -169,4 +178,5 @@ class RegionFinder:
                 wanted |= uses(node)
                 if self._forwards.strength(site.function.module, node) >= Forward.CRITERION:
                     computed.append(node)
+            wanted |= _through(name, node, needed)
         return wanted, computed

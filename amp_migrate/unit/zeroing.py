@@ -39,7 +39,7 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     for step in unit.steps:
         if step.call in gone:
             continue
-        backward = _backward_before(unit, step, gone)
+        backward = backward_before(unit, step, gone)
         limit = boundary(step, backward.node) if backward is not None else None
         if backward is None or limit is None or not counts_micro_batches(limit):
             continue
@@ -54,10 +54,14 @@ def counts_micro_batches(limit: ast.If) -> bool:
     return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(limit.test))
 
 
-def _backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
+def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
+    """Return the nearest backward before a step in its loop."""
     found = [b for b in unit.backwards_of(step.function) if b.node not in gone]
     loop = loop_of(step.tree, step.anchor)
-    return next((b for b in found if loop is not None and inside(step.tree, b.node, loop)), None)
+    before = [b for b in found if key(b.node) < key(step.call)]
+    return next(
+        (b for b in reversed(before) if loop is not None and inside(step.tree, b.node, loop)), None
+    )
 
 
 def in_region(region: Region) -> list[ast.stmt]:
@@ -77,7 +81,7 @@ def has_zero_grad(node: ast.AST) -> bool:
 def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
     for step in unit.steps:
-        backward = _backward_before(unit, step, gone)
+        backward = backward_before(unit, step, gone)
         if step.call in gone or backward is None or len(unit.steps_of(step.function)) > 1:
             continue
         block = step.tree.block(step.anchor)
