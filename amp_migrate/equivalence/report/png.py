@@ -79,7 +79,8 @@ def _deviation(axis: Any, panel: Panel, skipped: list[int]) -> None:
         axis.legend(frameon=False, fontsize=9, labelcolor=INK)
     axis.plot(steps, _drawable(floored), color=AFTER, lw=1.2, marker="o", ms=3)
     axis.set_yscale("log")
-    axis.set_ylim(bottom=SMALLEST)
+    top = max((v for v in floored if v is not None and math.isfinite(v)), default=1.0)
+    axis.set_ylim(SMALLEST, 5 * max(top, 1e-3))
     axis.set_title(panel.what, color=SOFT, size=9.5, loc="left")
     _dress(axis, skipped)
 
@@ -89,7 +90,7 @@ def _dress(axis: Any, skipped: list[int]) -> None:
         axis.axvline(step, color=SOFT, lw=0.9, ls=":")
     axis.grid(axis="y", color=GRID, lw=0.8)
     axis.set_axisbelow(True)
-    axis.tick_params(colors=SOFT, labelsize=8.5, length=0)
+    axis.tick_params(which="both", colors=SOFT, labelsize=8.5, length=0)
     for name, side in axis.spines.items():
         side.set_visible(name == "bottom")
         side.set_color(GRID)
