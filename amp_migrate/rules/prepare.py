@@ -139,6 +139,16 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
     for step in unit.steps:
         if step.call not in gone:
             access(step.function, step.call)
+    for stored in unit.home.carriers.stored:
+        if unit.home.inits.get(stored.site.function) is None:
+            access(stored.site.function, stored.statement)
+    for function in unit.home.carriers.parameters:
+        for call, _, given in unit.home.carriers.calls(function):
+            if (
+                given is not None
+                and unit.project.external(call.function.module, given) == "apex.amp"
+            ):
+                access(call.function, call.call)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
         if site.node not in gone and not (
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)

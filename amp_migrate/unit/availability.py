@@ -36,12 +36,20 @@ class Availability:
 
     def is_flag(self, node: ast.expr) -> bool:
         """Tell whether an expression is an availability flag, or `amp` itself."""
-        name = self._project.external(self._module, node)
-        if name in ("apex", "apex.amp"):
+        if self._imported_amp(node):
             return True
         if isinstance(node, ast.Name):
             return node.id in self.flags or node.id in self._imported
         return False
+
+    def _imported_amp(self, node: ast.expr) -> bool:
+        """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
+        if self._project.external(self._module, node) not in ("apex", "apex.amp"):
+            return False
+        return not (
+            isinstance(node, ast.Name)
+            and node.id in self._project.function_of(self._module, node).parameters.names
+        )
 
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]
@@ -50,9 +58,7 @@ class Availability:
             and right.value is None
             and isinstance(op, ast.Is | ast.IsNot)
         ):
-            if self._project.external(self._module, left) in ("apex", "apex.amp") or (
-                isinstance(left, ast.Call) and self._find_spec(left)
-            ):
+            if self._imported_amp(left) or (isinstance(left, ast.Call) and self._find_spec(left)):
                 return isinstance(op, ast.IsNot)
         if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
             equal = isinstance(op, ast.Eq | ast.Is)

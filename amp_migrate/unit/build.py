@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home, family
 from amp_migrate.unit.options import arguments, read
@@ -203,5 +204,6 @@ def make(index: Index, found: list[Site]) -> Unit:
                 inits[site.function].append(site)
     modules = {site.module for site in found}
     needing = {site.function for site in found if site.kind is not Kind.INITIALIZE}
-    home = Home(index.project, dict(inits), needing, modules)
+    carriers = Carriers(index.project, found)
+    home = Home(index.project, dict(inits), needing, modules, carriers)
     return Unit(index.project, found, index.availability, index.forwards, home, options)

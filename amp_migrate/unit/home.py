@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import defs, path
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.order import dominates, key
 from amp_migrate.unit.returning import Returning
 from amp_migrate.unit.sites import Site
@@ -36,9 +37,11 @@ class Home:
         inits: dict[Function, list[Site]],
         needing: set[Function],
         modules: Iterable[Module],
+        carriers: Carriers,
     ) -> None:
         self.project = project
         self.inits = inits
+        self.carriers = carriers
         self._needing = needing
         self.name = free_name(modules)
         self.threads: dict[Function, Thread] = {}
@@ -83,8 +86,12 @@ class Home:
 
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self._access[function] = self.name
+        if function in self.carriers.parameters:
+            return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
+        if function in self.carriers.paths and self._stored(function):
+            return f"{self.carriers.paths[function]}.{self.name}"
         if function.parent is not None:
             return self._closure(function, node)
         if function.cls is not None and self.is_attribute(function) and not function.is_static:
@@ -119,6 +126,10 @@ class Home:
                 f"rename the parameter `{root}` of {function.qualname}() and run again",
             )
         return text
+
+    def _stored(self, function: Function) -> bool:
+        """Tell whether `amp` is stored on the object through which a function reaches it."""
+        return bool(self.carriers.stored)
 
     def _held(self, function: Function) -> str | None:
         """Return the way through an object in reach that keeps the scaler: ``self.trainer.scaler``."""

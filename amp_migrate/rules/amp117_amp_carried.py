@@ -1,0 +1,133 @@
+"""Where `amp` itself was handed along, the GradScaler is.
+
+## What it does
+A parameter that received `amp` becomes `scaler` and receives the GradScaler; `args.amp = amp` becomes
+`args.scaler = scaler`.
+
+## Why
+The code already has a way for the AMP state to travel; the scaler takes it.
+
+## Example
+    def train(model, optimizer, amp): ...
+    train(model, optimizer, amp)
+
+## Use instead
+    def train(model, optimizer, scaler): ...
+    train(model, optimizer, scaler)
+
+## Safety
+Faithful.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan import (
+    Decision,
+    Drop,
+    Edit,
+    Insert,
+    RenameKeyword,
+    RenameParameter,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
+from amp_migrate.project import Function
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.carriers import Stored
+from amp_migrate.unit.order import key
+from amp_migrate.unit.sites import Kind
+
+RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Rename what carried `amp`, and hand the scaler on in its place."""
+    carriers = context.unit.home.carriers
+    for function, old in carriers.parameters.items():
+        yield _parameter(context, function, old)
+    for stored in carriers.stored:
+        if not context.is_gone(stored.statement):
+            yield _stored(context, stored)
+
+
+def _parameter(context: Context, function: Function, old: str) -> Decision:
+    home = context.unit.home
+    tree = function.module.tree
+    result = decision(
+        RULE,
+        Status.ROUTINE,
+        function.module,
+        function.scope if function.node is not None else tree.module.body[0],
+        f"parameter `{old}` of {function.qualname}() becomes `{home.name}`",
+    )
+    for member in home.project.family(function):
+        if member.node is not None and old in member.parameters.names:
+            edit: Edit = RenameParameter(member.module.tree.span(member.node), old, home.name)
+            result.edits.append((member.module.path, edit))
+            result.edits += [(member.module.path, e) for e in _uses(context, member, old)]
+    for site, keyword, given in home.carriers.calls(function):
+        caller = site.function
+        path, spans = caller.module.path, caller.module.tree.span
+        if given is not None and home.project.external(caller.module, given) == "apex.amp":
+            text = context.scaler(caller, site.call)
+            if text != caller.module.tree.segment(given) and not _renamed(context, caller, given):
+                result.edits.append((path, ReplaceExpression(spans(given), text)))
+        if keyword is not None and keyword != home.name:
+            result.edits.append((path, RenameKeyword(spans(site.call), keyword, home.name)))
+    return result
+
+
+def _renamed(context: Context, caller: Function, node: ast.expr) -> bool:
+    """Tell whether an argument is a parameter of the caller that is renamed itself."""
+    return (
+        isinstance(node, ast.Name) and context.unit.home.carriers.parameters.get(caller) == node.id
+    )
+
+
+def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
+    """Rename the plain uses of the parameter: tests, and the places that hand it on."""
+    handled = {
+        part
+        for site in context.unit.sites
+        if site.function is function and site.kind is not Kind.VALUE
+        for part in ast.walk(site.node)
+    }
+    for node in walk(function.scope):
+        if (
+            isinstance(node, ast.Name)
+            and node.id == old
+            and node not in handled
+            and not context.is_gone(node)
+        ):
+            if not _in_collapsed_test(context, function, node):
+                yield ReplaceExpression(function.module.tree.span(node), context.unit.home.name)
+
+
+def _in_collapsed_test(context: Context, function: Function, node: ast.AST) -> bool:
+    folded = set(context.branches.collapses)
+    for up in function.module.tree.ancestors(node):
+        if isinstance(up, ast.If) and up in folded and any(n is node for n in ast.walk(up.test)):
+            return True
+    return False
+
+
+def _stored(context: Context, stored: Stored) -> Decision:
+    home = context.unit.home
+    site, tree = stored.site, stored.site.module.tree
+    span = tree.span(stored.statement)
+    edits: list[Edit]
+    scaler = context.scaler(site.function, stored.statement)
+    text = f"{stored.owner}.{home.name} = {scaler}"
+    inits = home.inits.get(site.function, [])
+    if scaler == f"{stored.owner}.{home.name}":
+        edits = [Drop(span)]
+    elif inits and key(inits[0].node) > key(stored.statement):
+        edits = [Drop(span), Insert(tree.span(inits[0].statement), text, after=True)]
+    else:
+        edits = [Replace(span, text)]
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", edits)

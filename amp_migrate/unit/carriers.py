@@ -1,0 +1,121 @@
+"""`amp` itself handed along: as a parameter, as an attribute of an object that travels."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path
+from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.sites import Kind, Site
+
+_TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stored:
+    """``args.amp = amp``: the statement, and the object that carries the attribute."""
+
+    site: Site
+    statement: ast.Assign
+    owner: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Passed:
+    """``train(model, amp)``: a call that hands `amp` on as an argument."""
+
+    site: Site
+    call: ast.Call
+    keyword: str | None
+
+
+class Carriers:
+    """Which functions receive `amp`, and through what it is reached."""
+
+    def __init__(self, project: Project, sites: list[Site]) -> None:
+        self._project = project
+        self.parameters: dict[Function, str] = {}
+        self.paths: dict[Function, str] = {}
+        self.stored: list[Stored] = []
+        self.passed: list[Passed] = []
+        for site in sites:
+            self._receive(site)
+        for site in sites:
+            if site.kind is Kind.VALUE:
+                self._hand_on(site)
+
+    def _receive(self, site: Site) -> None:
+        """Note the parameter or attribute through which a site reaches `amp`."""
+        node = amp_expression(site)
+        if isinstance(node, ast.Name) and node.id in site.function.parameters.names:
+            self.parameters[site.function] = node.id
+        elif isinstance(node, ast.Attribute) and site.kind is not Kind.IMPORT:
+            base = path(node.value)
+            if base is not None and self._project.external(site.module, node.value) is None:
+                self.paths[site.function] = base
+
+    def _hand_on(self, site: Site) -> None:
+        tree = site.module.tree
+        parent = tree.parent(site.node)
+        if isinstance(parent, _TESTS):
+            return
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+            target = parent.targets[0]
+            owner = path(target.value) if isinstance(target, ast.Attribute) else None
+            if owner is not None:
+                self.stored.append(Stored(site, parent, owner))
+                return
+        if isinstance(parent, ast.Call) and site.node in parent.args:
+            self.passed.append(Passed(site, parent, None))
+            return
+        if isinstance(parent, ast.keyword):
+            call = tree.parent(parent)
+            if isinstance(call, ast.Call):
+                self.passed.append(Passed(site, call, parent.arg))
+                return
+        raise Cannot(
+            "AMP909",
+            site.module,
+            site.node,
+            "amp is handed on in a way that the GradScaler cannot follow",
+            "pass the GradScaler there by hand",
+        )
+
+    def receives(self, passed: Passed) -> list[tuple[Function, str]]:
+        """Return the functions of the project that a call hands `amp` to, and their parameter's name."""
+        found = []
+        for function in self._project.callees(passed.call):
+            for site in self._project.callers(function):
+                if site.call is passed.call:
+                    given = self._project.arguments(site, function)
+                    found += [
+                        (function, name) for name, node in given.items() if node is passed.site.node
+                    ]
+        return found
+
+    def calls(self, function: Function) -> Iterator[tuple[CallSite, str | None, ast.expr | None]]:
+        """Yield the calls of a function that receives `amp`, with the keyword and the argument they give."""
+        name = self.parameters[function]
+        for site in self._project.callers(function):
+            given = self._project.arguments(site, function).get(name)
+            keyword = next((k.arg for k in site.call.keywords if k.arg == name), None)
+            yield site, keyword, given
+
+
+def amp_expression(site: Site) -> ast.expr | None:
+    """Return the part of a site that is `amp` itself."""
+    node: ast.AST = site.node
+    if isinstance(node, ast.Call):
+        node = node.func
+    if site.kind is Kind.VALUE:
+        return node if isinstance(node, ast.expr) else None
+    if site.kind is Kind.LOSS_SCALE:
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(node, ast.Attribute) and node.attr == "_amp_state":
+                return node.value
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return None
+    return node.value if isinstance(node, ast.Attribute) else None
