@@ -84,7 +84,7 @@ def _import(
     if node in gone:
         return decision(RULE, Status.MIGRATED, module, node, "goes with its guard")
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
-    ours = [a for a in aliases if isinstance(node, ast.ImportFrom) or is_apex(a.name)]
+    ours = [a for a in aliases if _is_ours(context, node, a)]
     free = [a for a in ours if not _needed(context, a, used)]
     if not free:
         return decision(
@@ -102,6 +102,17 @@ def _import(
         edit = DropImportedName(span, tuple(a.name for a in free))
     names = ", ".join(a.name for a in free)
     return decision(RULE, Status.MIGRATED, module, node, f"import of {names} removed", [edit])
+
+
+def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether an imported name is Apex, or says whether Apex is there."""
+    if isinstance(node, ast.ImportFrom) and not is_apex(node.module or "."):
+        name = ast.Name(_bound(alias), ast.Load())
+        for use in context.module.tree.nodes(ast.Name):
+            if use.id == name.id and isinstance(use.ctx, ast.Load):
+                return context.availability.is_flag(use)
+        return False
+    return isinstance(node, ast.ImportFrom) or is_apex(alias.name)
 
 
 def _is_amp(node: ast.AST, alias: ast.alias) -> bool:

@@ -24,7 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import root
-from amp_migrate.plan import Decision, Edit, ReplaceExpression, Status
+from amp_migrate.plan import Decision, Edit, RenameKeyword, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.sites import Kind, Site
 
@@ -52,6 +52,9 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
     scaler = context.scaler(site.function, site.node)
     name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
     edits: list[Edit] = [ReplaceExpression(tree.span(site.call.func), f"{scaler}.{name}")]
+    keyword, call = _keyword(tree.parents, site.node)
+    if keyword and call is not None:
+        edits.append(RenameKeyword(tree.span(call), keyword, _key(keyword)))
     for node in _keys(site):
         if node not in renamed:
             renamed.add(node)
@@ -59,6 +62,22 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
     return decision(
         RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
     )
+
+
+def _keyword(parents: dict[ast.AST, ast.AST], node: ast.AST) -> tuple[str, ast.Call | None]:
+    """Return the keyword that names the state in ``dict(amp=amp.state_dict())``, with its call."""
+    up = parents.get(node)
+    while isinstance(up, ast.IfExp):
+        up = parents.get(up)
+    if (
+        not isinstance(up, ast.keyword)
+        or up.arg is None
+        or not ("amp" in up.arg or "apex" in up.arg)
+    ):
+        return "", None
+    call = parents[up]
+    made = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "dict"
+    return (up.arg, call) if made and isinstance(call, ast.Call) else ("", None)
 
 
 def _key(text: str) -> str:

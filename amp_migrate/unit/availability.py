@@ -22,7 +22,7 @@ class Availability:
         self._project = project
         self._module = module
         self.flags = frozenset(_flags(module))
-        self._imported = frozenset(_imported_flags(module))
+        self._imported = frozenset(_imported_flags(project, module))
 
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
@@ -135,10 +135,17 @@ def _only_flag(module: Module, name: str) -> bool:
     return True
 
 
-def _imported_flags(module: Module) -> set[str]:
+def _imported_flags(project: Project, module: Module) -> set[str]:
     return {
         alias.asname or alias.name
         for node in module.tree.nodes(ast.ImportFrom)
         for alias in node.names
-        if _AVAILABLE.match(alias.name)
+        if _AVAILABLE.match(alias.name) or _flag_elsewhere(project, node, alias.name)
     }
+
+
+def _flag_elsewhere(project: Project, node: ast.ImportFrom, name: str) -> bool:
+    """Tell whether a name imported from a module of the project is an availability flag there."""
+    tail = (node.module or "").rpartition(".")[2]
+    sources = [m for m in project.modules.values() if m.name.rpartition(".")[2] == tail]
+    return any(name in _flags(m) for m in sources)

@@ -92,8 +92,21 @@ def _imports(project: Project, module: Module) -> Iterator[Site]:
             name = next((a.name for a in node.names if is_apex(a.name)), None)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and is_apex(node.module or ""):
             name = node.module
-        if name and isinstance(node, ast.Import | ast.ImportFrom):
+        if name is None and isinstance(node, ast.ImportFrom):
+            name = _reexported(project, module, node)
+        if name:
             yield Site(Kind.IMPORT, module, project.function_of(module, node), node, name)
+
+
+def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str | None:
+    """Return the Apex module that a module of the project hands on: ``from .precision import amp``."""
+    names = {alias.asname or alias.name for alias in node.names}
+    for use in module.tree.nodes(ast.Name):
+        if use.id in names and isinstance(use.ctx, ast.Load):
+            external = project.external(module, use)
+            if external in ("apex", "apex.amp"):
+                return external
+    return None
 
 
 def _expressions(project: Project, module: Module) -> Iterator[Site]:
