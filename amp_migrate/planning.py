@@ -16,6 +16,7 @@ from amp_migrate.rules.amp114_native_beside import remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.settings import Settings
+from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.dual import Branch, branches
@@ -34,7 +35,7 @@ class Planner:
     def __init__(self, trees: dict[str, Tree], settings: Settings) -> None:
         self._settings = settings
         self._spelling = Spelling(settings.api == "torch.amp")
-        self._index = Index(build(trees, [])) if _mentions(trees.values()) else None
+        self._index = Index(build(trees, [])) if any(map(_imports_apex, trees.values())) else None
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, list[int]] = {}
 
@@ -145,8 +146,8 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     }
 
 
-def _mentions(trees: Iterable[Tree]) -> bool:
-    return any("apex" in tree.text for tree in trees)
+def _imports_apex(tree: Tree) -> bool:
+    return "apex" in tree.text and imports_apex(tree.module.body)
 
 
 def _refuse_skipped(found: list[Site]) -> None:
