@@ -84,8 +84,7 @@ def _redirect(casts: bool) -> None:
             super().__init__("cpu", **kwargs)
 
     for module in (torch.cuda.amp, torch.amp):
-        module.autocast = Autocast  # type: ignore[assignment,misc]
-        module.GradScaler = GradScaler  # type: ignore[assignment,misc]
+        vars(module).update(autocast=Autocast, GradScaler=GradScaler)
 
 
 def _inject(overflow: int) -> None:
@@ -102,7 +101,7 @@ def _inject(overflow: int) -> None:
                 if leaf.grad is not None:
                     leaf.grad.view(-1)[0] = float("inf")
 
-    torch.autograd.backward = backward  # type: ignore[assignment]
+    vars(torch.autograd)["backward"] = backward
 
 
 def _leaves(root: Any) -> list[torch.Tensor]:
