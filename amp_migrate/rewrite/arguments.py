@@ -1,13 +1,16 @@
-"""One more argument of a call, one more item of a ``with``."""
+"""One more argument of a call, other names of its keywords, one more item of a ``with``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import libcst as cst
 
-from amp_migrate.plan import AddArgument, AddWithItem
+from amp_migrate.plan import AddArgument, AddWithItem, RenameKeyword
 from amp_migrate.rewrite import commas
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.lines import statements
+from amp_migrate.rewrite.names import new_names
 from amp_migrate.rewrite.snippet import parse_argument, parse_statements
 
 
@@ -40,6 +43,18 @@ def _parenthesized(arg: cst.Arg) -> cst.Arg:
         value = arg.value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         return arg.with_changes(value=value)
     return arg
+
+
+def rename_keywords(call: cst.Call, edits: Sequence[RenameKeyword]) -> cst.Call:
+    """Return a call whose keyword arguments have other names."""
+    names = new_names([arg.keyword.value for arg in call.args if arg.keyword], edits)
+    return call.with_changes(args=[_renamed(arg, names) for arg in call.args])
+
+
+def _renamed(arg: cst.Arg, names: Mapping[str, str]) -> cst.Arg:
+    if arg.keyword is None or arg.keyword.value not in names:
+        return arg
+    return arg.with_changes(keyword=cst.Name(names[arg.keyword.value]))
 
 
 def add_with_item(node: cst.With, edit: AddWithItem) -> cst.With:

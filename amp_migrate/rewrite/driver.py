@@ -6,8 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan import AddParameter, AddWithItem, DropElse, Edit
-from amp_migrate.rewrite.arguments import add_argument, add_with_item
+from amp_migrate.plan import (
+    AddParameter,
+    AddWithItem,
+    DropElse,
+    Edit,
+    RenameKeyword,
+    RenameParameter,
+)
+from amp_migrate.rewrite.arguments import add_argument, add_with_item, rename_keywords
 from amp_migrate.rewrite.blocks import Slot, block_elements, block_slots
 from amp_migrate.rewrite.comments import split_header
 from amp_migrate.rewrite.compound import (
@@ -23,7 +30,7 @@ from amp_migrate.rewrite.index import Addition, Index, build_index
 from amp_migrate.rewrite.lines import Statement, assemble, flat_suite, statements
 from amp_migrate.rewrite.locate import Line
 from amp_migrate.rewrite.parentheses import fitted
-from amp_migrate.rewrite.signature import add_parameter
+from amp_migrate.rewrite.signature import add_parameter, rename_parameters
 from amp_migrate.rewrite.snippet import parse_expression
 from amp_migrate.rewrite.statements import Statements
 from amp_migrate.rewrite.top import place_imports
@@ -109,12 +116,22 @@ class _Rewriter(cst.CSTTransformer):
             text = parse_expression(edit, edit.text)
             beside = self._touches_word(edit.span)
             return fitted(text, old, self.parents[-1], touches_word=beside)
+        renames = self.index.keywords.get(old, [])
+        if renames:
+            new = self._with_keywords(new, renames)
         for addition in self.index.arguments.get(old, ()):
             if not isinstance(new, cst.Call):
                 raise EditError(addition, "the expression is not a call")
             self.index.mark(addition)
             new = add_argument(new, addition)
         return new
+
+    def _with_keywords(self, new: cst.BaseExpression, renames: Sequence[RenameKeyword]) -> cst.Call:
+        if not isinstance(new, cst.Call):
+            raise EditError(renames[0], "the expression is not a call")
+        for rename in renames:
+            self.index.mark(rename)
+        return rename_keywords(new, renames)
 
     def _touches_word(self, span: Span) -> bool:
         before = self._lines[span.line - 1][: span.column][-1:]
@@ -173,6 +190,9 @@ class _Rewriter(cst.CSTTransformer):
         for moves, top in ((self.index.top, True), (self.index.bottom, False)):
             if old in moves:
                 new = put_inside(new, self.make.arrived(moves[old]), indent, top=top)
+        renames = self.index.parameters.get(old, [])
+        if renames:
+            new = self._with_parameters(new, renames)
         for addition in self.index.additions.get(old, ()):
             new = self._added(addition, new)
         return tidied(new)
@@ -189,6 +209,15 @@ class _Rewriter(cst.CSTTransformer):
         unit = self.make.units[-1]
         elements = block_elements(self.make, slots, unit)
         return with_branch(new, lines, elements, self.make.block(elements, unit))
+
+    def _with_parameters(
+        self, new: cst.CSTNode, renames: Sequence[RenameParameter]
+    ) -> cst.FunctionDef:
+        if not isinstance(new, cst.FunctionDef):
+            raise EditError(renames[0], "the statement is not a function")
+        for rename in renames:
+            self.index.mark(rename)
+        return rename_parameters(new, renames)
 
     def _added(self, addition: Addition, new: cst.CSTNode) -> cst.CSTNode:
         self.index.mark(addition)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from amp_migrate.plan import AddArgument, AddImport, AddParameter, Edit, Wrap
+from amp_migrate.plan import (
+    AddArgument,
+    AddImport,
+    AddParameter,
+    Edit,
+    RenameKeyword,
+    RenameParameter,
+    Wrap,
+)
 from amp_migrate.span import Span
 
 
@@ -28,9 +36,9 @@ def place(edit: Edit) -> Span | None:
             return None
         case Wrap():
             return edit.first
-        case AddParameter():
+        case AddParameter() | RenameParameter():
             return edit.function
-        case AddArgument():
+        case AddArgument() | RenameKeyword():
             return edit.call
         case _:
             return edit.span

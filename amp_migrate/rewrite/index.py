@@ -19,6 +19,8 @@ from amp_migrate.plan import (
     Hoist,
     Insert,
     Move,
+    RenameKeyword,
+    RenameParameter,
     Replace,
     ReplaceExpression,
     Wrap,
@@ -26,13 +28,16 @@ from amp_migrate.plan import (
 from amp_migrate.rewrite.errors import EditError, place
 from amp_migrate.rewrite.imports import Import, dropped_names, imported_names
 from amp_migrate.rewrite.locate import Places, StatementNode, locate
+from amp_migrate.rewrite.names import Rename
 from amp_migrate.span import Span
 
 Arrival = Insert | Move
 Change = Replace | Drop | Hoist
 Addition = AddParameter | AddWithItem | DropElse
 WithElse = cst.If | cst.For | cst.While | cst.Try | cst.TryStar
-Removal = (Drop, DropImportedName, DropElse)
+Larger = Drop | Hoist | DropElse
+NewText = Replace | ReplaceExpression
+Removal = Drop | DropImportedName | DropElse
 
 
 @dataclass
@@ -41,7 +46,8 @@ class Index:
 
     `changes` says what a statement becomes, `leaving` that it goes elsewhere, `before` and `after`
     what comes to stand beside it, `top` and `bottom` what moves into its body. `emptied` are the
-    imports that lose every name, `skipped` the branches that go as a whole.
+    imports that lose every name, `skipped` the branches that go as a whole, `keywords` and
+    `parameters` get other names.
     """
 
     places: Places
@@ -57,6 +63,8 @@ class Index:
     imported: dict[cst.CSTNode, list[DropImportedName]] = field(default_factory=dict)
     expressions: dict[cst.CSTNode, ReplaceExpression] = field(default_factory=dict)
     arguments: dict[cst.CSTNode, list[AddArgument]] = field(default_factory=dict)
+    keywords: dict[cst.CSTNode, list[RenameKeyword]] = field(default_factory=dict)
+    parameters: dict[cst.CSTNode, list[RenameParameter]] = field(default_factory=dict)
     imports: list[AddImport] = field(default_factory=list)
     wrap_ends: set[cst.CSTNode] = field(default_factory=set)
     emptied: set[cst.CSTNode] = field(default_factory=set)
@@ -99,19 +107,24 @@ class Index:
     def check_done(self) -> None:
         """Raise `EditError` for an edit that found no place.
 
-        A removal needs none where a larger one took its place away.
+        A removal or a new name needs none where a larger removal took its place away.
         """
-        taken = [
-            e.span for e in self.edits if isinstance(e, (Drop, Hoist, DropElse)) and e in self.done
-        ]
         for edit in self.edits:
             if edit in self.done:
                 continue
             span = place(edit)
-            if isinstance(edit, Removal) and any(t.contains(edit.span) for t in taken):
+            if span is not None and self._goes_along(edit, span):
                 continue
             where = "" if span is None else ": another edit takes its place, or its block differs"
             raise EditError(edit, f"it was not applied{where}")
+
+    def _goes_along(self, edit: Edit, span: Span) -> bool:
+        """Tell whether an edit loses nothing by going with its place; a new text may lack a name."""
+        applied = [e for e in self.edits if e in self.done]
+        if not any(isinstance(e, Larger) and e.span.contains(span) for e in applied):
+            return False
+        rewritten = any(isinstance(e, NewText) and e.span.contains(span) for e in applied)
+        return isinstance(edit, Removal) or (isinstance(edit, Rename) and not rewritten)
 
 
 def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
@@ -119,7 +132,7 @@ def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
     unique = list(dict.fromkeys(edits))
     statements = [span for edit in unique for span in _statement_spans(edit)]
     expressions = [e.span for e in unique if isinstance(e, ReplaceExpression)]
-    expressions += [e.call for e in unique if isinstance(e, AddArgument)]
+    expressions += [e.call for e in unique if isinstance(e, (AddArgument, RenameKeyword))]
     index = Index(locate(module, text, statements, expressions), unique)
     for edit in unique:
         _enter(index, edit)
@@ -132,13 +145,13 @@ def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
 
 def _statement_spans(edit: Edit) -> Sequence[Span]:
     match edit:
-        case ReplaceExpression() | AddArgument() | AddImport():
+        case ReplaceExpression() | AddArgument() | RenameKeyword() | AddImport():
             return ()
         case Wrap():
             return (edit.first, edit.last)
         case Move():
             return (edit.span, edit.anchor)
-        case AddParameter():
+        case AddParameter() | RenameParameter():
             return (edit.function,)
         case _:
             return (edit.span,)
@@ -161,6 +174,8 @@ def _enter(index: Index, edit: Edit) -> None:
             index.wraps[first] = edit
         case AddParameter():
             index.additions.setdefault(index.statement(edit, edit.function), []).append(edit)
+        case RenameParameter():
+            index.parameters.setdefault(index.statement(edit, edit.function), []).append(edit)
         case DropElse():
             _enter_drop_else(index, edit)
         case AddWithItem():
@@ -174,6 +189,8 @@ def _enter(index: Index, edit: Edit) -> None:
             index.expressions[node] = edit
         case AddArgument():
             index.arguments.setdefault(index.expression(edit, edit.call), []).append(edit)
+        case RenameKeyword():
+            index.keywords.setdefault(index.expression(edit, edit.call), []).append(edit)
         case AddImport():
             index.imports.append(edit)
 

@@ -1,14 +1,15 @@
-"""One more parameter of a function."""
+"""One more parameter of a function, other names of those it has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan import AddParameter
+from amp_migrate.plan import AddParameter, RenameParameter
 from amp_migrate.rewrite import commas
-from amp_migrate.rewrite.docstring import add_to_docstring
+from amp_migrate.rewrite.docstring import add_to_docstring, rename_in_docstring
+from amp_migrate.rewrite.names import new_names
 from amp_migrate.rewrite.snippet import parse_expression
 
 _EQUAL = cst.AssignEqual(commas.NOTHING, commas.NOTHING)
@@ -30,9 +31,35 @@ def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.Function
         equal=cst.MaybeSentinel.DEFAULT if default is None else _EQUAL,
     )
     changed = function.with_changes(params=_placed(params, new, function.whitespace_before_params))
-    if edit.doc is None:
+    doc = edit.doc
+    if doc is None:
         return changed
-    return changed.with_changes(body=_documented(changed.body, edit.name, edit.doc))
+    body = _documented(changed.body, lambda text: add_to_docstring(text, edit.name, doc))
+    return changed.with_changes(body=body)
+
+
+def rename_parameters(
+    function: cst.FunctionDef, edits: Sequence[RenameParameter]
+) -> cst.FunctionDef:
+    """Return a function whose parameters have other names, in its docstring as well."""
+    listed = [param.name.value for param in _named(function.params)]
+    names = new_names(listed, edits)
+    body = _documented(function.body, lambda text: rename_in_docstring(text, names))
+    return function.with_changes(params=_renamed(function.params, names), body=body)
+
+
+def _renamed(params: cst.Parameters, names: Mapping[str, str]) -> cst.Parameters:
+    def renamed(param: cst.Param) -> cst.Param:
+        return param.with_changes(name=cst.Name(names.get(param.name.value, param.name.value)))
+
+    star, star_kwarg = params.star_arg, params.star_kwarg
+    return params.with_changes(
+        posonly_params=[renamed(param) for param in params.posonly_params],
+        params=[renamed(param) for param in params.params],
+        star_arg=renamed(star) if isinstance(star, cst.Param) else star,
+        kwonly_params=[renamed(param) for param in params.kwonly_params],
+        star_kwarg=None if star_kwarg is None else renamed(star_kwarg),
+    )
 
 
 def _placed(params: cst.Parameters, new: cst.Param, opening: commas.Space) -> cst.Parameters:
@@ -80,10 +107,21 @@ def _has_star(params: cst.Parameters) -> bool:
 
 def _spaces(params: cst.Parameters) -> list[commas.Space]:
     """Return the spaces between the parameters."""
-    listed: list[object] = [*params.posonly_params, params.posonly_ind, *params.params]
-    listed += [params.star_arg, *params.kwonly_params, params.star_kwarg]
-    found = [p for p in listed if isinstance(p, (cst.Param, cst.ParamSlash, cst.ParamStar))]
+    found = [
+        p for p in _listed(params) if isinstance(p, (cst.Param, cst.ParamSlash, cst.ParamStar))
+    ]
     return [commas.after_comma(p.comma) for p in found[:-1]]
+
+
+def _named(params: cst.Parameters) -> list[cst.Param]:
+    """Return the parameters, without the marks ``/`` and ``*``."""
+    return [param for param in _listed(params) if isinstance(param, cst.Param)]
+
+
+def _listed(params: cst.Parameters) -> list[object]:
+    """Return what stands between the parentheses, in order; an absent part as no node."""
+    listed: list[object] = [*params.posonly_params, params.posonly_ind, *params.params]
+    return [*listed, params.star_arg, *params.kwonly_params, params.star_kwarg]
 
 
 def _after_slash(params: cst.Parameters, new: cst.Param, between: commas.Space) -> cst.Parameters:
@@ -95,7 +133,7 @@ def _after_slash(params: cst.Parameters, new: cst.Param, between: commas.Space) 
     )
 
 
-def _documented(body: cst.BaseSuite, name: str, doc: str) -> cst.BaseSuite:
+def _documented(body: cst.BaseSuite, change: Callable[[str], str]) -> cst.BaseSuite:
     if not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     first = body.body[0]
@@ -103,8 +141,7 @@ def _documented(body: cst.BaseSuite, name: str, doc: str) -> cst.BaseSuite:
         return body
     match first.body[0]:
         case cst.Expr(value=cst.SimpleString() as string) as statement:
-            text = add_to_docstring(string.value, name, doc)
-            value = string.with_changes(value=text)
+            value = string.with_changes(value=change(string.value))
             line = first.with_changes(body=[statement.with_changes(value=value), *first.body[1:]])
             return body.with_changes(body=[line, *body.body[1:]])
         case _:
