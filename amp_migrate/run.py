@@ -14,6 +14,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.source import Source, UnreadableSource, UnwritableSource, check_writable, write
 
 _APEX_CODE = re.compile(rb"\b(?:from|import)\s+apex\b|\bamp\s*\.\s*(?:initialize|scale_loss)\b")
+_IMPORTS_APEX = re.compile(rb"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b|import_module\(.apex")
 
 
 class Unit(Protocol):
@@ -114,8 +115,11 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
             report.problems.append(Problem(item.path, item.reason))
         else:
             report.passed_over.append(item)
-    context = _context(hits, others, folders(paths))
-    _migrate(report, [*hits.values(), *context], settings)
+    if any(_IMPORTS_APEX.search(hit.data) for hit in hits.values()):
+        context = _context(hits, others, folders(paths))
+        _migrate(report, [*hits.values(), *context], settings)
+    else:
+        list(_decoded(hits.values(), report.problems))
     return report
 
 
@@ -163,7 +167,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = migrate(sources, settings)
-        again = unstable(result, settings)
+        again = unstable(result, settings) if result.plan.decisions else []
     report.sources = {source.path: source for source in sources}
     report.findings = result.plan.findings()
     tally = result.tally
