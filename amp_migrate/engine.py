@@ -76,6 +76,10 @@ class UnitSummary:
 
 def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context."""
+    from amp_migrate.facts.mentions import uses_apex
+
+    if not any(uses_apex(source.text) for source in sources):
+        return Result([Outcome(source.path, source) for source in sources], Plan())
     trees, outcomes = _parse(sources)
     refused: dict[Span | tuple[str, Span], str] = {}
     from amp_migrate.planning import Planner

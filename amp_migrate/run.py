@@ -115,17 +115,14 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
             report.problems.append(Problem(item.path, item.reason))
         else:
             report.passed_over.append(item)
-    if any(_IMPORTS_APEX.search(hit.data) for hit in hits.values()):
-        context = _context(hits, others, folders(paths))
-        _migrate(report, [*hits.values(), *context], settings)
-    else:
-        list(_decoded(hits.values(), report.problems))
+    context = _context(hits, others, folders(paths))
+    _migrate(report, [*hits.values(), *context], settings)
     return report
 
 
 def _context(hits: dict[str, Hit], others: dict[str, Other], roots: list[str]) -> list[Hit]:
     """Return the files that Apex code may reach or be reached from, though they do not speak of AMP."""
-    if not others or not any(b"apex" in hit.data for hit in hits.values()):
+    if not others or not any(_IMPORTS_APEX.search(hit.data) for hit in hits.values()):
         return []
     from amp_migrate.project.select import relevant
 

@@ -6,7 +6,7 @@ import re
 
 _SKIP_FILE = re.compile(r"^\s*#\s*amp-migrate:\s*skip-file\b", re.M)
 _SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
-_IMPORT = re.compile(r"^\s*(from\s+apex\b|import\s+.*\bapex\b)", re.M)
+_IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b|import_module\(.apex")
 
 
 def skips_file(text: str) -> bool:
