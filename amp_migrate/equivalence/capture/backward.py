@@ -54,13 +54,11 @@ class Backward:
     def open_iteration(self) -> Iteration:
         """Open an iteration if none is; gradients must be looked at before Apex stashes them."""
         boundary = self.recorder.at_boundary()
-        if boundary:
-            self._dynamic = False
         return self.recorder.open(self.registry.grads_clean() if boundary else True)
 
     def note_scaled(self, scaled: Any, loss: Any, scale: float, dynamic: bool) -> None:
         """Remember that `scaled` is `loss` times `scale`; `dynamic`: the scaler checks for inf."""
-        self._dynamic = self._dynamic or dynamic
+        self._dynamic = dynamic
         self._pending_scale = scale
         if isinstance(scaled, Tensor):
             value, factor = self._raw(loss)
@@ -97,7 +95,8 @@ class Backward:
         if iteration is None:
             return
         asked = iteration.index in self.recorder.config.inject
-        if asked and not iteration.injected and self._dynamic:
+        dynamic, self._dynamic = self._dynamic, False
+        if asked and dynamic and not iteration.injected:
             iteration.injected = True
             self._inject()
         for callback in self.after:
