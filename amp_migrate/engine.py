@@ -121,6 +121,8 @@ def _syntax(error: Exception) -> str:
 
 def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> dict[str, str]:
     """Rewrite every file of the plan; return the reason for each one whose rewrite is refused."""
+    for outcome in outcomes.values():
+        outcome.after = None
     paths = plan.paths()
     if not paths:
         return {}
@@ -129,8 +131,6 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
     from amp_migrate.selfcheck import check, unused
 
     failures: dict[str, str] = {}
-    for outcome in outcomes.values():
-        outcome.after = None
     for path in paths:
         tree = trees[path]
         edits = tidied(tree, list(plan.edits(path)))
