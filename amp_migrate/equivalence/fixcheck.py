@@ -15,7 +15,7 @@ def check_fix(runner: Runner) -> dict[str, Any]:
     Returns "micro_batches" and "error" (relative, of all gradients together) with "agrees", or
     only a "reason" where the program cannot be replayed.
     """
-    run = runner.after("fix", runner.config(casts=False, inject=(), steps=1, check_fix=True))
+    run = runner.fixed("fix", runner.config(casts=False, inject=(), steps=1, check_fix=True))
     found = next((process.fix for process in run.processes if process.fix is not None), None)
     if found is None:
         return {"reason": "nothing was accumulated in the first step"}

@@ -23,7 +23,9 @@ _MEANING = {
     "number of iterations": "one side stopped earlier",
     "training processes": "another number of processes trains",
 }
-_STILL_SCALED = "they are still multiplied by the loss scale: unscale_ is missing before their use"
+_STILL_SCALED = (
+    "the gradients are still multiplied by the loss scale: unscale_ is missing before their use"
+)
 
 
 def explain(first: Difference, result: Result) -> str:
@@ -39,8 +41,8 @@ def explain(first: Difference, result: Result) -> str:
         meaning += (
             "; Apex skips every optimizer of a scale_loss list, GradScaler decides for each alone"
         )
-    if result.fixes and result.notes and not result.fix_check:
-        meaning += f"; expected where {', '.join(result.fixes)} changed the training"
+    if result.fixes_differ:
+        meaning += f"; to be expected, as {', '.join(result.fixes)} changed the training on purpose"
     return f"{where}: {meaning}" if meaning else where
 
 

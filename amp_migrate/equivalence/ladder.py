@@ -49,6 +49,7 @@ class Ladder:
         self.result = Result(
             options=runner.options,
             fixes=runner.trees.fixes,
+            fixes_differ=runner.trees.fixes_differ,
             changed=runner.trees.changed,
             notes=list(runner.trees.notes),
         )
@@ -123,6 +124,8 @@ class Ladder:
         if repeat is not None and not repeat.exact:
             self.result.notes.append(_not_reproducible(repeat))
             return
+        if self.runner.trees.fixes_differ:
+            self._fix()
         if first is None:
             raise Answered(Verdict(INCONCLUSIVE, "no iteration could be compared"))
         raise Answered(Verdict(DIFFERENT, explain(first, self.result)))
@@ -152,7 +155,7 @@ class Ladder:
 
     def _fix(self) -> None:
         """Check what the fixes promise: the gradient of the large batch."""
-        if not self.result.fixes:
+        if not self.result.fixes or self.result.fix_check is not None:
             return
         self.result.fix_check = check_fix(self.runner)
         if self.result.fix_check.get("agrees") is False:
@@ -236,7 +239,21 @@ class Ladder:
                     DIFFERENT,
                     f"{errors.name} is further from fp32 than before allows, at step {errors.alarm}",
                 )
-        return Verdict(EQUIVALENT, delta=largest_deviation(before.steps, after.steps))
+        delta = largest_deviation(before.steps, after.steps)
+        return Verdict(EQUIVALENT, self._why_inexact(before), delta)
+
+    def _why_inexact(self, before: Run) -> str:
+        """Say why no equality of bits was to be expected."""
+        level = str(before.notes.get("apex_amp", {}).get("opt_level", ""))
+        if level in ("O2", "O3"):
+            return (
+                f"{level} keeps fp16 weights and casts the model; autocast casts operators and "
+                "keeps fp32 weights"
+            )
+        named = sorted({row.operator.removesuffix("_backward") for row in self.result.census or ()})
+        if named:
+            return f"Apex and autocast run {', '.join(named)} in different dtypes"
+        return "both run the same operators in the same dtypes, and round differently"
 
     def _envelope(self, before: Run, after: Run) -> Verdict:
         """Compare with the spread of runs whose weights were moved by one unit in the last place."""

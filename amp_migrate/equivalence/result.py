@@ -43,6 +43,7 @@ class Result:
     timing: tuple[TimingRow, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
     fixes: tuple[str, ...] = ()
+    fixes_differ: bool = False
     fix_check: dict[str, Any] | None = None
     changed: tuple[str, ...] = ()
     tier: str = ""

@@ -76,15 +76,13 @@ class Runner:
         self.before_runs[purpose] = done
         return done
 
-    def original(self, purpose: str, config: CaptureConfig) -> Run | None:
-        """Run the program as the user wrote it, without fixes."""
-        if self.trees.original is None:
-            return None
-        return self._run(self.trees.original, f"original, {purpose}", config)
-
     def after(self, purpose: str, config: CaptureConfig) -> Run:
         """Run the migrated program."""
         return self._run(self.trees.after, f"after, {purpose}", config)
+
+    def fixed(self, purpose: str, config: CaptureConfig) -> Run:
+        """Run the migrated program with its fixes."""
+        return self._run(self.trees.full or self.trees.after, f"after, {purpose}", config)
 
     def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
         scratch = self.home / "run" / self.options.project.name

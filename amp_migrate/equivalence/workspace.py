@@ -49,15 +49,15 @@ class Migration(NamedTuple):
 class Trees:
     """The two programs to run.
 
-    `fixes` are the behaviour-changing rules that took part. `fixed_before` says that `before`
-    holds the same fixes; `original` is then the program as the user wrote it.
+    `fixes` are the behaviour-changing rules that took part; `fixes_differ` says that only `after`
+    holds them. `full` is the migration with its fixes where `after` is one without.
     """
 
     before: Path | None
     after: Path
-    original: Path | None = None
+    full: Path | None = None
     fixes: tuple[str, ...] = ()
-    fixed_before: bool = False
+    fixes_differ: bool = False
     changed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -79,21 +79,30 @@ def prepare(options: Options, home: Path) -> Trees:
     if not changed:
         raise NothingMigratedError("the codemod changes nothing here")
     notes = (f"{migration.left} Apex sites are left unmigrated",) if migration.left else ()
-    trees = Trees(original, after, original, migration.fixes, False, changed, notes)
+    trees = Trees(original, after, fixes=migration.fixes, changed=changed, notes=notes)
     return _with_fixes(options, home, trees) if migration.fixes else trees
 
 
 def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
-    """Make the Apex program with only the fixes applied, the fair thing to compare with."""
+    """Compare like with like: the fixes on both sides, or else on neither."""
+    source = options.before or options.project
+    named = ", ".join(trees.fixes)
     fixed = home / "only-fixes"
-    copy(options.before or options.project, fixed, options.links)
+    copy(source, fixed, options.links)
     try:
         migrate(fixed, ("--only-fixes", *options.codemod))
     except WorkspaceError:
-        named = ", ".join(trees.fixes)
+        pass
+    else:
+        note = f"before is the Apex program with {named} applied"
+        return dataclasses.replace(trees, before=fixed, notes=(*trees.notes, note))
+    bare = home / "without-fixes"
+    copy(source, bare, options.links)
+    if migrate(bare, ("--no-fixes", *options.codemod)).left:
         note = f"{named} changed the training on purpose, and before is without the change"
-        return dataclasses.replace(trees, notes=(*trees.notes, note))
-    return dataclasses.replace(trees, before=fixed, fixed_before=True)
+        return dataclasses.replace(trees, notes=(*trees.notes, note), fixes_differ=True)
+    note = f"the programs are compared without {named}, which change the training on purpose"
+    return dataclasses.replace(trees, after=bare, full=trees.after, notes=(*trees.notes, note))
 
 
 def copy(source: Path, target: Path, links: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from amp_migrate.equivalence.capture.backward import Backward
 from amp_migrate.equivalence.capture.census import Census
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.imports import ImportHooks
+from amp_migrate.equivalence.capture.largebatch import LargeBatch
 from amp_migrate.equivalence.capture.light import Light
 from amp_migrate.equivalence.capture.recorder import Recorder
 from amp_migrate.equivalence.capture.registry import Registry
@@ -42,5 +43,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     backward.before.append(lambda tensors: determinism.switch_on())
     if config.census:
         Census(recorder, backward).install()
+    if config.check_fix:
+        LargeBatch(recorder, registry, backward).install()
     backward.install()
     return recorder

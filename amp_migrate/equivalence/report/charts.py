@@ -47,7 +47,8 @@ def value_axis(*curves: Series) -> Axis:
     low, high = min(values), max(values)
     if low > 0 and high / low > 100:
         return Axis(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)), True)
-    margin = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
+    narrowest = abs(high) * 1e-3 or 1.0  # differences in the last digits must not fill the plot
+    margin = max((high - low) * 0.08, narrowest)
     return Axis(low - margin, high + margin)
 
 
@@ -105,8 +106,8 @@ def _frame(axis: Axis, count: int, inside: str) -> str:
 def _number(value: float, axis: Axis) -> str:
     if axis.log:
         return f"1e{round(math.log10(value))}"
-    if abs(value) >= 10000:
-        return f"{value / 1000:.0f}k"
+    if abs(value) >= 1000:
+        return f"{value / 1000:.3g}k"
     digits = max(0, min(6, 2 - math.floor(math.log10(max(axis.high - axis.low, 1e-9)))))
     return f"{value:.{digits}f}"
 

@@ -132,11 +132,17 @@ def _timing(result: Result) -> str:
     if not result.timing:
         return ""
     return (
-        f"<section><h2>Step time and peak memory <small>{escape(result.options.device)}; "
+        f"<section><h2>Step time and peak memory <small>{_where(result)}; "
         'ratios to FP32</small></h2><div class="grid2">'
         f"{charts.bars(result.timing, 'ms', memory=False)}"
         f"{charts.bars(result.timing, 'MiB', memory=True)}</div></section>"
     )
+
+
+def _where(result: Result) -> str:
+    if result.options.device == "cuda":
+        return escape(environment(result).get("device", "CUDA"))
+    return "on the CPU, which says nothing about a GPU"
 
 
 def _steps(result: Result) -> str:
@@ -148,7 +154,8 @@ def _steps(result: Result) -> str:
         *("Δ gradient", "Δ update", "scale before", "after", "parameters"),
     )
     rows = list(_step_rows(level))
-    differing = {difference.step for difference in level.comparison.differences}
+    wrong = result.verdict.word == "DIFFERENT"
+    differing = {one.step for one in level.comparison.differences} if wrong else set()
     return (
         "<section><h2>Every step</h2><p class=legend>B backward, U unscale, C clip, "
         "( scaler.step, S step, s skipped, ^ update</p>"

@@ -23,9 +23,10 @@ _COLOURS = {
     "CANNOT_RUN": "yellow",
 }
 _MANY = 12
+_EVENTS = 12
 _HEADER = (
-    f"{'step':>4}  {'events before':<14} {'after':<14} {'loss before':>15} {'after':>15} "
-    f"{'Δ loss':>8} {'Δ grad':>8} {'Δ update':>8} {'scale':>7} {'after':>7} skip  params"
+    f"{'step':>4}  {'before':<{_EVENTS}} {'after':<{_EVENTS}} {'loss':>13} {'after':>13} "
+    f"{'Δ loss':>8} {'Δ grad':>8} {'Δ upd':>8} {'scale':>6} {'after':>6} skip weights"
 )
 
 
@@ -96,14 +97,18 @@ def _row(before: Step, after: Step, comparison: Comparison) -> str:
     found = {difference.quantity for difference in comparison.at(before.index)}
     same = "=" if "parameters" not in found else click.style("≠", fg="red")
     text = (
-        f"{before.index:>4}  {before.events:<14} {after.events:<14} "
-        f"{before.loss:>15.9g} {after.loss:>15.9g} "
+        f"{before.index:>4}  {_short(before.events):<{_EVENTS}} {_short(after.events):<{_EVENTS}} "
+        f"{before.loss:>13.9g} {after.loss:>13.9g} "
         f"{_relative(before.loss, after.loss):>8} {_relative(before.grad_norm, after.grad_norm):>8} "
         f"{_relative(before.update_norm, after.update_norm):>8} "
-        f"{before.scale:>7g} {after.scale:>7g} "
-        f"{_skips(before)}/{_skips(after):<3}"
+        f"{before.scale:>6g} {after.scale:>6g} "
+        f"{_skips(before) + '/' + _skips(after):<4}"
     )
     return f"{click.style(text, fg='red') if found else text} {same}"
+
+
+def _short(events: str) -> str:
+    return events if len(events) <= _EVENTS else events[: _EVENTS - 1] + "…"
 
 
 def _skips(step: Step) -> str:

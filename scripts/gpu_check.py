@@ -1,0 +1,139 @@
+"""Verify the headline trainings on a CUDA machine and write docs/gpu-results.md.
+
+    python scripts/gpu_check.py
+
+Each program of fixtures/headline runs under Apex (the installed one, else the reference) and in
+native AMP, with casts off and on, and its step time and peak memory are measured beside fp32.
+Takes a few minutes. `--device cpu --tiny --output FILE` rehearses it on a machine without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from amp_migrate.equivalence.cli import check  # noqa: E402
+from amp_migrate.equivalence.options import Options, available_device  # noqa: E402
+from amp_migrate.equivalence.result import Result  # noqa: E402
+
+PROGRAMS = {
+    "SimpleCNN, CIFAR-10 shape, batch 256": "simple_cnn",
+    "ViT-Base, batch 32": "vit_base",
+    "ResNet-50, batch 64": "resnet50",
+    "Transformer 6 x 512, batch 32 x 2": "transformer",
+}
+LONGEST_RUN = 120.0
+BUDGET = 8 * 60.0
+
+
+def main() -> int:
+    """Run the checks; 0 where every program is equivalent, 1 where one is not, 2 without CUDA."""
+    arguments = _arguments()
+    if arguments.device == "cuda" and available_device() != "cuda":
+        print("no CUDA device answers; see --help for a rehearsal on the CPU", file=sys.stderr)
+        return 2
+    results: dict[str, Result] = {}
+    started = time.monotonic()
+    for title, folder in PROGRAMS.items():
+        if time.monotonic() - started > BUDGET - LONGEST_RUN:
+            print(f"no time left for {title}", file=sys.stderr)
+            break
+        results[title] = check(_options(folder, arguments))
+        print(f"{time.monotonic() - started:4.0f} s  {title}: {results[title].verdict}", flush=True)
+    seconds = time.monotonic() - started
+    arguments.output.write_text("\n".join(_page(results, seconds)) + "\n", encoding="utf-8")
+    print(f"wrote {arguments.output}")
+    equivalent = [result for result in results.values() if result.verdict.exit_code == 0]
+    return 0 if len(equivalent) == len(PROGRAMS) else 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Verify the headline trainings on a GPU.")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="sizes for the CPU")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "gpu-results.md")
+    return parser.parse_args()
+
+
+def _options(folder: str, arguments: argparse.Namespace) -> Options:
+    project = ROOT / "fixtures" / "headline" / folder
+    return Options(
+        command=("python", "train.py", *(["--tiny"] if arguments.tiny else [])),
+        project=project,
+        before=project / "apex",
+        after=project / "native",
+        device=arguments.device,
+        timing=True,
+        timing_steps=40,
+        timeout=LONGEST_RUN,
+    )
+
+
+def _page(results: dict[str, Result], seconds: float) -> Iterator[str]:
+    header = next(
+        (
+            result.logic.before.processes[0].header
+            for result in results.values()
+            if result.logic is not None and result.logic.before.processes
+        ),
+        {"device": "unknown", "torch": "unknown", "python": "unknown"},
+    )
+    yield "# Equivalence, step time and memory on a GPU"
+    yield ""
+    yield "Written by `python scripts/gpu_check.py`."
+    yield ""
+    yield f"- Device: {header['device']}"
+    yield f"- torch {header['torch']}, Python {header['python']}"
+    yield f"- Date: {datetime.date.today().isoformat()}; the whole check took {seconds:.0f} s"
+    yield f"- Before: {next((result.before_label for result in results.values()), 'unknown')}"
+    yield ""
+    yield from _verdicts(results)
+    yield ""
+    yield from _timings(results)
+
+
+def _verdicts(results: dict[str, Result]) -> Iterator[str]:
+    yield "## Verdicts"
+    yield ""
+    yield "| program | casts off | casts on | decided by |"
+    yield "|---|---|---|---|"
+    for title, result in results.items():
+        logic = result.logic is not None and result.logic.comparison.exact
+        yield f"| {title} | {'EXACT' if logic else 'not exact'} | {_casts_on(result)} | {result.tier} |"
+    yield ""
+    for title, result in results.items():
+        if result.verdict.reason:
+            yield f"- {title}: {result.verdict.reason}"
+
+
+def _casts_on(result: Result) -> str:
+    delta = result.verdict.delta
+    return (
+        result.verdict.word if delta is None else f"{result.verdict.word} (loss within {delta:.1e})"
+    )
+
+
+def _timings(results: dict[str, Result]) -> Iterator[str]:
+    yield "## Step time and peak memory"
+    yield ""
+    yield "Medians of settled steps in runs that record nothing else; ratios are to FP32."
+    yield ""
+    yield "| program | | ms/step | vs FP32 | peak MiB | vs FP32 |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for title, result in results.items():
+        for row in result.timing:
+            yield (
+                f"| {title} | {row.name} | {row.milliseconds:.2f} | {row.time_ratio:.2f}x "
+                f"| {row.mebibytes:.0f} | {row.memory_ratio:.2f}x |"
+            )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
