@@ -38,6 +38,7 @@ class Planner:
         self._index = Index(build(trees, [])) if any(map(_imports_apex, trees.values())) else None
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, list[int]] = {}
+        self._left: set[Module] = set()
 
     def plan(self, refused: dict[object, str]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
@@ -58,6 +59,7 @@ class Planner:
                     for path, _ in decision.edits:
                         self._owners.setdefault(path, []).append(number)
             summaries.append(_summary(found, decisions, reason))
+        self._left = {s.module for found in self._units for s in found if s not in handled}
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
         for path in plan.paths():
@@ -125,6 +127,8 @@ class Planner:
             index.availability[module],
             taken,
         )
+        touched = any(site.module is module for site in handled)
+        context.keeps_guards = module in self._left or (bool(self._left) and not touched)
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
             decide = getattr(rule, "decide_file", None)
@@ -136,7 +140,7 @@ class Planner:
             context.sites = [
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
             ]
-        return decisions
+        return decisions + list(_unspoken(context, decisions))
 
 
 def gone_of(beside: list[Branch]) -> set[ast.AST]:
@@ -144,6 +148,15 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
         b.node for b in beside
     }
+
+
+def _unspoken(context: FileContext, decisions: list[Decision]) -> Iterable[Decision]:
+    """Report the sites of a file that no rule spoke of."""
+    said = {d.finding.span for d in decisions}
+    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS):
+        if site.span not in said:
+            message = f"{site.kind.value} stays with the Apex code of this project that is left"
+            yield Decision(Finding(site.module.path, site.span, UNHANDLED, Status.LEFT, message))
 
 
 def _imports_apex(tree: Tree) -> bool:

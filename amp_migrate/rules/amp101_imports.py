@@ -54,7 +54,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         if s.kind is not Kind.IMPORT
     )
     gone: set[ast.AST] = set()
-    if not amp_left:
+    if not amp_left and not context.keeps_guards:
         yield from _guards(context, gone)
     for site in context.of(Kind.IMPORT):
         yield _import(context, site, used, gone)
@@ -197,11 +197,7 @@ def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
         return True
     if isinstance(stmt, ast.Assign):
-        names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
-        flags = context.availability.flags
-        return not names <= flags and not (
-            isinstance(stmt.value, ast.Constant) and stmt.value.value is None
-        )
+        return not isinstance(stmt.value, ast.Constant)
     return False
 
 

@@ -24,6 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import (
     AddImport,
     Decision,
@@ -166,16 +167,17 @@ def _rest(context: Context, site: Site, options: Options) -> str:
 
 
 def _alias(site: Site, options: Options, target: ast.expr) -> str:
-    segment = site.module.tree.segment
+    tree = site.module.tree
+    segment = tree.segment
     values = _values(options)
     if len(values) == 2 and isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
         pairs = [
             pair
             for part, value in zip(target.elts, values, strict=True)
-            for pair in _different(part, value)
+            for pair in _different(tree, part, value)
         ]
     elif len(values) == 1:
-        pairs = _different(target, values[0])
+        pairs = _different(tree, target, values[0])
     else:
         return f"{segment(target)} = {_pair(site, options)}"
     if not pairs:
@@ -185,15 +187,27 @@ def _alias(site: Site, options: Options, target: ast.expr) -> str:
     return f"{left} = {right}"
 
 
-def _different(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Return the (name, value) pairs that the initialize really renamed."""
     if _spelt_alike(target, value):
         return []
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
         parts, values = elements(target), elements(value)
         if len(parts) == len(values):
-            return [p for a, b in zip(parts, values, strict=True) for p in _different(a, b)]
-    return [(target, value)]
+            return [p for a, b in zip(parts, values, strict=True) for p in _different(tree, a, b)]
+    return [] if _never_read(tree, target) else [(target, value)]
+
+
+def _never_read(tree: Tree, target: ast.expr) -> bool:
+    """Tell whether the name that an initialize bound is a local that nothing reads."""
+    scope = tree.scope(target)
+    if not isinstance(target, ast.Name) or isinstance(scope, ast.Module):
+        return False
+    same_name = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
+    kept = any(
+        isinstance(n, ast.Global | ast.Nonlocal) and target.id in n.names for n in ast.walk(scope)
+    )
+    return not kept and not any(isinstance(n.ctx, ast.Load) for n in same_name)
 
 
 def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:

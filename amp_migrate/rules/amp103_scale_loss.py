@@ -40,7 +40,8 @@ def decide(context: Context) -> Iterator[Decision]:
     for site, block in context.scaled.items():
         if context.is_gone(site.node):
             message = "amp.scale_loss branch is the same code as its counterpart"
-            yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
+            edits = _read_later(context, block, context.loss_text(block))
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
             continue
         yield _block(context, block)
         yield from _remarks(block)

@@ -27,8 +27,10 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.region import Region
+from amp_migrate.unit.sites import Kind
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
 
@@ -37,8 +39,23 @@ def decide(context: Context) -> Iterator[Decision]:
     """Wrap the evaluation forwards of the unit's models."""
     if context.casts.never:
         return
-    for region in evaluations(context.unit, context.gone_nodes):
+    regions = evaluations(context.unit, context.gone_nodes)
+    if not regions and not context.unit.scales:
+        _refuse(context)
+    for region in regions:
         yield _evaluation(context, region)
+
+
+def _refuse(context: Context) -> None:
+    """An initialize that only casts must not vanish where the forward that it cast is out of sight."""
+    for site in context.unit.of(Kind.INITIALIZE):
+        raise Cannot(
+            "AMP904",
+            site.module,
+            site.node,
+            "no forward pass of this model is in sight",
+            "delete the call, and put the forward pass under `with torch.cuda.amp.autocast():`",
+        )
 
 
 def _evaluation(context: Context, region: Region) -> Decision:

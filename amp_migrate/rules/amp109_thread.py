@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Finding, Status
+from amp_migrate.plan import Decision, Edit, Finding, Status
+from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
@@ -30,12 +31,14 @@ RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAI
 
 def decide(context: Context) -> Iterator[Decision]:
     """Report the edits that the search for the scaler's home recorded."""
-    for thread in context.unit.home.threads.values():
-        module, node = thread.function.module, thread.function.node
-        span = (
-            module.tree.span(node)
-            if node is not None
-            else module.tree.span(module.tree.module.body[0])
-        )
-        finding = Finding(module.path, span, RULE.code, Status.ROUTINE, thread.sentence)
-        yield Decision(finding, list(thread.edits))
+    home = context.unit.home
+    for thread in home.threads.values():
+        yield _decision(thread.function, thread.sentence, thread.edits)
+    for function, sentence, edits in home.returning.edits():
+        yield _decision(function, sentence, edits)
+
+
+def _decision(function: Function, sentence: str, edits: list[tuple[str, Edit]]) -> Decision:
+    module = function.module
+    span = module.tree.span(function.node or module.tree.module.body[0])
+    return Decision(Finding(module.path, span, RULE.code, Status.ROUTINE, sentence), list(edits))

@@ -37,6 +37,8 @@ NATIVE = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Drop what native autocast does by itself; leave the rest."""
+    if context.keeps_guards:
+        return
     for site in context.of(Kind.REGISTER):
         name = _registered(site)
         verb = site.name.rpartition(".")[2]

@@ -38,7 +38,7 @@ from amp_migrate.plan import (
 )
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.carriers import Stored
+from amp_migrate.unit.carriers import Passed, Stored
 from amp_migrate.unit.order import key
 from amp_migrate.unit.sites import Kind
 
@@ -50,9 +50,23 @@ def decide(context: Context) -> Iterator[Decision]:
     carriers = context.unit.home.carriers
     for function, old in carriers.parameters.items():
         yield _parameter(context, function, old)
+    for passed in carriers.passed:
+        if not carriers.receives(passed) and not context.is_gone(passed.call):
+            yield _passed(context, passed)
     for stored in carriers.stored:
         if not context.is_gone(stored.statement):
             yield _stored(context, stored)
+
+
+def _passed(context: Context, passed: Passed) -> Decision:
+    """A call that takes `amp` among ``**kwargs`` gets the scaler, under its own name."""
+    site, tree = passed.site, passed.site.module.tree
+    scaler = context.scaler(site.function, passed.call)
+    edits: list[Edit] = [ReplaceExpression(site.span, scaler)]
+    name = context.unit.home.name
+    if passed.keyword is not None and passed.keyword != name:
+        edits.append(RenameKeyword(tree.span(passed.call), passed.keyword, name))
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"hands on `{scaler}`", edits)
 
 
 def _parameter(context: Context, function: Function, old: str) -> Decision:

@@ -84,7 +84,10 @@ class Context:
 
 @dataclass(slots=True)
 class FileContext:
-    """One file after its units were decided: the sites that no unit took, for rules that need no unit."""
+    """One file after its units were decided: the sites that no unit took, for rules that need no unit.
+
+    `keeps_guards`: a unit of the project was left, and what serves it in this file stays.
+    """
 
     project: Project
     module: Module
@@ -93,6 +96,7 @@ class FileContext:
     sites: list[Site]
     availability: Availability
     taken: set[object]
+    keeps_guards: bool = False
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -42,6 +42,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = _without_entropies(unit)
     _reach(unit, gone)
+    unit.home.returning.prepare()
     made = _creations(unit)
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     context.creations = made if unit.scales else {}
@@ -142,6 +143,17 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
     for stored in unit.home.carriers.stored:
         if unit.home.inits.get(stored.site.function) is None:
             access(stored.site.function, stored.statement)
+    for passed in unit.home.carriers.passed:
+        if not unit.home.carriers.receives(passed):
+            if not unit.project.callees(passed.call):
+                raise Cannot(
+                    "AMP909",
+                    passed.site.module,
+                    passed.site.node,
+                    "amp is given to a function that is not in the files given",
+                    "pass the GradScaler there by hand",
+                )
+            access(passed.site.function, passed.call)
     for function in unit.home.carriers.parameters:
         for call, _, given in unit.home.carriers.calls(function):
             if (

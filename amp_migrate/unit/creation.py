@@ -9,7 +9,7 @@ from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, conjunction, negate, reduce, speller
-from amp_migrate.unit.order import dominates, levels, position
+from amp_migrate.unit.order import Loop, dominates, inside, levels, position
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
 
@@ -70,6 +70,8 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
             top = holder
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
+        elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
+            top = holder
         elif not unit.scales:
             break
         else:

@@ -28,7 +28,11 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         for node in module.tree.nodes(ast.Call):
             if id(node) in taken or node in gone:
                 continue
-            if _runs(unit, module, node, models) and _without_gradients(unit, module, node):
+            if _runs(unit, module, node, models) and (
+                _without_gradients(unit, module, node)
+                if unit.scales
+                else not _covered(module, node)
+            ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     return merged(found)
 
@@ -38,15 +42,13 @@ def _models(unit: Unit) -> set[Hashable]:
     groups: set[Hashable] = set()
     for site in unit.of(Kind.INITIALIZE):
         for node in elements(unit.options[site].arguments.get("models")):
-            group = values.group(site.module, node)
-            if group is not None:
-                groups.add(group)
+            groups |= values.groups(site.module, node)
     return groups
 
 
 def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> bool:
     func = call.func
-    if unit.project.values.group(module, func) in models and path(func) is not None:
+    if path(func) is not None and unit.project.values.groups(module, func) & models:
         return True
     if (
         not isinstance(func, ast.Attribute)
@@ -57,7 +59,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> 
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    return unit.project.values.group(module, node) in models and not _is_container(func)
+    return bool(unit.project.values.groups(module, node) & models) and not _is_container(func)
 
 
 def _is_container(func: ast.Attribute) -> bool:
@@ -77,6 +79,12 @@ def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
                 return True
             return _evaluates(unit, module, up)
     return False
+
+
+def _covered(module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
+    function = module.tree.function(node)
+    return _autocast_above(module, node) or (function is not None and function.name == "forward")
 
 
 def _autocast_above(module: Module, node: ast.AST) -> bool:

@@ -58,12 +58,30 @@ class Home:
         """
         text = self._access.get(function)
         if text is None:
-            text = self._resolve(function, node)
+            text = self._all_or_nothing(function, node)
             self._access[function] = text
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name:
             self._after_creation(function, node)
         return text
+
+    def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
+        """Resolve a function; where that fails, forget all that was noted on the way."""
+        kept = (
+            dict(self.threads),
+            dict(self._access),
+            set(self._constructed),
+            set(self._attributes),
+        )
+        users = {f: list(nodes) for f, nodes in self.users.items()}
+        returned = self.returning.state()
+        try:
+            return self._resolve(function, node)
+        except Cannot:
+            self.threads, self._access, self._constructed, self._attributes = kept
+            self.users = users
+            self.returning.restore(returned)
+            raise
 
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""
@@ -100,10 +118,12 @@ class Home:
                 return self.attribute(function)
         if self._global(function, node):
             return self.name
+        if self._kept_by_sibling(function):
+            return self.attribute(function)
         held = self._held(function)
         if held is not None:
             return held
-        if self.returning.provide(function, node):
+        if self.returning.provide(function):
             return self.name
         if function.cls is not None and not function.is_static and self._on_self(function, node):
             if self._construct(function.cls, node):
@@ -126,6 +146,23 @@ class Home:
                 f"rename the parameter `{root}` of {function.qualname}() and run again",
             )
         return text
+
+    def _kept_by_sibling(self, function: Function) -> bool:
+        """Tell whether another method of the class, the constructor first, gets the scaler and can keep it."""
+        if function.cls is None or function.is_static or function.name == "__init__":
+            return False
+        methods = [m for c in function.cls.mro() for m in c.methods.values() if m is not function]
+        for method in sorted(methods, key=lambda m: m.name != "__init__"):
+            names = method.parameters.names
+            if (
+                names
+                and not method.is_static
+                and self.returning.provide(method, f"{names[0]}.{self.name}")
+            ):
+                self._access[method] = self.attribute(method)
+                self._attributes.add(method.cls or function.cls)
+                return True
+        return False
 
     def _stored(self, function: Function) -> bool:
         """Tell whether `amp` is stored on the object through which a function reaches it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
@@ -50,7 +50,7 @@ def _built_from(unit: Unit, optimizer: object) -> object | None:
                 continue
             if not _is_constructor(node.value):
                 continue
-            first = node.value.args[0] if node.value.args else None
+            first = _list_of(module, node.value.args[0]) if node.value.args else None
             if (
                 isinstance(first, ast.Call)
                 and isinstance(first.func, ast.Attribute)
@@ -60,6 +60,21 @@ def _built_from(unit: Unit, optimizer: object) -> object | None:
             else:
                 found.add(None)
     return found.pop() if len(found) == 1 else None
+
+
+def _list_of(module: Module, node: ast.expr) -> ast.expr:
+    """Return the list of parameters itself, through a local name, ``list(...)`` and ``filter(test, ...)``."""
+    tree = module.tree
+    if isinstance(node, ast.Name):
+        for other in tree.nodes(ast.Assign):
+            if tree.scope(other) is tree.scope(node) and any(
+                path(t) == node.id for t in other.targets
+            ):
+                return _list_of(module, other.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        if node.func.id in ("list", "filter"):
+            return _list_of(module, node.args[-1])
+    return node
 
 
 def _is_constructor(call: ast.Call) -> bool:

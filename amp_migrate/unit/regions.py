@@ -40,6 +40,7 @@ def training(
     regions: list[Region] = []
     inlines: list[Inline] = []
     names: dict[ScaleLoss, str] = {}
+    unseen: list[Backward] = []
     for backward in unit.backwards:
         if backward.node in gone:
             continue
@@ -52,11 +53,14 @@ def training(
             if block is not None:
                 names[block] = inline.name
         elif not search.regions and backward.scaled:
-            raise _unseen(backward)
+            unseen.append(backward)
         regions += search.regions
         for site, node in search.inlines:
             stmt = site.function.module.tree.statement(site.call)
             inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
+    for backward in unseen:
+        if not any(r.function is backward.function for r in regions):
+            raise _unseen(backward)
     regions = merged(regions)
     return [r for r in regions if not _already(r)], inlines, names
 

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amp_migrate.plan import Edit, ReplaceExpression
-from amp_migrate.project import Function
+from amp_migrate.project import CallSite, Function
 
 if TYPE_CHECKING:
     from amp_migrate.unit.home import Home
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Receiver:
+    """A call whose result grows by the scaler: `name` is what it is unpacked into."""
+
+    function: Function
+    call: ast.Call
+    name: str
+
+
+State = tuple[dict[ast.Call, Receiver], dict[Function, list[ast.Return]]]
 
 
 class Returning:
@@ -17,66 +31,66 @@ class Returning:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._providers: set[Function] = set()
+        self._receivers: dict[ast.Call, Receiver] = {}
+        self._givers: dict[Function, list[ast.Return]] = {}
         self.extended: set[ast.Return] = set()
 
-    def provide(self, function: Function, node: ast.AST) -> bool:
-        """Make a function that calls the initializing one receive the scaler; tell whether that worked."""
+    def provide(self, function: Function, target: str | None = None) -> bool:
+        """Make a function that calls the initializing one receive the scaler; tell whether that works."""
         source = self._source(function, set())
         if source is None:
             return False
         call, callee = source
-        edits = self._receive(function, call)
-        if edits is None or not self._give(callee, call):
+        if not _unpacks(function, call) or not self._give(callee):
             return False
-        from amp_migrate.unit.home import Thread
-
-        sentence = f"{callee.qualname}() returns the GradScaler too"
-        self._home.threads.setdefault(function, Thread(function, sentence)).edits += edits
+        self._receivers[call] = Receiver(function, call, target or self._home.name)
         return True
+
+    def state(self) -> State:
+        """Return what was noted so far, for `restore`."""
+        return dict(self._receivers), dict(self._givers)
+
+    def restore(self, state: State) -> None:
+        """Forget what was noted since `state`."""
+        self._receivers, self._givers = state
+
+    def edits(self) -> Iterator[tuple[Function, str, list[tuple[str, Edit]]]]:
+        """Yield, for each function that returns the scaler, a sentence and the edits of it and its callers."""
+        for giver, returns in self._givers.items():
+            edits: list[tuple[str, Edit]] = []
+            for statement in returns:
+                edits += self._extend(giver, statement)
+            for receiver in self._receivers.values():
+                if giver in self._home.project.callees(receiver.call):
+                    edits += _receive(receiver)
+            yield giver, f"{giver.qualname}() returns the GradScaler too", edits
 
     def _source(self, function: Function, seen: set[Function]) -> tuple[ast.Call, Function] | None:
         """Find a call in `function` of one that initializes, and so can give the scaler back."""
         seen.add(function)
-        tree = function.module.tree
-        for node in ast.walk(function.node or tree.module):
-            if (
-                not isinstance(node, ast.Call)
-                or self._home.project.function_of(function.module, node) is not function
-            ):
+        home = self._home
+        for node in ast.walk(function.scope):
+            if not isinstance(node, ast.Call):
                 continue
-            for callee in self._home.project.callees(node, function):
-                if callee in seen or callee.name == "__init__" or self._home.is_attribute(callee):
+            if home.project.function_of(function.module, node) is not function:
+                continue
+            for callee in home.project.callees(node):
+                if callee in seen or callee.name == "__init__" or home.is_attribute(callee):
                     continue
-                if callee in self._home.inits or self._source(callee, seen) is not None:
+                if callee in home.inits or self._source(callee, seen) is not None:
                     return node, callee
         return None
 
-    def _receive(self, function: Function, call: ast.Call) -> list[tuple[str, Edit]] | None:
-        tree = function.module.tree
-        stmt = tree.parent(call)
-        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
-            return None
-        target = stmt.targets[0]
-        if isinstance(target, ast.Tuple) or isinstance(target, ast.Name | ast.Attribute):
-            text = f"{_bare(tree.segment(target))}, {self._home.name}"
-            return [(function.module.path, ReplaceExpression(tree.span(target), text))]
-        return None
-
-    def _give(self, callee: Function, call: ast.Call) -> bool:
-        """Extend every return of `callee`; its other callers must take the longer result too."""
-        home = self._home
-        if callee in self._providers:
+    def _give(self, callee: Function) -> bool:
+        """Make every return of `callee` longer; all of its callers must take the longer result."""
+        if callee in self._givers:
             return True
-        self._providers.add(callee)
+        home = self._home
+        callers = home.project.callers(callee)
         if callee.node is None or home.project.escapes(callee):
             return False
-        for site in home.project.callers(callee):
-            if site.call is not call:
-                edits = self._receive(site.function, site.call)
-                if edits is None:
-                    return False
-                self._thread(callee).edits += edits
+        if not all(_unpacks(site.function, site.call) for site in callers):
+            return False
         returns = [
             n
             for n in ast.walk(callee.node)
@@ -84,30 +98,50 @@ class Returning:
         ]
         if not returns or any(r.value is None for r in returns):
             return False
-        text = home.access(callee, returns[-1])
-        for statement in returns:
-            if not self._extend(callee, statement, text):
-                return False
+        self._givers[callee] = returns
+        home.access(callee, returns[-1])
+        self._spare(callers)
         return True
 
-    def _extend(self, callee: Function, statement: ast.Return, text: str) -> bool:
+    def _spare(self, callers: list[CallSite]) -> None:
+        """Callers that have no use for the scaler take it as ``_``."""
+        for site in callers:
+            self._receivers.setdefault(site.call, Receiver(site.function, site.call, "_"))
+
+    def _extend(self, callee: Function, statement: ast.Return) -> list[tuple[str, Edit]]:
         value = statement.value
         tree = callee.module.tree
         if value is None:
-            return False
+            return []
         if any(site.node is value for sites in self._home.inits.values() for site in sites):
             self.extended.add(statement)
-            return True
+            return []
+        text = self._home.access(callee, statement)
         edit = ReplaceExpression(tree.span(value), f"{_bare(tree.segment(value))}, {text}")
-        self._thread(callee).edits.append((callee.module.path, edit))
-        return True
+        return [(callee.module.path, edit)]
 
-    def _thread(self, callee: Function):  # type: ignore[no-untyped-def]
-        from amp_migrate.unit.home import Thread
+    def prepare(self) -> None:
+        """Note the returns of an initialize itself, before the initialize is rewritten."""
+        for giver, returns in self._givers.items():
+            for statement in returns:
+                self._extend(giver, statement)
 
-        return self._home.threads.setdefault(
-            callee, Thread(callee, f"{callee.qualname}() returns the GradScaler too")
-        )
+
+def _unpacks(function: Function, call: ast.Call) -> bool:
+    stmt = function.module.tree.parent(call)
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+        return False
+    return isinstance(stmt.targets[0], ast.Tuple | ast.Name | ast.Attribute)
+
+
+def _receive(receiver: Receiver) -> list[tuple[str, Edit]]:
+    tree = receiver.function.module.tree
+    stmt = tree.parent(receiver.call)
+    if not isinstance(stmt, ast.Assign):
+        return []
+    target = stmt.targets[0]
+    text = f"{_bare(tree.segment(target))}, {receiver.name}"
+    return [(receiver.function.module.path, ReplaceExpression(tree.span(target), text))]
 
 
 def _bare(text: str) -> str:

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.span import Span
 
@@ -118,9 +119,22 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         if isinstance(parent, ast.Attribute) and _apex_name(project, module, parent):
             continue
         name = _apex_name(project, module, node)
-        if name is None:
+        if name is None or _loop_variable(tree, node):
             continue
         yield _site(project, module, node, name)
+
+
+def _loop_variable(tree: Tree, node: ast.expr) -> bool:
+    """Tell whether a name visits several objects, of which `amp` is only one: ``for k, v in kwargs.items()``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    return any(
+        isinstance(up, ast.For)
+        and any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(up.target))
+        for up in tree.ancestors(node)
+    )
 
 
 def _apex_name(project: Project, module: Module, node: ast.expr) -> str | None:
