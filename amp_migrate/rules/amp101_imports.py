@@ -181,6 +181,8 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
         return all(
             isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
         )
+    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+        return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
     return isinstance(stmt, ast.Pass)
 
 

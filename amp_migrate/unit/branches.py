@@ -108,6 +108,8 @@ class Branches:
             return node
         if isinstance(node, ast.Name) and node.id in names:
             return names[node.id]
+        if isinstance(node, ast.expr) and self._gradients(node):
+            return ("parameters",)
         if isinstance(node, ast.Call):
             special = self._call(node, names)
             if special is not None:

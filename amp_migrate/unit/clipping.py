@@ -11,9 +11,9 @@ from amp_migrate.project import Function
 from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
-from amp_migrate.unit.order import common, inside, key, levels, position
+from amp_migrate.unit.order import inside, key, levels, position
 from amp_migrate.unit.scaled import ScaleLoss
-from amp_migrate.unit.steps import Step, boundary
+from amp_migrate.unit.steps import Step, boundary, children_of, parent_statement
 from amp_migrate.unit.unit import Unit
 
 _ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro", "iter_size")
@@ -50,8 +50,9 @@ def plan(
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
     result = [
-        _unscale(unit, function, chosen[mark], mark[1], found, gone, blocks)
-        for mark, found in groups.items()
+        _unscale(unit, function, chosen[mark], mark[1], before, found, gone, blocks)
+        for mark, all_found in groups.items()
+        for before, found in _branches(tree, all_found)
     ]
     return sorted(result, key=lambda u: key(u.before)) if tree else result
 
@@ -92,13 +93,14 @@ def _unscale(
     function: Function,
     step: Step | None,
     text: str,
+    first: ast.stmt,
     found: list[Use],
     gone: set[ast.AST],
     blocks: list[ScaleLoss],
 ) -> Unscale:
     tree = function.module.tree
     inner = [u for u in found if u.clips and any(inside(tree, u.statement, b.node) for b in blocks)]
-    result = Unscale(function, _first(tree, found), text, clipped_inside=inner)
+    result = Unscale(function, first, text, clipped_inside=inner)
     if step is None:
         return result
     if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
@@ -124,7 +126,11 @@ def _across(
     if written & uses(limit.test):
         result.outside = limit
         return result
-    after = tree.block(limit)[position(tree, limit) + 1 :]
+    after = [
+        stmt
+        for level in levels(tree, limit)
+        for stmt in tree.block(level)[position(tree, level) + 1 :]
+    ]
     between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
     if any(written & uses(stmt) for stmt in [*after, *between] if stmt not in tops):
         if result.accumulates:
@@ -160,10 +166,24 @@ def _accumulates(limit: ast.If) -> bool:
     return "%" in text or any(word in text for word in _ACCUMULATION)
 
 
-def _first(tree: Tree, found: list[Use]) -> ast.stmt:
-    first = found[0].statement
-    for use in found[1:]:
-        pair = common(tree, first, use.statement)
-        if pair is not None and "backward" not in ast.dump(pair[0]):
-            first = pair[0]
-    return first
+def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
+    """Divide reads into those that one `unscale_` serves, with the statement that it precedes.
+
+    Alternatives that run a backward of their own need one each.
+    """
+    children = children_of(tree, [use.statement for use in found])
+    first = children[0]
+    if "backward" not in ast.dump(first) or first in [use.statement for use in found]:
+        return [(first, found)]
+    inner = [use for use in found if inside(tree, use.statement, first)]
+    if len(inner) < len(found):
+        served = _branches(tree, inner)
+        return [
+            (stmt, uses + found[len(inner) :]) if i == 0 else (stmt, uses)
+            for i, (stmt, uses) in enumerate(served)
+        ]
+    groups: dict[int, list[Use]] = {}
+    for use in found:
+        branch = next(s for s in levels(tree, use.statement) if parent_statement(tree, s) is first)
+        groups.setdefault(id(tree.block(branch)), []).append(use)
+    return [part for group in groups.values() for part in _branches(tree, group)]

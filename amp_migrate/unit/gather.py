@@ -66,9 +66,22 @@ def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
                 and isinstance(node.func, ast.Attribute)
             ):
                 function = unit.project.function_of(module, node)
-                if optimizers.has(module, function, node.func.value):
+                if optimizers.has(module, function, node.func.value) and not _delegates(function):
                     anchor = anchor_of(module.tree, node)
                     yield Step(module, function, node, node.func.value, anchor)
+
+
+def _delegates(function: Function) -> bool:
+    """Tell whether a function is the `step` of an optimizer class, which its users step."""
+    cls = function.cls
+    if function.name != "step" or cls is None:
+        return False
+    derived = any(
+        base.rpartition(".")[2] in ("Optimizer", "SGD", "Adam", "AdamW") for base in cls.externals()
+    )
+    return derived or "param_groups" in {
+        n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute)
+    }
 
 
 def _is_step(node: ast.AST) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.unit.sites import Site
 
@@ -59,6 +60,14 @@ def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], ast.expr | None]:
 def read(site: Site) -> Options:
     """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
     named, unpacked = arguments(site.call)
+    if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
+        raise Cannot(
+            "AMP909",
+            site.module,
+            site.node,
+            "amp.initialize is called with unpacked arguments",
+            "write out the arguments of amp.initialize, then run again",
+        )
     segment = speller(site.module.tree)
     level, on = _level(named.get("opt_level"), unpacked, segment)
     switch = named.get("enabled")

@@ -56,7 +56,7 @@ def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
 
 
 def boundary(step: Step, backward: ast.AST) -> ast.If | None:
-    """Return the outermost `if` around a step that a backward in the same loop does not share."""
+    """Return the outermost `if` around a step that a backward in the same loop or function does not share."""
     found: ast.If | None = None
     for level in levels(step.tree, step.anchor):
         if level is step.anchor:
@@ -67,7 +67,7 @@ def boundary(step: Step, backward: ast.AST) -> ast.If | None:
             found = level
         if isinstance(level, Loop):
             return None
-    return None
+    return found
 
 
 def updates(steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:
@@ -83,7 +83,7 @@ def _place(
     anchors = sorted(set(anchors), key=key)
     if len(anchors) == 1:
         return anchors
-    children = _children(tree, anchors)
+    children = children_of(tree, anchors)
     if len(children) == 1:
         return _inside_one(tree, children[0], anchors, steps, backwards)
     if any(isinstance(c, Loop) and c not in anchors for c in children):
@@ -148,7 +148,7 @@ def _phases(
     return True
 
 
-def _children(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
+def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
     """Return the statements of the innermost block around all anchors that hold them, in order."""
     chains = [list(levels(tree, anchor)) for anchor in anchors]
     for candidate in chains[0]:
@@ -170,12 +170,13 @@ def _inside_one(
     """Place updates where all anchors stand in different branches of one statement."""
     groups: dict[int, list[ast.stmt]] = {}
     for anchor in anchors:
-        branch = next(s for s in levels(tree, anchor) if _parent_statement(tree, s) is child)
+        branch = next(s for s in levels(tree, anchor) if parent_statement(tree, s) is child)
         groups.setdefault(id(tree.block(branch)), []).append(anchor)
     return [place for group in groups.values() for place in _place(tree, group, steps, backwards)]
 
 
-def _parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:
+def parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:
+    """Return the statement (or scope) whose block holds a statement."""
     up = tree.holder(stmt)
     while isinstance(up, ast.ExceptHandler | ast.match_case):
         up = tree.parents[up]
