@@ -6,14 +6,13 @@ import dataclasses
 import math
 from typing import Any
 
-from amp_migrate.equivalence import envelope
-from amp_migrate.equivalence.anchor import against_anchor, largest_deviation
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.census import compare_census
 from amp_migrate.equivalence.compare import Comparison, compare
 from amp_migrate.equivalence.coverage import coverage_of
 from amp_migrate.equivalence.fixcheck import check_fix
 from amp_migrate.equivalence.hints import explain
+from amp_migrate.equivalence.numeric import anchored, enveloped
 from amp_migrate.equivalence.records import Run
 from amp_migrate.equivalence.result import Level, Result
 from amp_migrate.equivalence.runner import Runner
@@ -22,7 +21,6 @@ from amp_migrate.equivalence.timing import table
 from amp_migrate.equivalence.verdict import (
     CANNOT_RUN,
     DIFFERENT,
-    EQUIVALENT,
     EXACT,
     INCONCLUSIVE,
     Verdict,
@@ -185,9 +183,9 @@ class Ladder:
         if comparison.exact:
             result.tier = "T1: casts on, equal in every bit"
             if options.anchor:
-                self._anchored(before, after)
+                anchored(self.runner, self.result, before, after)
             if options.runs >= 2:
-                self._envelope(before, after)
+                enveloped(self.runner, self.result, before, after)
             raise Answered(Verdict(EXACT))
         self._inexact(before, after, comparison)
 
@@ -215,69 +213,11 @@ class Ladder:
         if structural is not None:
             raise Answered(Verdict(DIFFERENT, explain(structural, self.result)))
         if self.options.runs >= 2:
-            raise Answered(self._envelope(before, after))
+            raise Answered(enveloped(self.runner, self.result, before, after))
         if not reproducible and self.result.numeric_repeat is not None:
             reason = _not_reproducible(self.result.numeric_repeat)
             raise Answered(Verdict(INCONCLUSIVE, reason))
-        raise Answered(self._anchored(before, after))
-
-    def _anchored(self, before: Run, after: Run) -> Verdict:
-        """Compare the errors of both sides against one run in fp32."""
-        anchor = self.result.logic.before if self.result.logic is not None else None
-        skipped = tuple(step.index for step in before.steps if step.skipped)
-        if anchor is None or skipped != tuple(s.index for s in anchor.steps if s.skipped):
-            anchor = self.runner.before(
-                "anchor", self.runner.config(casts=False, growth=None, inject=skipped)
-            )
-        if anchor is None:
-            return Verdict(INCONCLUSIVE, "the import holds no fp32 run to compare with")
-        self.result.tier = "T2: errors against one fp32 run"
-        self.result.errors = against_anchor(anchor.steps, before.steps, after.steps)
-        for errors in self.result.errors:
-            if errors.alarm is not None:
-                return Verdict(
-                    DIFFERENT,
-                    f"{errors.name} is further from fp32 than before allows, at step {errors.alarm}",
-                )
-        delta = largest_deviation(before.steps, after.steps)
-        return Verdict(EQUIVALENT, self._why_inexact(before), delta)
-
-    def _why_inexact(self, before: Run) -> str:
-        """Say why no equality of bits was to be expected."""
-        level = str(before.notes.get("apex_amp", {}).get("opt_level", ""))
-        if level in ("O2", "O3"):
-            return (
-                f"{level} keeps fp16 weights and casts the model; autocast casts operators and "
-                "keeps fp32 weights"
-            )
-        named = sorted({row.operator.removesuffix("_backward") for row in self.result.census or ()})
-        if named:
-            return f"Apex and autocast run {', '.join(named)} in different dtypes"
-        return "both run the same operators in the same dtypes, and round differently"
-
-    def _envelope(self, before: Run, after: Run) -> Verdict:
-        """Compare with the spread of runs whose weights were moved by one unit in the last place."""
-        ours, theirs = [before.steps], [after.steps]
-        for kick in range(1, self.options.runs):
-            config = self.runner.config(casts=True, kick=kick)
-            repeated = self.runner.before(f"envelope {kick}", config)
-            if repeated is not None:
-                ours.append(repeated.steps)
-            theirs.append(self.runner.after(f"envelope {kick}", config).steps)
-        if len(ours) < 2:
-            return Verdict(INCONCLUSIVE, "the import holds no repeated runs")
-        self.result.tier = f"T3: envelope of {len(ours)} runs"
-        self.result.bands = envelope.bands(ours, after.steps)
-        tested = envelope.equivalence(ours, theirs, self.options.margin)
-        self.result.equivalence = tested
-        for band in self.result.bands:
-            if band.alarm is not None:
-                reason = f"{band.name} leaves the noise envelope at step {band.alarm}"
-                return Verdict(DIFFERENT, reason)
-        if tested.answer == EQUIVALENT:
-            return Verdict(EQUIVALENT, delta=max(abs(tested.low), abs(tested.high)))
-        reason = f"mean log loss differs by {tested.difference:.2g}, margin {tested.margin:g}"
-        return Verdict(tested.answer, reason)
+        raise Answered(anchored(self.runner, self.result, before, after))
 
     def _timing(self) -> None:
         """Three light runs; nothing of the above is switched on in them."""

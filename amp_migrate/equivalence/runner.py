@@ -51,6 +51,8 @@ class Runner:
             seed=options.seed,
             device=options.device,
             inject=options.inject,
+            # Without the fixes a program may throw away what its first micro-batches computed.
+            inject_last=self.trees.full is not None,
             workers=options.workers,
             apex=options.apex,
             synthetic_data=options.synthetic_data,

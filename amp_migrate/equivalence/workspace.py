@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import amp_migrate
 from amp_migrate.equivalence.options import Options
 
 IGNORED = (
@@ -101,7 +103,7 @@ def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
     if migrate(bare, ("--no-fixes", *options.codemod)).left:
         note = f"{named} changed the training on purpose, and before is without the change"
         return dataclasses.replace(trees, notes=(*trees.notes, note), fixes_differ=True)
-    note = f"the programs are compared without {named}, which change the training on purpose"
+    note = f"{named} changed the training on purpose, so the programs are compared without it"
     return dataclasses.replace(trees, after=bare, full=trees.after, notes=(*trees.notes, note))
 
 
@@ -142,7 +144,10 @@ def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
         *(sys.executable, "-m", "amp_migrate", str(tree)),
         *("--output-format", "json", "--exit-zero", *arguments),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    here = str(Path(amp_migrate.__file__).parent.parent)
+    paths = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise WorkspaceError(f"the codemod failed on the copy: {last}")

@@ -94,13 +94,17 @@ class Backward:
         iteration = self.recorder.iteration
         if iteration is None:
             return
-        asked = iteration.index in self.recorder.config.inject
         dynamic, self._dynamic = self._dynamic, False
-        if asked and dynamic and not iteration.injected:
+        if dynamic and not iteration.injected and self._overflows(iteration):
             iteration.injected = True
             self._inject()
         for callback in self.after:
             callback()
+
+    def _overflows(self, iteration: Iteration) -> bool:
+        config = self.recorder.config
+        awaited = self.recorder.last_backwards if config.inject_last else 1
+        return iteration.index in config.inject and len(iteration.losses) >= awaited
 
     def _inject(self) -> None:
         """Set one gradient element of every optimizer to infinity."""

@@ -14,7 +14,8 @@ class CaptureConfig:
     `casts` False runs the program in fp32 with its loss scale rounded to a power of two.
     `plain_fp32` also switches the loss scaler off (the fp32 row of the timing table).
     `light` records step time and peak memory only. `kick` seeds a change of one unit in the
-    last place of the weights after the first step. `device` is "cpu" or "cuda".
+    last place of the weights after the first step. `inject` lists the iterations to overflow, in
+    their first backward or, with `inject_last`, in their last. `device` is "cpu" or "cuda".
     `roots` are pairs (original folder, its copy): import paths are moved to the copy.
     """
 
@@ -25,6 +26,7 @@ class CaptureConfig:
     casts: bool = True
     plain_fp32: bool = False
     inject: tuple[int, ...] = ()
+    inject_last: bool = False
     growth: int | None = None
     workers: int | None = None
     census: bool = False

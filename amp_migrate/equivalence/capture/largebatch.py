@@ -32,6 +32,7 @@ class LargeBatch:
         self._losses: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
         self._accumulated: list[Tensor] = []
         self._depth = 0
+        self._inside_loss = 0
         self._done = False
 
     def install(self) -> None:
@@ -62,9 +63,14 @@ class LargeBatch:
 
     def _loss_call(self, original: Any) -> Any:
         def loss(*args: Any, **kwargs: Any) -> Any:
-            if not self._done:
+            # A torch function mode calls the function again from inside itself.
+            if not self._done and not self._inside_loss:
                 self._losses.append((original, args, kwargs))
-            return original(*args, **kwargs)
+            self._inside_loss += 1
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._inside_loss -= 1
 
         return loss
 

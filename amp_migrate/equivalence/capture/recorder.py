@@ -48,6 +48,7 @@ class Recorder:
         self.before_end: list[Callable[[], None]] = []
         self.iteration: Iteration | None = None
         self.completed = 0
+        self.last_backwards = 1
         self._file: TextIO | None = None
         self._ended = False
 
@@ -93,6 +94,7 @@ class Recorder:
         if self.iteration is None or not self.iteration.attempts:
             return
         self.completed += 1
+        self.last_backwards = len(self.iteration.losses)
         self.write({"kind": "iteration", **asdict(self.iteration)})
         self.iteration = None
 

@@ -1,0 +1,181 @@
+"""The command from end to end: copies, migration, ladder, verdicts, exit codes and reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from amp_migrate.equivalence.cli import main
+
+from .programs import apex_program, native_program, replaced
+
+FAST = ("--steps", "4", "--inject-overflow", "2", "--device", "cpu", "--no-timing")
+
+
+def tree(folder: Path, source: str) -> Path:
+    """Write train.py into `folder`."""
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text(source, encoding="utf-8")
+    return folder
+
+
+def verify(
+    out: Path, *options: str, command: tuple[str, ...] = ("python", "train.py")
+) -> tuple[int, dict]:
+    """Run the command and return its exit code and JSON report."""
+    code = main([*FAST, "--json", str(out / "report.json"), *options, "--", *command])
+    return code, json.loads((out / "report.json").read_text(encoding="utf-8"))
+
+
+def test_migrates_a_copy_and_finds_it_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The main job: the current folder, migrated aside, compared, reported in every form."""
+    project = tree(tmp_path / "project", apex_program("mlp"))
+    monkeypatch.chdir(project)
+    reports = tmp_path / "reports"
+    code = main([*FAST, "--timing", "--out", str(reports), "--", "python", "train.py"])
+    report = json.loads((reports / "verify.json").read_text(encoding="utf-8"))
+    assert (code, report["verdict"]["word"], report["changed_files"]) == (0, "EXACT", ["train.py"])
+    assert report["before"].startswith("reference Apex")
+    assert report["coverage"]["skipped"] == 1
+    assert [row["name"] for row in report["timing"]] == ["FP32", "Apex", "native"]
+    assert (project / "train.py").read_text(encoding="utf-8") == apex_program("mlp")
+    page = (reports / "verify.html").read_text(encoding="utf-8")
+    assert "EXACT" in page and "<script" not in page and "http" not in page
+    assert (reports / "verify.png").read_bytes().startswith(b"\x89PNG")
+    captured = capsys.readouterr()
+    assert "running your code: python train.py" in captured.err
+    assert captured.out.startswith("EXACT\n") and "\x1b" not in captured.out
+
+
+def test_wrong_migration_by_hand_is_different(tmp_path: Path) -> None:
+    """A missing unscale_ is named, with its values, and the exit code is 1."""
+    before = tree(tmp_path / "a", apex_program("mlp"))
+    wrong = replaced(native_program("mlp"), "    scaler.unscale_(opt_head)\n", "")
+    after = tree(tmp_path / "b", wrong)
+    code, report = verify(tmp_path, "--before", str(before), "--after", str(after))
+    assert (code, report["verdict"]["word"]) == (1, "DIFFERENT")
+    assert "unscale_ is missing" in report["verdict"]["reason"]
+    assert (report["first_difference"]["quantity"], report["first_difference"]["step"]) == (
+        "clip norm",
+        1,
+    )
+
+
+def test_missing_autocast_is_different_by_census(tmp_path: Path) -> None:
+    """Casts off cannot see it; the census names the operators."""
+    before = tree(tmp_path / "a", apex_program("mlp"))
+    after = tree(
+        tmp_path / "b", replaced(native_program("mlp"), "autocast()", "autocast(enabled=False)")
+    )
+    code, report = verify(tmp_path, "--before", str(before), "--after", str(after))
+    assert code == 1
+    assert "addmm (forward): 12 x float16 -> 12 x float32" in report["verdict"]["reason"]
+
+
+def test_export_and_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before is recorded on one machine; the second has the migrated program only."""
+    export = tmp_path / "before.json"
+    monkeypatch.chdir(tree(tmp_path / "a", apex_program("mlp")))
+    assert main([*FAST, "--export", str(export), "--", "python", "train.py"]) == 0
+    monkeypatch.chdir(tree(tmp_path / "b", native_program("mlp")))
+    code, report = verify(tmp_path, "--import", str(export))
+    assert (code, report["verdict"]["word"]) == (0, "EXACT")
+    assert report["before"].startswith("reference Apex")
+    code, report = verify(tmp_path, "--import", str(export), "--seed", "1")
+    assert (code, report["verdict"]["word"]) == (3, "CANNOT_RUN")
+    assert "seed 0, now it is 1" in report["verdict"]["reason"]
+
+
+def test_o2_is_anchored_to_fp32(tmp_path: Path) -> None:
+    """O2 rounds differently from autocast, so the errors against fp32 decide."""
+    o2 = replaced(apex_program("mlp"), 'opt_level="O1"', 'opt_level="O2"')
+    before, after = tree(tmp_path / "a", o2), tree(tmp_path / "b", native_program("mlp"))
+    code, report = verify(tmp_path, "--before", str(before), "--after", str(after))
+    assert (code, report["verdict"]["word"], report["tier"][:2]) == (0, "EQUIVALENT", "T2")
+    assert 0 < report["verdict"]["delta"] < 1e-2
+    assert [row["name"] for row in report["anchor"]] == ["loss", "gradient norm", "update norm"]
+
+
+def test_envelope_on_request(tmp_path: Path) -> None:
+    """Repeated runs give a band per step and an interval for the whole curve."""
+    folder = tree(tmp_path / "a", native_program("mlp"))
+    code, report = verify(tmp_path, "--before", str(folder), "--after", str(folder), "--runs", "2")
+    assert (code, report["verdict"]["word"]) == (0, "EXACT")
+    assert report["equivalence"]["low"] <= 0 <= report["equivalence"]["high"]
+    assert [row["alarm"] for row in report["envelope"]] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "reason"),
+    [
+        ("import torch\n", "INCONCLUSIVE", "no optimizer step was recorded"),
+        ("raise SystemExit('no data')\n", "CANNOT_RUN", "before: no data"),
+        ("import random, torch\nrandom.seed()\nw = torch.nn.Linear(1, 1)\n"
+         "o = torch.optim.SGD(w.parameters(), lr=.1)\n"
+         "while True:\n    (w.weight * random.random()).sum().backward(); o.step()\n",
+         "INCONCLUSIVE", "two runs of the same program differ in loss at step 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared(tmp_path: Path, source: str, word: str, reason: str) -> None:
+    """Nothing recorded, nothing running and nothing reproducible are never a pass."""
+    folder = tree(tmp_path / "a", source)
+    code, report = verify(tmp_path, "--before", str(folder), "--after", str(folder))
+    assert report["verdict"]["word"] == word and reason in report["verdict"]["reason"]
+    assert code == {"INCONCLUSIVE": 2, "CANNOT_RUN": 3}[word]
+
+
+def test_unchanged_copy_is_inconclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing a program with itself would prove nothing."""
+    monkeypatch.chdir(tree(tmp_path / "a", native_program("mlp")))
+    code, report = verify(tmp_path)
+    assert (code, report["verdict"]["reason"]) == (2, "the codemod changes nothing here")
+
+
+def test_unrelated_apex_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyPI's `apex` is another project; the reference is used and the report says so."""
+    (tmp_path / "site" / "apex").mkdir(parents=True)
+    (tmp_path / "site" / "apex" / "__init__.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    before, after = (
+        tree(tmp_path / "a", apex_program("mlp")),
+        tree(tmp_path / "b", native_program("mlp")),
+    )
+    trees = ("--before", str(before), "--after", str(after))
+    code, report = verify(tmp_path, *trees, "--no-casts")
+    assert code == 0
+    assert any("another project of that name" in note for note in report["notes"])
+    code, report = verify(tmp_path, *trees, "--apex", "installed")
+    assert (code, report["verdict"]["word"]) == (3, "CANNOT_RUN")
+
+
+ACCUMULATING = """
+import torch, torch.nn as nn
+from apex import amp
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+criterion = nn.CrossEntropyLoss()
+accumulation_steps = 4
+for i in range(40):
+    inputs, labels = torch.randn(8, 16).cuda(), torch.randint(0, 4, (8,)).cuda()
+    outputs = model(inputs)
+    loss = criterion(outputs, labels) / accumulation_steps
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+"""
+
+
+def test_fix_is_held_to_the_large_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fix changes the training; it is checked by its promise, and the rest by bits."""
+    monkeypatch.chdir(tree(tmp_path / "a", ACCUMULATING))
+    code, report = verify(tmp_path)
+    assert (code, report["verdict"]["word"], report["fixes"]) == (0, "EXACT", ["AMP201"])
+    assert report["fix_check"]["agrees"] and report["fix_check"]["micro_batches"] == 4
