@@ -14,6 +14,27 @@ from .programs import apex_program, native_program, replaced
 FAST = ("--steps", "4", "--inject-overflow", "2", "--device", "cpu", "--no-timing")
 
 
+ACCUMULATING = """
+import torch, torch.nn as nn
+from apex import amp
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+criterion = nn.CrossEntropyLoss()
+accumulation_steps = 4
+for i in range(40):
+    inputs, labels = torch.randn(8, 16).cuda(), torch.randint(0, 4, (8,)).cuda()
+    outputs = model(inputs)
+    loss = criterion(outputs, labels) / accumulation_steps
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+"""
+
+
 def tree(folder: Path, source: str) -> Path:
     """Write train.py into `folder`."""
     folder.mkdir(parents=True)
@@ -33,7 +54,11 @@ def test_migrates_a_copy_and_finds_it_exact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The main job: the current folder, migrated aside, compared, reported in every form."""
-    project = tree(tmp_path / "project", apex_program("mlp"))
+    source = replaced(ACCUMULATING, "    optimizer.zero_grad()\n", "")
+    source = replaced(
+        source, "optimizer.step()\n", "optimizer.step()\n        optimizer.zero_grad()\n"
+    )
+    project = tree(tmp_path / "project", source)
     monkeypatch.chdir(project)
     reports = tmp_path / "reports"
     code = main([*FAST, "--timing", "--out", str(reports), "--", "python", "train.py"])
@@ -42,7 +67,7 @@ def test_migrates_a_copy_and_finds_it_exact(
     assert report["before"].startswith("reference Apex")
     assert report["coverage"]["skipped"] == 1
     assert [row["name"] for row in report["timing"]] == ["FP32", "Apex", "native"]
-    assert (project / "train.py").read_text(encoding="utf-8") == apex_program("mlp")
+    assert (project / "train.py").read_text(encoding="utf-8") == source
     page = (reports / "verify.html").read_text(encoding="utf-8")
     assert "EXACT" in page and "<script" not in page and "http" not in page
     assert (reports / "verify.png").read_bytes().startswith(b"\x89PNG")
@@ -150,27 +175,6 @@ def test_unrelated_apex_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert any("another project of that name" in note for note in report["notes"])
     code, report = verify(tmp_path, *trees, "--apex", "installed")
     assert (code, report["verdict"]["word"]) == (3, "CANNOT_RUN")
-
-
-ACCUMULATING = """
-import torch, torch.nn as nn
-from apex import amp
-torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
-criterion = nn.CrossEntropyLoss()
-accumulation_steps = 4
-for i in range(40):
-    inputs, labels = torch.randn(8, 16).cuda(), torch.randint(0, 4, (8,)).cuda()
-    outputs = model(inputs)
-    loss = criterion(outputs, labels) / accumulation_steps
-    optimizer.zero_grad()
-    with amp.scale_loss(loss, optimizer) as scaled_loss:
-        scaled_loss.backward()
-    if (i + 1) % accumulation_steps == 0:
-        optimizer.step()
-"""
 
 
 def test_fix_is_held_to_the_large_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
