@@ -164,7 +164,9 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = migrate(sources, settings)
-        again = unstable(result, settings) if result.plan.decisions else []
+        again = (
+            unstable(result, settings) if any(o.after is not None for o in result.outcomes) else []
+        )
     report.sources = {source.path: source for source in sources}
     report.findings = result.plan.findings()
     tally = result.tally

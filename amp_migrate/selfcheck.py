@@ -45,11 +45,13 @@ def unused(before: str, after: str, path: str) -> list[tuple[str, str]]:
         warnings.simplefilter("ignore")
         try:
             new = _messages(after, path)
-            new.subtract(_messages(before, path))
+            new.subtract(_messages(before, path, hidden=True))
         except SyntaxError:
             return []
     kinds = {"UnusedImport": "import", "UnusedVariable": "variable"}
-    return [(kinds[kind], name) for (kind, name), n in sorted(new.items()) if n > 0 and kind in kinds]
+    return [
+        (kinds[kind], name) for (kind, name), n in sorted(new.items()) if n > 0 and kind in kinds
+    ]
 
 
 def _compile_error(text: str, path: str, notebook: bool) -> str | None:
@@ -65,7 +67,7 @@ def _compile_error(text: str, path: str, notebook: bool) -> str | None:
 def _new_message(before: str, after: str, path: str) -> str | None:
     try:
         new = _messages(after, path)
-        new.subtract(_messages(before, path))
+        new.subtract(_messages(before, path, hidden=True))
     except SyntaxError as error:
         return f"does not parse: {error.msg} (line {error.lineno} of the result)"
     for (kind, name), count in sorted(new.items()):
@@ -74,12 +76,15 @@ def _new_message(before: str, after: str, path: str) -> str | None:
     return None
 
 
-def _messages(text: str, path: str) -> Counter[tuple[str, str]]:
+def _messages(text: str, path: str, hidden: bool = False) -> Counter[tuple[str, str]]:
+    """Count the messages of a text; `hidden`: with the undefined names that a star import may define."""
     from pyflakes.checker import Checker
 
     found: Counter[tuple[str, str]] = Counter()
     for message in Checker(ast.parse(text), path).messages:
         kind = type(message).__name__
+        if kind == "ImportStarUsage" and hidden:
+            kind = "UndefinedName"
         if kind in _REASONS:
             found[kind, _subject(kind, message.message_args)] += 1
     return found

@@ -42,7 +42,13 @@ def split_header(
 
 
 def without_apex(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """Return the lines above a statement less the comments directly above it that speak of Apex."""
+    """Return the lines above a statement less the comments directly above it that speak of Apex.
+
+    A block of comments that begins with Apex goes whole.
+    """
+    kept, attached = split_attached(lines)
+    if attached and attached[0].comment and speaks_of_apex(attached[0].comment.value):
+        return kept
     kept = list(lines)
     while kept and kept[-1].comment is not None and speaks_of_apex(kept[-1].comment.value):
         kept.pop()

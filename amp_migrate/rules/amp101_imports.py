@@ -48,13 +48,9 @@ RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Remove the Apex imports of a file whose names nothing uses after the units were migrated."""
     used = {_root(site) for site in context.sites if site.kind is not Kind.IMPORT and _root(site)}
-    amp_left = any(
-        s.name.startswith("apex.amp") or s.name == "apex"
-        for s in context.sites
-        if s.kind is not Kind.IMPORT
-    )
+    apex_left = any(s.kind is not Kind.IMPORT for s in context.sites)
     gone: set[ast.AST] = set()
-    if not amp_left and not context.keeps_guards:
+    if not apex_left and not context.keeps_guards:
         yield from _guards(context, gone)
     for site in context.of(Kind.IMPORT):
         yield _import(context, site, used, gone)
@@ -257,7 +253,11 @@ def _value(context: FileContext, node: ast.expr, gone: set[ast.AST]) -> Iterator
 
 
 def _assertion(context: FileContext, node: ast.Assert, gone: set[ast.AST]) -> Iterator[Decision]:
-    if context.availability.known(node.test):
+    if any(
+        context.availability.known(part)
+        for part in ast.walk(node.test)
+        if isinstance(part, ast.expr)
+    ):
         gone |= set(ast.walk(node))
         edit = Drop(context.module.tree.span(node))
         yield decision(

@@ -75,7 +75,7 @@ def _replaced(
     rest = _rest(context, site, options)
     lines = [rest] if rest else []
     made = ""
-    if creation is not None:
+    if creation is not None and _is_used(context, site):
         made = f"{_target(context, site)} = {_constructor(context, options, creation)}"
         if creation.climbed:
             span = site.module.tree.span(creation.top)
@@ -93,6 +93,18 @@ def _replaced(
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
     message = f"amp.initialize becomes `{made}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _is_used(context: Context, site: Site) -> bool:
+    """Tell whether anything reaches the scaler that this initialize would make."""
+    home = context.unit.home
+    if any(stored.site.function is site.function for stored in home.carriers.stored):
+        return True
+    return (
+        site.function in home.users
+        or home.is_attribute(site.function)
+        or site.function.node is None
+    )
 
 
 def _after(context: Context, site: Site, creation: Creation) -> bool:

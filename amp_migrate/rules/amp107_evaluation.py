@@ -28,9 +28,9 @@ from collections.abc import Iterator
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.evaluation import evaluations
+from amp_migrate.unit.evaluation import evaluations, runs_anywhere
 from amp_migrate.unit.region import Region
-from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
 
@@ -40,15 +40,18 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     regions = evaluations(context.unit, context.gone_nodes)
-    if not regions and not context.unit.scales:
-        _refuse(context)
+    for site in context.unit.of(Kind.INITIALIZE):
+        if "optimizers" not in context.unit.options[site].arguments and not context.is_gone(
+            site.node
+        ):
+            _refuse_unseen(context, site)
     for region in regions:
         yield _evaluation(context, region)
 
 
-def _refuse(context: Context) -> None:
+def _refuse_unseen(context: Context, site: Site) -> None:
     """An initialize that only casts must not vanish where the forward that it cast is out of sight."""
-    for site in context.unit.of(Kind.INITIALIZE):
+    if not runs_anywhere(context.unit, site):
         raise Cannot(
             "AMP904",
             site.module,

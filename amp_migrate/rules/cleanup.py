@@ -13,6 +13,7 @@ from amp_migrate.plan import (
     DropImportedName,
     Edit,
     Hoist,
+    Insert,
     Move,
     Replace,
     ReplaceExpression,
@@ -26,7 +27,42 @@ def tidied(tree: Tree, edits: list[Edit]) -> list[Edit]:
     What would be edited in the head of such a statement is left out.
     """
     drops = list(emptied(tree, edits))
+    edits, drops = _in_place(tree, edits, drops)
     return [e for e in edits if not any(_inside(e, drop) for drop in drops)] + drops
+
+
+def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """Let what is inserted before an emptied guard replace it, so that comments above that fit stay."""
+    kept: list[Edit] = []
+    for drop in drops:
+        beside = [
+            e
+            for e in edits
+            if isinstance(e, Insert) and isinstance(drop, Drop) and e.span == drop.span
+        ]
+        fits = isinstance(drop, Drop) and "apex" not in _comment_above(tree, drop.span).lower()
+        if len(beside) == 1 and isinstance(drop, Drop) and fits and not _moves_out(edits, drop):
+            edits = [e for e in edits if e is not beside[0] and not _within(e, drop.span)]
+            kept.append(Replace(drop.span, beside[0].text))
+        else:
+            kept.append(drop)
+    return edits, kept
+
+
+def _comment_above(tree: Tree, span: Span) -> str:
+    line = span.line - 1
+    while line and tree.lines[line - 1].lstrip().startswith("#"):
+        line -= 1
+    return "\n".join(tree.lines[line : span.line - 1])
+
+
+def _within(edit: Edit, span: Span) -> bool:
+    place = getattr(edit, "span", None) or getattr(edit, "call", None)
+    return place is not None and span.contains(place)
+
+
+def _moves_out(edits: list[Edit], drop: Drop) -> bool:
+    return any(isinstance(e, Move) and drop.span.contains(e.span) for e in edits)
 
 
 def _inside(edit: Edit, drop: Edit) -> bool:

@@ -27,6 +27,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit = make(index, found)
     _refuse_unknown(unit)
     _refuse_ritual(unit)
+    _refuse_wrappers(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
@@ -64,6 +65,30 @@ def _refuse_unknown(unit: Unit) -> None:
             f"{site.name} has no native counterpart",
             "remove this use by hand, then run again",
         )
+
+
+def _refuse_wrappers(unit: Unit) -> None:
+    """A helper from elsewhere that wraps Apex would go on calling it."""
+    for module in unit.modules:
+        for node in module.tree.nodes(ast.ImportFrom):
+            if (node.module or "").partition(".")[0] == "apex":
+                continue
+            for alias in node.names:
+                if "Apex" in alias.name and alias.name[:1].isupper() and _is_foreign(unit, node):
+                    raise Cannot(
+                        "AMP912",
+                        module,
+                        node,
+                        f"{alias.name} of {node.module} wraps Apex, and is not in the files given",
+                        "choose the native counterpart of that package, then run again",
+                    )
+
+
+def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
+    tail = (node.module or "").rpartition(".")[2]
+    return node.level == 0 and not any(
+        m.name.rpartition(".")[2] == tail for m in unit.project.modules.values()
+    )
 
 
 _RITUAL = (

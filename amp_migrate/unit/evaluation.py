@@ -13,7 +13,7 @@ from amp_migrate.unit.forwards import NOT_FORWARD, Forward
 from amp_migrate.unit.order import position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import merged, under_autocast
-from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
 
 _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -35,6 +35,19 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     return merged(found)
+
+
+def runs_anywhere(unit: Unit, site: Site) -> bool:
+    """Tell whether a forward of the models of one initialize is in sight."""
+    values = unit.project.values
+    groups: set[Hashable] = set()
+    for node in elements(unit.options[site].arguments.get("models")):
+        groups |= values.groups(site.module, node)
+    return any(
+        _runs(unit, module, call, groups)
+        for module in unit.project.modules.values()
+        for call in module.tree.nodes(ast.Call)
+    )
 
 
 def _models(unit: Unit) -> set[Hashable]:
@@ -122,10 +135,22 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
             continue
         if bce.calls(unit, module, stmt):
             break
-        if unit.forwards.strength(module, stmt) >= Forward.CRITERION and defs(stmt):
+        if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            break
+        if _criterion(unit, module, stmt):
             last = stmt
         known |= defs(stmt)
     return Region(module, function, first, last)
+
+
+def _criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+    """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
+    return any(
+        isinstance(n, ast.Call)
+        and not unit.project.callees(n)
+        and unit.forwards.call(module, n) >= Forward.CRITERION
+        for n in walk(stmt)
+    )
 
 
 def _selects(stmt: ast.stmt, known: set[str]) -> bool:

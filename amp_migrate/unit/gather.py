@@ -43,7 +43,7 @@ class Optimizers:
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     """Fill in the steps and backward passes of a unit."""
     optimizers = Optimizers(unit)
-    unit.steps = list(_steps(unit, optimizers))
+    unit.steps = sorted(_steps(unit, optimizers), key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [_scaled_backward(block) for block in scaled.values()]
     aliases = {call for block in scaled.values() for call in block.backwards}
     unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]

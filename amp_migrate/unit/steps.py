@@ -96,8 +96,21 @@ def _place(
         ]
     last = children[-1]
     if any(c in anchors for c in children):
-        return [last]
+        return _after_repeats(tree, children, steps)
     return _conditional(tree, children, anchors, steps, backwards)
+
+
+def _after_repeats(tree: Tree, children: list[ast.stmt], steps: list[Step]) -> list[ast.stmt]:
+    """Return the last statement, and each one before the next step of an optimizer already stepped."""
+    places: list[ast.stmt] = []
+    stepped: set[str] = set()
+    for i, child in enumerate(children):
+        names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, child)}
+        if names & stepped:
+            places.append(children[i - 1])
+            stepped = set()
+        stepped |= names
+    return [*places, children[-1]]
 
 
 def _conditional(

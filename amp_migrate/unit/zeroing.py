@@ -104,7 +104,7 @@ _ZEROING = (
 
 def zeroes_nowhere(unit: Unit) -> bool:
     """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
-    texts = [module.tree.text for module in unit.modules]
+    texts = [module.tree.text for module in unit.project.modules.values()]
     looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
     return (
         looped and bool(unit.steps) and not any(word in text for word in _ZEROING for text in texts)
