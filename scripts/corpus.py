@@ -17,6 +17,7 @@ import click
 from corpus_run import Output, Row, measure
 
 _HEAD = ("repository", "sites", "found", "migr", "fixed", "left", "whole", "files", "s", "trouble")
+_SHOWN = 30
 
 
 @click.command()
@@ -127,13 +128,18 @@ def summary(rows: list[Row]) -> Iterator[str]:
         yield f"{kind:27} {sum(len(row.troubles[kind]) for row in rows)}"
     yield f"crashed                     {sum(bool(row.crash) for row in rows)}"
     yield f"seconds                     {sum(row.seconds for row in rows):.1f}"
-    causes: Counter[str] = Counter()
-    homes: Counter[str] = Counter()
-    for row in rows:
-        causes.update(row.findings.get("left", {}))
-        homes.update(row.findings.get("left", {}).keys())
-    for code, count in causes.most_common():
-        yield f"left by {code:19} {count} in {homes[code]} repositories"
+    yield from _counted("left by code", [row.findings.get("left", {}) for row in rows])
+    yield from _counted("why", [row.causes for row in rows])
+
+
+def _counted(title: str, counts: list[dict[str, int]]) -> Iterator[str]:
+    """Yield the commonest of what the repositories counted, and in how many of them it occurs."""
+    sites: Counter[str] = Counter()
+    for count in counts:
+        sites.update(count)
+    yield f"\n{title}: sites, repositories"
+    for name, number in sites.most_common(_SHOWN):
+        yield f"{number:6} {sum(name in count for count in counts):4}  {name}"
 
 
 def _share(part: int, whole: int) -> str:

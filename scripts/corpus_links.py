@@ -126,6 +126,7 @@ def _short_calls(
         if needs != before[name].get(function)
     }
     for name, tree in _trees(after, changed):
+        own = {function for function, _ in _functions(tree)}
         origins = _origins(tree)
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
@@ -133,7 +134,9 @@ def _short_calls(
             function = ast.unparse(node.func).split(".")[-1]
             if function not in changed or (function in _MODE_SWITCHES and not node.args):
                 continue
-            files = _definers(name, node, function, origins, now)
+            files = [name] if function in own and isinstance(node.func, ast.Name) else [*now]
+            if function in origins and isinstance(node.func, ast.Name):
+                files = [file for file in now if _stem(file) == origins[function]]
             call = _call(node)
             if _fits(call, function, files, before) and not _fits(call, function, files, now):
                 yield f"{name}: {node.lineno}: the call of {function} lacks an argument"
@@ -149,20 +152,9 @@ def _origins(tree: ast.Module) -> dict[str, str]:
     }
 
 
-def _definers(
-    name: str, call: ast.Call, function: str, origins: dict[str, str], now: dict[str, _Table]
-) -> list[str]:
-    """Return the files that may define what a call calls: all of them where nothing tells."""
-    if isinstance(call.func, ast.Name):
-        if function in now.get(name, {}):
-            return [name]
-        if function in origins:
-            return [file for file in now if _stem(file) == origins[function]]
-    return [*now]
-
-
 def _fits(call: _Call, function: str, files: list[str], tables: dict[str, _Table]) -> bool:
-    return any(_binds(call, needs) for file in files for needs in tables[file].get(function, ()))
+    known = [tables.get(file, {}).get(function, []) for file in files]
+    return any(_binds(call, needs) for signatures in known for needs in signatures)
 
 
 def _call(node: ast.Call) -> _Call:

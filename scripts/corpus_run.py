@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ _RUFF = (
     *("--target-version", "py311", "--output-format", "json"),
 )
 _COPY = "checkout"
+_FOLLOWS = re.compile("since its unit cannot be migrated|for what is left of it")
+_NAMES = re.compile(r"'[^']*'|\S+\.(py|ipynb)\S*")
 _UNDEFINED = ("F821", "F822", "F823")
 _UNUSED = ("F401", "F811", "F841")
 
@@ -36,7 +39,8 @@ class Row:
     """What one repository showed; every list names files or lines, empty where all is well.
 
     `scale_loss` and `uses` count sites before and after by a scan that knows nothing of the tool;
-    `findings` counts the tool's own report by status and code, `problems` are files it gave up.
+    `findings` counts the tool's own report by status and code, `problems` are files it gave up,
+    `causes` counts why sites were left, without those that only follow from another.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Row:
     uses: tuple[int, int] = (0, 0)
     findings: dict[str, dict[str, int]] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
+    causes: dict[str, int] = field(default_factory=dict)
     remaining: list[str] = field(default_factory=list)
     unparsed: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -104,6 +109,8 @@ def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: Sequ
         shutil.copytree(checkout, folder, symlinks=True)
     sites = scan(before)
     row.unparsed = list(sites.unparsed)
+    row.scale_loss = (sites.count("scale_loss"),) * 2
+    row.uses = (sites.count(),) * 2
     start = time.perf_counter()
     run = _run_tool(scratch, tool)
     row.seconds = time.perf_counter() - start
@@ -143,7 +150,11 @@ def _read_report(row: Row, text: str) -> None:
         counts[code] = counts.get(code, 0) + 1
         if status == "left":
             place = f"{_name(finding['path'])}:{finding['location']['row']}"
-            row.left.append(f"{place}: {code} {finding['message']}")
+            message = finding["message"].replace(f"{_COPY}/", "")
+            row.left.append(f"{place}: {code} {message}")
+            if not _FOLLOWS.search(message):
+                cause = f"{code} {_NAMES.sub('...', message)}"
+                row.causes[cause] = row.causes.get(cause, 0) + 1
 
 
 def _name(path: str) -> str:

@@ -110,6 +110,7 @@ def test_half_migration_is_seen(checkout: Path, tmp_path: Path) -> None:
     row = measure(checkout, Output(), tool(tmp_path, {"engine.py": MIGRATED_ENGINE}, [LEFT]))
     assert not row.whole
     assert row.left == ["main.py:4: AMP901 no call is seen"]
+    assert row.causes == {"AMP901 no call is seen": 1}
     assert row.problems == ["old.py: does not parse"]
     assert row.remaining == ["main.py:1: import", "main.py:4: initialize"]
     assert row.links == ["main.py: 5: the call of train lacks an argument"]
@@ -119,6 +120,7 @@ def test_calls_are_matched_to_their_own_function(checkout: Path, tmp_path: Path)
     """A changed function is not confused with its namesakes: a method, another file's function."""
     (checkout / "other.py").write_text("def train(net):\n    net.train()\n\n\ntrain(1)\n")
     changes = {"main.py": MIGRATED_MAIN, "engine.py": MIGRATED_ENGINE}
+    (checkout / "unchanged.py").write_text("def train(net):\n    pass\n\n\ntrain(1)\n")
     changes["other.py"] = (checkout / "other.py").read_text() + "# changed\n"
     row = measure(checkout, Output(), tool(tmp_path, changes))
     assert row.links == []
@@ -205,7 +207,7 @@ def test_report_adds_up() -> None:
     lines = list(summary([done, part, none]))
     assert "scale_loss sites migrated   3 of 4 (75.0 %)" in lines
     assert "repositories wholly         1 of 2 (50.0 %)" in lines
-    assert "left by AMP901              2 in 1 repositories" in lines
+    assert "     2    1  AMP901" in lines
     assert [line.split()[1:4] for line in table([done, part])][1:] == [
         ["3/3", "9", "9"],
         ["0/1", "2", "0"],
