@@ -40,7 +40,7 @@ class Row:
 
     `scale_loss` and `uses` count sites before and after by a scan that knows nothing of the tool;
     `findings` counts the tool's own report by status and code, `problems` are files it gave up,
-    `causes` counts why sites were left, without those that only follow from another.
+    `causes` counts why units were left: what it reports besides what merely follows from that.
     """
 
     name: str
@@ -148,13 +148,13 @@ def _read_report(row: Row, text: str) -> None:
         status, code = finding["status"], finding["code"]
         counts = row.findings.setdefault(status, {})
         counts[code] = counts.get(code, 0) + 1
+        message = finding["message"].replace(f"{_COPY}/", "")
         if status == "left":
             place = f"{_name(finding['path'])}:{finding['location']['row']}"
-            message = finding["message"].replace(f"{_COPY}/", "")
             row.left.append(f"{place}: {code} {message}")
-            if not _FOLLOWS.search(message):
-                cause = f"{code} {_NAMES.sub('...', message)}"
-                row.causes[cause] = row.causes.get(cause, 0) + 1
+        if (status == "left" or code.startswith("AMP9")) and not _FOLLOWS.search(message):
+            cause = f"{code} {_NAMES.sub('...', message)}"
+            row.causes[cause] = row.causes.get(cause, 0) + 1
 
 
 def _name(path: str) -> str:

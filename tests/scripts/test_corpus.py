@@ -47,7 +47,7 @@ def train(model, optimizer, scaler):
         scaler.step(optimizer)
         scaler.update()
 """
-MIGRATED = {"status": "migrated", "code": "AMP101"}
+MIGRATED = {"status": "migrated", "code": "AMP101", "message": "removed"}
 LEFT = {
     "status": "left",
     "code": "AMP901",
