@@ -51,6 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _step(context, step)
         for place in places:
             yield _update(context, steps[0], place)
+    yield from _differing(context)
     yield from _joint(context)
 
 
@@ -89,17 +90,26 @@ def _step(context: Context, step: Step) -> Decision:
 def _update(context: Context, step: Step, place: ast.stmt) -> Decision:
     scaler = context.scaler(step.function, place)
     options = [context.unit.options[site] for site in context.creations]
-    pinned = next((o.pinned for o in options if o.pinned), None)
+    bounds = {(o.pinned, o.minimum, o.maximum) for o in options}
+    pinned, minimum, maximum = bounds.pop() if len(bounds) == 1 else (None, None, None)
     lines = [f"{scaler}.update({pinned or ''})"]
-    minimum = next((o.minimum for o in options if o.minimum), None)
-    maximum = next((o.maximum for o in options if o.maximum), None)
-    if minimum and not pinned:
+    if minimum:
         lines += [f"if {scaler}.get_scale() < {minimum}:", f"    {scaler}.update({minimum})"]
-    if maximum and not pinned:
+    if maximum:
         lines += [f"if {scaler}.get_scale() > {maximum}:", f"    {scaler}.update({maximum})"]
     edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=True)
     message = f"`{lines[0]}` follows the last step of the iteration"
     return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+
+
+def _differing(context: Context) -> Iterator[Decision]:
+    """Bounds that differ between programs which share a step cannot be written there."""
+    options = [context.unit.options[site] for site in context.creations]
+    if len({(o.pinned, o.minimum, o.maximum) for o in options}) > 1:
+        site = next(iter(context.creations))
+        message = "the bounds of the loss scale differ between the programs that share this step, and are not kept"
+        advice = "clamp with scaler.update(value) after scaler.update() where a bound matters"
+        yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
 def _joint(context: Context) -> Iterator[Decision]:

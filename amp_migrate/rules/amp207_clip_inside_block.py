@@ -23,11 +23,15 @@ Changes behaviour: the threshold now means what it says.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.branches import CLIPS
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.scaled import ScaleLoss
 
 RULE = Rule(
     "AMP207",
@@ -39,16 +43,23 @@ RULE = Rule(
 
 def decide(context: Context) -> Iterator[Decision]:
     """Report the clips that stood inside a scale_loss block; AMP106 unscales before them."""
-    for unscale in context.unscales:
-        for use in unscale.clipped_inside:
-            module = unscale.function.module
+    for block in context.scaled.values():
+        module = block.site.module
+        for node in _clips(block):
             if not context.settings.enabled(RULE.code):
                 raise Cannot(
                     RULE.code,
                     module,
-                    use.node,
+                    node,
                     "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
                     "move the clip behind the block by hand",
                 )
             message = "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones"
-            yield decision(RULE, Status.FIXED, module, use.node, message)
+            yield decision(RULE, Status.FIXED, module, node, message)
+
+
+def _clips(block: ScaleLoss) -> Iterator[ast.Call]:
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Call) and (path(node.func) or "").rpartition(".")[2] in CLIPS:
+                yield node

@@ -46,6 +46,10 @@ def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Ed
             kept.append(Replace(drop.span, beside[0].text))
         else:
             kept.append(drop)
+    spans = [e.span for e in kept if isinstance(e, Replace)]
+    kept = [
+        e for e in kept if isinstance(e, Replace) or not any(_within(e, span) for span in spans)
+    ]
     return edits, kept
 
 

@@ -38,7 +38,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unscales = [
         unscale
         for function in dict.fromkeys(i.function for i in [*unit.steps, *unit.backwards])
-        for unscale in clipping.plan(unit, function, gone, list(blocks.values()))
+        for unscale in clipping.plan(unit, function, gone)
     ]
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = _without_entropies(unit)
@@ -46,7 +46,10 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.home.returning.prepare()
     made = _creations(unit)
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
-    context.creations = made if unit.scales else {}
+    trains = {site for sites in unit.home.inits.values() for site in sites}
+    context.creations = {
+        site: creation for site, creation in made.items() if site in trains and unit.scales
+    }
     context.misplaced = misplaced
     context.gone_nodes = gone
     context.unscales = unscales

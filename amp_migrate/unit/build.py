@@ -200,7 +200,7 @@ def make(index: Index, found: list[Site]) -> Unit:
     for site in found:
         if site.kind is Kind.INITIALIZE:
             options[site] = read(site)
-            if "optimizers" in options[site].arguments or len(found) > 1:
+            if elements(options[site].arguments.get("optimizers")):
                 inits[site.function].append(site)
     modules = {site.module for site in found}
     needing = {site.function for site in found if site.kind is not Kind.INITIALIZE}

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
+from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, is_plain, names
 from amp_migrate.unit.creation import Creation
@@ -18,6 +19,7 @@ class Casts:
     def __init__(self, unit: Unit, creations: list[Creation]) -> None:
         self._unit = unit
         self._creations = creations
+        self._reach: dict[Function, set[Function]] = {}
         self.condition = self._condition(creations)
 
     @staticmethod
@@ -31,34 +33,35 @@ class Casts:
     @property
     def never(self) -> bool:
         """Whether Apex was never on (O0), so that nothing is cast."""
-        return self.condition.value is False
+        return bool(self._creations) and all(c.casts.value is False for c in self._creations)
 
     def enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         """Return the text of `enabled=` at `node`; empty where casts are always on.
 
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
-        condition = self.condition
+        creations = self._of(function)
+        condition = self._condition(creations)
         if condition.value is True:
             return ""
+        if condition.value is False:
+            return "False"
         text = condition.text
-        if text and is_plain(text) and self._visible(text, function):
+        if text and is_plain(text) and self._visible(text, function, creations):
             return text
-        scaling = all(self._unit.options[c.site].scaling for c in self._creations)
-        if not training and text and self._visible(text, function):
+        scaling = all(self._unit.options[c.site].scaling for c in creations)
+        if not training and text and self._visible(text, function, creations):
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
                 return text
         if not scaling or not self._unit.home.inits:
-            if text and self._visible(text, function):
+            if text and self._visible(text, function, creations):
                 return text
             return self._give_up(function, node, training)
-        try:
+        if training:
             return f"{self._unit.home.access(function, node)}.is_enabled()"
-        except Cannot:
-            if training:
-                raise
-            return None
+        scaler = self._unit.home.at_hand(function, node)
+        return None if scaler is None else f"{scaler}.is_enabled()"
 
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
         if not training:
@@ -71,12 +74,26 @@ class Casts:
             "pass the flag to the function and run again",
         )
 
-    def _visible(self, text: str, function: Function) -> bool:
-        return all(self._same_name(name, function) for name in names(text))
+    def _of(self, function: Function) -> list[Creation]:
+        """Return the initializes whose program can run a function; all where that is not known."""
+        found = [c for c in self._creations if function in self._reached(c)]
+        return found or self._creations
 
-    def _same_name(self, name: str, function: Function) -> bool:
+    def _reached(self, creation: Creation) -> set[Function]:
+        origin = creation.site.function
+        known = self._reach.get(origin)
+        if known is None:
+            starts = {origin, *(call.function for call in self._unit.project.callers(origin))}
+            known = set().union(*(reachable(self._unit.project, start) for start in starts))
+            self._reach[origin] = known
+        return known
+
+    def _visible(self, text: str, function: Function, creations: list[Creation]) -> bool:
+        return all(self._same_name(name, function, creations) for name in names(text))
+
+    def _same_name(self, name: str, function: Function, creations: list[Creation]) -> bool:
         """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
-        for creation in self._creations:
+        for creation in creations:
             origin = creation.site.function
             if function is origin or _encloses(origin, function):
                 if function is not origin and name in function.parameters.names:

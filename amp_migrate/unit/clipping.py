@@ -12,7 +12,6 @@ from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.order import inside, key, levels, position
-from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.steps import Step, boundary, children_of, parent_statement
 from amp_migrate.unit.unit import Unit
 
@@ -23,7 +22,7 @@ _ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro",
 class Unscale:
     """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
 
-    `moved` statements go with it to `before`; `clipped_inside` are clips that stood in a scale_loss block.
+    `moved` statements go with it to `before`;
     """
 
     function: Function
@@ -32,13 +31,10 @@ class Unscale:
     loop: str = ""
     moved: list[ast.stmt] = field(default_factory=list)
     accumulates: bool = False
-    clipped_inside: list[Use] = field(default_factory=list)
     outside: ast.If | None = None
 
 
-def plan(
-    unit: Unit, function: Function, gone: set[ast.AST], blocks: list[ScaleLoss]
-) -> list[Unscale]:
+def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     """Return the `unscale_` calls that a function needs, in source order."""
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
     groups: dict[tuple[int, str], list[Use]] = {}
@@ -50,7 +46,7 @@ def plan(
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
     result = [
-        _unscale(unit, function, chosen[mark], mark[1], before, found, gone, blocks)
+        _unscale(unit, function, chosen[mark], mark[1], before, found, gone)
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
@@ -66,7 +62,7 @@ def _targets(
     if use.optimizer is not None:
         named = [s for s in later if segment(s.optimizer) == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
-        if step is None or named:
+        if step is None or named or isinstance(use.optimizer, ast.Subscript):
             return [(step, segment(use.optimizer))]
         return [(step, segment(step.optimizer))]
     if later:
@@ -96,11 +92,9 @@ def _unscale(
     first: ast.stmt,
     found: list[Use],
     gone: set[ast.AST],
-    blocks: list[ScaleLoss],
 ) -> Unscale:
     tree = function.module.tree
-    inner = [u for u in found if u.clips and any(inside(tree, u.statement, b.node) for b in blocks)]
-    result = Unscale(function, first, text, clipped_inside=inner)
+    result = Unscale(function, first, text)
     if step is None:
         return result
     if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):

@@ -58,7 +58,8 @@ def _sequential(sites: list[Site]) -> bool:
 
 def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
     tree = site.module.tree
-    whole = unit.home.is_attribute(function) or not unit.scales
+    trains = site in unit.home.inits.get(function, [])
+    whole = unit.home.is_attribute(function) or not trains
     top = site.statement
     guards: list[Condition] = []
     while not _reaches_all(tree, top, uses, whole):
@@ -72,7 +73,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
         elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
             top = holder
-        elif not unit.scales:
+        elif not trains:
             break
         else:
             raise Cannot(

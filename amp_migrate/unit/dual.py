@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
@@ -34,6 +34,7 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
         return []
     tests = {_test(node) for site in found if (node := _beside_native(project, site)) is not None}
     if not tests:
+        _refuse_mixed(project, found)
         return []
     chosen: dict[ast.If, list[Site]] = {}
     for site in found:
@@ -50,6 +51,23 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
     outer = [n for n in chosen if not any(_within(n, o) for o in chosen if o is not n)]
     noticed = any(_raises_else(node) for node in outer)
     return [_branch(chosen[node][0].module, node, chosen[node], noticed) for node in outer]
+
+
+def _refuse_mixed(project: Project, found: list[Site]) -> None:
+    """Native AMP in the very functions that use Apex would be doubled."""
+    for function in dict.fromkeys(site.function for site in found if site.kind is not Kind.VALUE):
+        for node in walk(function.scope):
+            if (
+                is_native(project, function.module, node)
+                and project.function_of(function.module, node) is function
+            ):
+                raise Cannot(
+                    "AMP912",
+                    function.module,
+                    node,
+                    "native AMP stands beside Apex in one function, and no test tells them apart",
+                    "remove one of the two by hand, then run again",
+                )
 
 
 def is_native(project: Project, module: Module, node: ast.AST) -> bool:

@@ -34,7 +34,36 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 else not _covered(module, node)
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
-    return merged(found)
+    found += _through_helpers(unit, gone, taken)
+    return [r for r in merged(found) if not _called_inside(unit, r, taken)]
+
+
+def _through_helpers(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
+    """Return the evaluation calls of helpers that training wraps at the call."""
+    helpers = {
+        callee
+        for region in unit.regions
+        for stmt in region.statements()
+        for node in walk(stmt)
+        if isinstance(node, ast.Call)
+        for callee in unit.project.callees(node)
+        if unit.forwards.call(region.module, node) is Forward.NETWORK
+    }
+    return [
+        _region(unit, module, module.tree.statement(node))
+        for module in unit.project.modules.values()
+        for node in module.tree.nodes(ast.Call)
+        if id(node) not in taken
+        and node not in gone
+        and helpers & set(unit.project.callees(node))
+        and _without_gradients(unit, module, node)
+    ]
+
+
+def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
+    """Tell whether every call of the function of a region stands in a training region already."""
+    calls = unit.project.callers(region.function)
+    return bool(calls) and all(id(site.call) in taken for site in calls)
 
 
 def runs_anywhere(unit: Unit, site: Site) -> bool:

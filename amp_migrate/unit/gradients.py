@@ -25,6 +25,17 @@ _REDUCE = (
     "zero_none_grad",
 )
 _CLIP = ("clip", "grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+_VISITED = frozenset(
+    {
+        "parameters",
+        "named_parameters",
+        "master_params",
+        "param_groups",
+        "params",
+        "modules",
+        "named_modules",
+    }
+)
 _LISTS = ("parameters", "named_parameters")
 
 
@@ -66,10 +77,11 @@ def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
 
 
 def _visits_parameters(loop: ast.stmt) -> bool:
-    text = ast.dump(loop.iter) if isinstance(loop, ast.For) else ""
-    return any(
-        word in text for word in ("parameters", "master_params", "param_groups", "params", "optim")
-    )
+    if not isinstance(loop, ast.For):
+        return False
+    named = {n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Attribute)}
+    named |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    return bool(named & _VISITED) or any("optimizers" in name for name in named)
 
 
 def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
@@ -163,7 +175,18 @@ def _only_freed(tree: Tree, node: ast.Attribute) -> bool:
 def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
     """Return the statement of a read, or the loop over parameters or optimizers around it."""
     stmt = tree.statement(node)
+    read = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
-            stmt = level
+            if not _chooses_optimizer(level, node, read):
+                stmt = level
     return stmt
+
+
+def _chooses_optimizer(loop: ast.For, node: ast.AST, read: set[str]) -> bool:
+    """Tell whether a loop picks the optimizer whose parameters `node` reads."""
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    masters = [n for n in ast.walk(node) if isinstance(n, ast.Call) and _tail(n) == "master_params"]
+    return bool(targets & read) and any(
+        isinstance(n, ast.Name) and n.id in targets for call in masters for n in ast.walk(call)
+    )

@@ -11,7 +11,7 @@ from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
-from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.order import dominates, key, levels
 from amp_migrate.unit.returning import Returning
 from amp_migrate.unit.sites import Site
 
@@ -82,6 +82,50 @@ class Home:
             self.users = users
             self.returning.restore(returned)
             raise
+
+    def at_hand(self, function: Function, node: ast.AST) -> str | None:
+        """Return how an evaluation reaches the scaler, if it need not be handed on further than one call.
+
+        An evaluation may run before or without any training, so what only training makes does not count.
+        """
+        if function in self._access and function in self.users:
+            return self.access(function, node)
+        owner = function
+        while owner.cls is None and owner.parent is not None:
+            owner = owner.parent
+        if owner.cls is not None and not owner.is_static and self.is_attribute(owner):
+            return self.access(function, node) if self._made_early(owner.cls) else None
+        if function.parent is None and function.cls is not None:
+            return None
+        calls = self.project.callers(function)
+        ready = all(call.function in self.inits or call.function in self.users for call in calls)
+        if not calls or not ready or self.project.escapes(function) or function.parameters.defaults:
+            return None
+        if not all(self._dominated(call) for call in calls):
+            return None
+        try:
+            return self.access(function, node)
+        except Cannot:
+            return None
+
+    def _dominated(self, call: CallSite) -> bool:
+        """Tell whether a call comes after the initialize of its function, without leaving more guards."""
+        sites = self.inits.get(call.function)
+        if not sites:
+            return True
+        tree = call.function.module.tree
+        chain = list(levels(tree, call.call))
+        for site in sites:
+            for level in levels(tree, site.node):
+                if any(tree.block(level) is tree.block(s) for s in chain):
+                    return dominates(tree, level, call.call)
+        return False
+
+    def _made_early(self, cls: Class) -> bool:
+        """Tell whether the constructor makes or receives the scaler."""
+        relatives = family(cls)
+        made = any(f.name == "__init__" and f.cls in relatives for f in self.inits)
+        return made or any(c in relatives for c in self._constructed)
 
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""

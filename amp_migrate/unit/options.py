@@ -158,6 +158,9 @@ def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> Non
             options.remarks.append(
                 f"{key}={segment(node)} has no GradScaler counterpart: clamp with scaler.update(value) after update()"
             )
+    if options.minimum is not None and options.minimum == options.maximum:
+        options.init_scale = options.pinned = options.minimum
+        options.minimum = options.maximum = None
     if (
         options.maximum is not None
         and options.init_scale is None

@@ -122,7 +122,7 @@ class RegionFinder:
         best = max(strengths, default=Forward.NONE)
         if best is Forward.NONE:
             return None, False
-        wanted = Forward.CRITERION if best >= Forward.CRITERION else Forward.UNKNOWN
+        wanted = best if best >= Forward.CRITERION else Forward.UNKNOWN
         first = next(s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted)
         return Region(module, function, first, chosen[-1]), best is Forward.NETWORK
 

@@ -14,6 +14,7 @@ from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import inside, position
 from amp_migrate.unit.region import Region, RegionFinder
 from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward
 from amp_migrate.unit.unit import Unit
 
@@ -62,6 +63,8 @@ def training(
         if not any(r.function is backward.function for r in regions):
             raise _unseen(backward)
     regions = merged(regions)
+    for region in regions:
+        _refuse_setup(unit, region)
     return [r for r in regions if not _already(r)], inlines, names
 
 
@@ -142,6 +145,23 @@ def _already(region: Region) -> bool:
 def under_autocast(node: ast.With) -> bool:
     """Tell whether a `with` enters autocast."""
     return any("autocast" in ast.dump(item.context_expr) for item in node.items)
+
+
+def _refuse_setup(unit: Unit, region: Region) -> None:
+    """A region that sets the training up is no forward pass: the search went astray."""
+    inits = {site.node for site in unit.of(Kind.INITIALIZE)}
+    functions = {site.function for site in unit.of(Kind.INITIALIZE)}
+    for stmt in region.statements():
+        for node in walk(stmt):
+            calls = isinstance(node, ast.Call) and functions & set(unit.project.callees(node))
+            if node in inits or (calls and region.function not in functions):
+                raise Cannot(
+                    "AMP904",
+                    region.module,
+                    region.first,
+                    "the forward pass cannot be told from the code that sets the training up",
+                    "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
+                )
 
 
 def _unseen(backward: Backward) -> Cannot:

@@ -1,0 +1,229 @@
+"""`apex.parallel.DistributedDataParallel` becomes the one of torch.
+
+## What it does
+Writes `torch.nn.parallel.DistributedDataParallel` with `device_ids` and `output_device` of the current device, as
+Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
+Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
+go. Type checks and the import follow.
+
+## Why
+`apex.parallel` was removed from Apex in May 2025. torch overlaps its reductions with the backward pass by itself.
+
+## Example
+    from apex.parallel import DistributedDataParallel as DDP
+    model = DDP(model, delay_allreduce=True)
+
+## Use instead
+    from torch.nn.parallel import DistributedDataParallel as DDP
+    model = DDP(
+        model,
+        device_ids=[torch.cuda.current_device()],
+        output_device=torch.cuda.current_device(),
+        broadcast_buffers=False,
+    )
+
+## Safety
+Faithful. torch divides gradients before it sums them, Apex afterwards: for worlds that are no power of two the last
+bits may differ. `gradient_average=False`, `gradient_predivide_factor` and `allreduce_communicators` change the
+gradients themselves and are left. Where some parameters get no gradient in a step, which `delay_allreduce=True`
+allowed, torch raises an error and asks for `find_unused_parameters=True`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, ReplaceExpression, Status
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.rest import (
+    ORDER,
+    Native,
+    Spelled,
+    arguments,
+    call_of,
+    call_text,
+    forget_native,
+    is_constant,
+    is_skipped,
+    only_names_type,
+    origin,
+    replaced_import,
+    spell,
+    uses,
+)
+from amp_migrate.unit.sites import Site
+
+RULE = Rule(
+    "AMP301", "Apex's DistributedDataParallel becomes torch's", Safety.FAITHFUL, order=ORDER
+)
+
+APEX = "apex.parallel.DistributedDataParallel"
+TORCH = Native(
+    "torch.nn.parallel",
+    "DistributedDataParallel",
+    ("torch.nn.parallel.distributed.DistributedDataParallel",),
+)
+_PARAMETERS = (
+    "module", "message_size", "delay_allreduce", "shared_param", "allreduce_trigger_params",
+    "retain_allreduce_buffers", "allreduce_always_fp32", "num_allreduce_streams",
+    "allreduce_communicators", "gradient_average", "gradient_predivide_factor",
+    "gradient_average_split_factor", "prof",
+)  # fmt: skip
+_DROPPED = frozenset(_PARAMETERS) - {"module"}
+_TORCH_ONLY = frozenset(
+    (
+        "device_ids", "output_device", "dim", "broadcast_buffers", "process_group", "bucket_cap_mb",
+        "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph",
+    )
+)  # fmt: skip
+_DEVICE = "torch.cuda.current_device()"
+_BY_HAND = (
+    "write torch.nn.parallel.DistributedDataParallel(module, device_ids=[torch.cuda.current_device()], "
+    "broadcast_buffers=False) where the object is made"
+)
+_UNUSED = (
+    "if some parameters get no gradient in a step, as delay_allreduce=True allowed, "
+    "add find_unused_parameters=True"
+)
+
+
+def decide_file(context: FileContext) -> Iterator[Decision]:
+    """Replace the wrapper of one file, with its imports."""
+    forget_native(context)
+    groups: dict[ast.alias | None, list[Site]] = {}
+    for site in uses(context, APEX):
+        groups.setdefault(origin(site), []).append(site)
+    for alias, sites in groups.items():
+        yield from _group(context, alias, sites)
+    if groups:
+        yield from _switched(context)
+
+
+def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> Iterator[Decision]:
+    reasons = {site: _obstacle(context, site, alias) for site in sites}
+    all_done = not any(reasons.values()) and not any(map(is_skipped, sites))
+    for site in sites:
+        if reasons[site]:
+            message, advice = reasons[site]
+            yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
+            continue
+        spelled = spell(context, site, TORCH, all_done)
+        yield from _migrated(site, spelled)
+    if all_done and alias is not None:
+        spelled = spell(context, sites[0], TORCH, True)
+        if spelled.imported is not None:
+            yield from replaced_import(RULE, context, spelled.imported, TORCH)
+
+
+def _obstacle(
+    context: FileContext, site: Site, alias: ast.alias | None
+) -> tuple[str, str] | tuple[()]:
+    call = call_of(site)
+    if context.keeps_guards and alias is not None and _guarded(site, alias):
+        return "it is imported together with what is left of Apex in this file", _BY_HAND
+    if call is None:
+        return (
+            ()
+            if only_names_type(site)
+            else ("Apex's DistributedDataParallel is used as a value", _BY_HAND)
+        )
+    if alias is None and isinstance(site.node, ast.Name) and _assigned(site):
+        return f"`{site.node.id}` may hold Apex's DistributedDataParallel", _BY_HAND
+    given = arguments(call, _PARAMETERS)
+    if given is None or "module" not in given:
+        return "the arguments of DistributedDataParallel cannot be seen", _BY_HAND
+    return _argument_obstacle(given)
+
+
+def _guarded(site: Site, alias: ast.alias) -> bool:
+    return site.module.tree.enclosing(alias, ast.Try) is not None
+
+
+def _assigned(site: Site) -> bool:
+    """Tell whether the name of a use is a variable, not an import."""
+    if not isinstance(site.node, ast.Name):
+        return False
+    scopes = site.module.scopes
+    owner = scopes.owner(site.node)
+    bindings = scopes.bindings(owner, site.node.id) if owner is not None else []
+    return any(not isinstance(b, ast.alias) for b in bindings)
+
+
+def _argument_obstacle(given: dict[str, ast.expr]) -> tuple[str, str] | tuple[()]:
+    if not is_constant(given.get("gradient_average"), True):
+        return (
+            "gradient_average=False has no native argument",
+            "torch averages over the processes: multiply the loss by "
+            "torch.distributed.get_world_size(), or register a communication hook",
+        )
+    if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
+        return (
+            "gradient_predivide_factor has no native argument",
+            "torch divides by the number of processes before it sums, which the factor served for: "
+            "drop it, or register a communication hook that divides in two steps",
+        )
+    if not is_constant(given.get("allreduce_communicators"), None):
+        return (
+            "allreduce_communicators has no native argument",
+            "give torch's DistributedDataParallel the group to reduce over as process_group=",
+        )
+    unknown = [k for k in given if k not in _PARAMETERS and k not in _TORCH_ONLY]
+    if unknown:
+        return f"neither Apex nor torch knows the argument {unknown[0]}", _BY_HAND
+    return ()
+
+
+def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
+    call = call_of(site)
+    if call is None:
+        edits = _renamed(site, spelled)
+        yield decision(
+            RULE, Status.MIGRATED, site.module, site.node, "becomes torch's class", edits
+        )
+        return
+    given = arguments(call, _PARAMETERS) or {}
+    tree = site.module.tree
+    text = call_text(site, call, spelled.name, _written(site, given))
+    edit = ReplaceExpression(tree.span(call), text)
+    gone = [name for name in given if name in _DROPPED]
+    message = "becomes torch's DistributedDataParallel"
+    message += f"; {', '.join(gone)} only tuned Apex's" if gone else ""
+    yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    if not is_constant(given.get("delay_allreduce"), False):
+        note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
+        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+
+
+def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:
+    if site.module.tree.segment(site.node) == spelled.name:
+        return []
+    return [ReplaceExpression(site.span, spelled.name)]
+
+
+def _written(site: Site, given: dict[str, ast.expr]) -> Iterator[str]:
+    """Yield the arguments for torch. Who passed torch's own already meant torch's defaults."""
+    segment = site.module.tree.segment
+    yield segment(given["module"])
+    own = {name: value for name, value in given.items() if name in _TORCH_ONLY}
+    for name, value in own.items():
+        yield f"{name}={segment(value)}"
+    if not own:
+        yield f"device_ids=[{_DEVICE}]"
+        yield f"output_device={_DEVICE}"
+        yield "broadcast_buffers=False"
+
+
+def _switched(context: FileContext) -> Iterator[Decision]:
+    """Report the switches of Apex's wrapper, which torch's does not have."""
+    for node in context.module.tree.nodes(ast.Call):
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in (
+            "disable_allreduce",
+            "enable_allreduce",
+        ):
+            message = f"{func.attr} is a method of Apex's DistributedDataParallel alone"
+            advice = (
+                "run the backward passes that must not be reduced under `with model.no_sync():`"
+            )
+            yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)
