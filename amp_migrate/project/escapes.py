@@ -213,8 +213,14 @@ class Escapes:
         yield from self._by_name(function, function.name, "looked up by name")
         if function.cls is None and function.parent is None:
             for module, call in self._tables:
-                indexed = isinstance(module.tree.parents.get(call), (ast.Subscript, ast.Attribute))
-                if module is function.module and indexed:
+                holder = module.tree.parents.get(call)
+                indexed = isinstance(holder, ast.Subscript) and isinstance(holder.ctx, ast.Load)
+                asked = isinstance(holder, ast.Attribute) and holder.attr in {
+                    "get",
+                    "__getitem__",
+                    "items",
+                }
+                if module is function.module and (indexed or asked):
                     yield function_of(module, call), call, "looked up in globals()"
 
     def _by_name(self, function: Function, name: str, reason: str) -> Iterator[Escape]:

@@ -25,10 +25,10 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, path, walk
-from amp_migrate.plan import Decision, Edit, Hoist, ReplaceExpression, Status
+from amp_migrate.plan import Decision, Edit, Hoist, Insert, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.scaled import ScaleLoss, keeps_name
 
 RULE = Rule(
     "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15
@@ -53,6 +53,10 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     loss = context.loss_text(block)
     scaled = f"{scaler}.scale({loss})"
     edits: list[Edit] = [Hoist(tree.span(block.node), "body")]
+    if keeps_name(block.node, block.alias):
+        named = f"{block.alias} = {scaled}"
+        edits.append(Insert(tree.span(block.node), named, after=False))
+        return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{named}`", edits)
     receivers = {_receiver(call) for call in block.backwards}
     for stmt in block.node.body:
         for node in walk(stmt):

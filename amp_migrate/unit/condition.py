@@ -95,6 +95,25 @@ def operand(text: str, conjunction: bool) -> str:
     return f"({text})" if loose or mixed else text
 
 
+def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
+    """Return a condition that is a bool: options that hold strings or numbers are tested for truth."""
+    if condition.value is not None or not condition.text:
+        return condition
+    node = _parse(condition.text)
+    parts = node.values if isinstance(node, ast.BoolOp) else [node]
+    texts = [
+        _truth(ast.get_source_segment(condition.text, part) or "", not_bools) for part in parts
+    ]
+    word = " or " if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else " and "
+    return Condition(None, word.join(texts)) if len(texts) > 1 else Condition(None, texts[0])
+
+
+def _truth(text: str, not_bools: frozenset[str]) -> str:
+    loose = is_plain(text) and text.rpartition(".")[2] in not_bools
+    loose = loose or (is_plain(text) is False and isinstance(_parse(text), ast.BoolOp))
+    return f"bool({text})" if is_plain(text) and loose else operand(text, True)
+
+
 def is_plain(text: str) -> bool:
     """Tell whether a text is a name or a chain of attributes, as ``args.fp16``."""
     node = _parse(text)

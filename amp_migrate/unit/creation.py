@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.condition import Condition, conjunction, negate, reduce, speller
+from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate, reduce, speller
 from amp_migrate.unit.order import Loop, dominates, inside, levels, position
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
@@ -83,7 +83,8 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "amp.initialize does not always run before the GradScaler it stands for is used",
                 "create the GradScaler once, before the training loop, and run again",
             )
-    return Creation(site, top, conjunction([*reversed(guards), unit.options[site].casts]))
+    casts = conjunction([*reversed(guards), unit.options[site].casts])
+    return Creation(site, top, as_bool(casts, unit.not_bools))
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
@@ -112,7 +113,8 @@ def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
 
 
 def _in_place(unit: Unit, site: Site) -> Creation:
-    return Creation(site, site.statement, unit.options[site].casts, shared=True)
+    casts = as_bool(unit.options[site].casts, unit.not_bools)
+    return Creation(site, site.statement, casts, shared=True)
 
 
 def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:

@@ -51,7 +51,7 @@ def read(site: Site) -> ScaleLoss:
         raise _odd(site, "amp.scale_loss is called with unpacked arguments")
     alias = item.optional_vars.id
     backwards = tuple(_backwards(node, alias))
-    if not backwards:
+    if not backwards and not keeps_name(node, alias):
         raise _odd(site, f"`{alias}.backward()` is not called in the block")
     unchecked = arguments.get("delay_overflow_check")
     return ScaleLoss(
@@ -91,6 +91,15 @@ def _backwards(node: ast.With, alias: str) -> list[ast.Call]:
             if path(part.func.value) == alias or _sum_of(part.func.value) == alias:
                 found.append(part)
     return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+
+
+def keeps_name(node: ast.With, alias: str) -> bool:
+    """Tell whether the scaled loss is used for more than `backward` and logging, and so keeps its name."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and (path(part.func) or "").endswith("autograd.grad"):
+            if any(isinstance(n, ast.Name) and n.id == alias for n in ast.walk(part)):
+                return True
+    return False
 
 
 def _sum_of(node: ast.expr) -> str | None:

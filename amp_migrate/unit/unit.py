@@ -10,6 +10,7 @@ from functools import cached_property
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.condition import Condition
+from amp_migrate.unit.flags import not_bools
 from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import Options
@@ -47,6 +48,11 @@ class Unit:
         """The functions that have a site, step or backward of the unit."""
         items = [*self.sites, *self.steps, *self.backwards]
         return list(dict.fromkeys(item.function for item in items))
+
+    @cached_property
+    def not_bools(self) -> frozenset[str]:
+        """The options of the program that are strings or numbers."""
+        return not_bools(self.project)
 
     @property
     def scales(self) -> bool:

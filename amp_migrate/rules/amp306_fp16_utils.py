@@ -1,0 +1,81 @@
+"""`apex.fp16_utils`, the interface before `apex.amp`.
+
+## What it does
+Reports each use with what to write. An `import *` of which nothing is used is removed.
+
+## Why
+`apex.fp16_utils` was removed from Apex in May 2025. It keeps the model in fp16 and master weights beside it, where
+autocast keeps one set of fp32 weights: half of that cannot be exchanged call by call.
+
+## Example
+    model = network_to_half(model)
+    optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+    optimizer.backward(loss)
+    optimizer.step()
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler()
+    with torch.cuda.amp.autocast():
+        loss = criterion(model(images), labels)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+## Safety
+Report only, but for imports that nothing uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Status
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.rest import ORDER, uses
+
+RULE = Rule("AMP306", "apex.fp16_utils is another interface", Safety.REPORT, order=ORDER)
+
+_OPTIMIZER = (
+    "make a torch.cuda.amp.GradScaler (init_scale=S, growth_interval=2**31 - 1 for static_loss_scale=S), run the "
+    "forward pass under torch.cuda.amp.autocast() with an fp32 model, and write scaler.scale(loss).backward() for "
+    "optimizer.backward(loss), nothing for update_master_grads(), scaler.unscale_(optimizer) and clip_grad_norm_ for "
+    "clip_master_grads(), scaler.step(optimizer) and scaler.update() for optimizer.step(), scaler.get_scale() for "
+    "optimizer.loss_scale"
+)
+_HALF = (
+    "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast(); {} put {} before the names "
+    "in its state dicts, which old checkpoints carry"
+)
+_MASTER = (
+    "with fp32 weights under autocast there are no master copies: delete it, and give model.parameters() "
+    "to the optimizer"
+)
+_SCALER = "use torch.cuda.amp.GradScaler{}"
+_ADVICE = {
+    "FP16_Optimizer": _OPTIMIZER,
+    "network_to_half": _HALF.format("network_to_half", "`1.`"),
+    "FP16Model": _HALF.format("FP16Model", "`network.`"),
+    "convert_network": "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast()",
+    "convert_module": "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast()",
+    "BN_convert_float": "delete it: under autocast batch normalization has fp32 weights anyway",
+    "tofp16": "delete it: autocast casts the inputs of the layers that run in fp16",
+    "prep_param_lists": _MASTER,
+    "model_grads_to_master_grads": _MASTER,
+    "master_params_to_model_params": _MASTER,
+    "to_python_float": "write .item()",
+    "clip_grad_norm": "use torch.nn.utils.clip_grad_norm_, after scaler.unscale_(optimizer)",
+    "LossScaler": _SCALER.format(
+        "(init_scale=S, growth_interval=2**31 - 1) for a scale S that does not move"
+    ),
+    "DynamicLossScaler": _SCALER.format("(init_scale=2.0**32, growth_interval=1000), its defaults"),
+}
+
+
+def decide_file(context: FileContext) -> Iterator[Decision]:
+    """Report the uses of one file."""
+    names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
+    for site in uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer"):
+        name = site.name.rpartition(".")[2]
+        message = f"{name} of apex.fp16_utils is gone, and has no counterpart by itself"
+        advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
+        yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)

@@ -1,0 +1,45 @@
+"""Which options of a program are not bools, so that `enabled=` needs `bool(...)` around them."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project import Project
+
+_BOOLEAN = ("store_true", "store_false")
+
+
+def not_bools(project: Project) -> frozenset[str]:
+    """Return the names of command-line options whose values are strings or numbers.
+
+    autocast raises TypeError for an `enabled` that is no bool.
+    """
+    found: set[str] = set()
+    for module in project.modules.values():
+        for call in module.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+                name = _other_than_bool(call)
+                if name is not None:
+                    found.add(name)
+    return frozenset(found)
+
+
+def _other_than_bool(call: ast.Call) -> str | None:
+    keywords = {k.arg: k.value for k in call.keywords if k.arg}
+    action = keywords.get("action")
+    if action is not None:
+        return None
+    kind = keywords.get("type")
+    named = kind is None or (isinstance(kind, ast.Name) and kind.id in ("int", "float", "str"))
+    default = keywords.get("default")
+    if not named or (isinstance(default, ast.Constant) and isinstance(default.value, bool)):
+        return None
+    return _destination(call, keywords.get("dest"))
+
+
+def _destination(call: ast.Call, given: ast.expr | None) -> str | None:
+    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+        return given.value
+    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    long = [name for name in names if name.startswith("--")] or names
+    return long[0].lstrip("-").replace("-", "_") if long else None
