@@ -24,7 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan import (
     AddImport,
     Decision,
@@ -136,6 +136,8 @@ def _constructor(context: Context, options: Options, creation: Creation) -> str:
 
 def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     """Where several initializes of a function are alternatives, a disabled scaler stands before them."""
+    if creation.sometimes and context.unit.home.is_attribute(site.function):
+        return _in_constructor(context, site)
     if not creation.shared:
         return []
     sites = context.unit.home.inits[site.function]
@@ -147,6 +149,31 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
         return []
     text = f"{_target(context, site)} = {context.spelling.scaler(['enabled=False'])}"
     return [Insert(tree.span(first), text, after=False)]
+
+
+def _in_constructor(context: Context, site: Site) -> list[Edit]:
+    """A method that need not run makes the scaler: the constructor makes a disabled one first."""
+    cls = site.function.cls
+    init = cls.method("__init__") if cls is not None else None
+    if init is None or init.node is None or init.module is not site.module:
+        raise Cannot(
+            "AMP901",
+            site.module,
+            site.node,
+            f"{site.function.qualname}() need not run, and its class has no constructor here to make the GradScaler in",
+            "create the GradScaler in the constructor, then run again",
+        )
+    first = init.parameters.names[0]
+    anchor = next((s for s in init.node.body if "__init__" in ast.dump(s)), None)
+    text = f"{first}.{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
+    place = anchor or _first_statement(init.node)
+    return [Insert(site.module.tree.span(place), text, after=anchor is not None)]
+
+
+def _first_statement(node: FunctionNode) -> ast.stmt:
+    return (
+        node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
+    )
 
 
 def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:

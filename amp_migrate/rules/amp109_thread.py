@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Edit, Finding, Status
+from amp_migrate.plan import Decision, Edit, Finding, Insert, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety
 
@@ -36,6 +36,14 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(thread.function, thread.sentence, thread.edits)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
+    for receiver, top in home.returning.late():
+        tree = receiver.function.module.tree
+        text = f"{receiver.name} = {context.spelling.scaler(['enabled=False'])}"
+        edit = Insert(tree.span(top), text, after=False)
+        sentence = (
+            f"{receiver.function.qualname}() has a disabled GradScaler where none is returned"
+        )
+        yield _decision(receiver.function, sentence, [(receiver.function.module.path, edit)])
 
 
 def _decision(function: Function, sentence: str, edits: list[tuple[str, Edit]]) -> Decision:

@@ -19,13 +19,15 @@ class Creation:
     """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
 
     `casts` is the condition under which Apex was on; `shared` tells that other initializes of the
-    function make the same scaler, so that a disabled one must stand before them all.
+    function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
+    method that makes it need not run, so that the constructor must make a disabled one.
     """
 
     site: Site
     top: ast.stmt
     casts: Condition
     shared: bool = False
+    sometimes: bool = False
 
     @property
     def climbed(self) -> bool:
@@ -84,7 +86,9 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "create the GradScaler once, before the training loop, and run again",
             )
     casts = conjunction([*reversed(guards), unit.options[site].casts])
-    return Creation(site, top, as_bool(casts, unit.not_bools))
+    sometimes = unit.home.is_attribute(function) and unit.home.sometimes_made(function)
+    sometimes = sometimes or unit.home.returning.conditional(function)
+    return Creation(site, top, as_bool(casts, unit.not_bools), sometimes=sometimes)
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:

@@ -127,6 +127,13 @@ class Home:
         made = any(f.name == "__init__" and f.cls in relatives for f in self.inits)
         return made or any(c in relatives for c in self._constructed)
 
+    def sometimes_made(self, function: Function) -> bool:
+        """Tell whether a method that initializes is called on some paths only, or not by the constructor."""
+        if function.name == "__init__":
+            return False
+        calls = self.project.callers(function)
+        return not calls or any(_is_conditional(call) for call in calls)
+
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""
         parameters = function.parameters.names
@@ -337,6 +344,12 @@ class Home:
                 "the GradScaler is needed before amp.initialize creates it",
                 "move amp.initialize above this line and run again",
             )
+
+
+def _is_conditional(call: CallSite) -> bool:
+    tree = call.function.module.tree
+    own = list(levels(tree, call.call))
+    return any(isinstance(level, ast.If | ast.Try | ast.For | ast.While) for level in own)
 
 
 def _method_of(function: Function) -> Class | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.plan import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Function
+from amp_migrate.unit.order import dominates, levels
 
 if TYPE_CHECKING:
     from amp_migrate.unit.home import Home
@@ -53,6 +54,28 @@ class Returning:
     def restore(self, state: State) -> None:
         """Forget what was noted since `state`."""
         self._receivers, self._givers = state
+
+    def late(self) -> Iterator[tuple[Receiver, ast.stmt]]:
+        """Yield the receivers whose call does not precede every use, with the statement around it that does."""
+        for receiver in self._receivers.values():
+            tree = receiver.function.module.tree
+            uses = self._home.users.get(receiver.function, [])
+            top = tree.statement(receiver.call)
+            if (
+                receiver.name == "_"
+                or "." in receiver.name
+                or all(dominates(tree, top, use) for use in uses)
+            ):
+                continue
+            for level in levels(tree, top):
+                top = level
+                if all(dominates(tree, level, use) for use in uses):
+                    break
+            yield receiver, top
+
+    def conditional(self, giver: Function) -> bool:
+        """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
+        return any(giver in self._home.project.callees(r.call) for r, _ in self.late())
 
     def edits(self) -> Iterator[tuple[Function, str, list[tuple[str, Edit]]]]:
         """Yield, for each function that returns the scaler, a sentence and the edits of it and its callers."""

@@ -96,7 +96,8 @@ def _backwards(node: ast.With, alias: str) -> list[ast.Call]:
 def keeps_name(node: ast.With, alias: str) -> bool:
     """Tell whether the scaled loss is used for more than `backward` and logging, and so keeps its name."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Call) and (path(part.func) or "").endswith("autograd.grad"):
+        grads = isinstance(part, ast.Call) and (path(part.func) or "").endswith("autograd.grad")
+        if grads or isinstance(part, ast.BinOp):
             if any(isinstance(n, ast.Name) and n.id == alias for n in ast.walk(part)):
                 return True
     return False
