@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import runpy
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,36 +24,47 @@ REFERENCE = reference.LABEL
 
 def record(source: str, config: CaptureConfig) -> Run:
     """Run `source` as a recorded program and return what was recorded."""
+    return record_files({"train.py": source}, "train.py", (), config)
+
+
+def record_files(
+    files: dict[str, str], script: str, arguments: tuple[str, ...], config: CaptureConfig
+) -> Run:
+    """Run `script` of a project as a recorded program and return what was recorded."""
     with tempfile.TemporaryDirectory() as folder:
-        records = Path(folder) / "records"
+        root = Path(folder)
+        records = root / "records"
         records.mkdir()
-        script = Path(folder) / "train.py"
-        script.write_text(source, encoding="utf-8")
-        replace(config, record_dir=str(records)).write(Path(folder) / "config.json")
+        for name, text in files.items():
+            path = root / "project" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        settings = root / "config.json"
+        replace(config, record_dir=str(records)).write(settings)
         child = os.fork()
         if child == 0:
-            _become(
-                folder, lambda: exec(compile(source, str(script), "exec"), {"__name__": "__main__"})
-            )
+            _become(root / "project", script, arguments, settings)
         _, status = os.waitpid(child, 0)
         processes, notes = read_folder(records)
         code = os.waitstatus_to_exitcode(status)
         return Run("trial", processes, notes, code, str(notes.get("error", "")) if code else "")
 
 
-def _become(folder: str, program: Callable[[], None]) -> None:
-    """Run `program` as a fresh interpreter would, and never return."""
+def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path) -> None:
+    """Run the program as a fresh interpreter would, and never return."""
     code = 1
     try:
         atexit._clear()
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, 1)
         os.dup2(sink, 2)
-        os.chdir(folder)
-        sys.argv = ["train.py"]
-        start(str(Path(folder) / "config.json"))
+        os.chdir(root)
+        sys.argv = [script, *arguments]
+        sys.path.insert(0, str((root / script).parent))
+        sys.dont_write_bytecode = True
+        start(str(settings))
         try:
-            program()
+            runpy.run_path(script, run_name="__main__")
             code = 0
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)

@@ -11,7 +11,7 @@ from typing import Any
 from amp_migrate.equivalence.capture.backward import Backward
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.native import DEFAULT_GROWTH_INTERVAL, power_of_two
-from amp_migrate.equivalence.capture.patching import wrap
+from amp_migrate.equivalence.capture.patching import put, wrap
 from amp_migrate.equivalence.capture.recorder import Recorder
 from amp_migrate.equivalence.capture.steps import Steps
 
@@ -34,6 +34,9 @@ class ApexSide:
         """Start following `amp` (the module apex.amp)."""
         state: Any = vars(amp)["_amp_state"]
         wrap(amp, "initialize", lambda original: self._initialize(original, state))
+        if not self.config.casts:
+            # Forced to O0 there is nothing to switch off, and Apex would raise.
+            put(amp, "disable_casts", contextlib.nullcontext)
         if not self.config.light:
             wrap(amp, "scale_loss", lambda original: self._scale_loss(original, state))
 

@@ -1,0 +1,108 @@
+"""Every runnable fixture of the project verifies, and wrong migrations of each are found."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from fixture_support import Case, cases
+
+from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.census import compare_census
+from amp_migrate.equivalence.compare import compare
+from amp_migrate.equivalence.records import Run
+from amp_migrate.equivalence.scales import rule_for
+
+from .forked import record_files
+
+LOGIC = CaptureConfig("", casts=False, inject=(2,), growth=3)
+NUMERIC = CaptureConfig("", census=True, inject=(2,))
+CENSUS = "dtype census"
+THROWING_AWAY = "fixes/zero_grad_kept_without_fixes"
+
+# Model-only programs take no step, and verify says so.
+TRAINING = {case.name: case for case in cases() if case.run and case.changed}
+for _name in [name for name, case in TRAINING.items() if "inference" in name]:
+    del TRAINING[_name]
+
+
+@cache
+def before(name: str, config: CaptureConfig) -> Run:
+    """The record of the Apex program."""
+    case = TRAINING[name]
+    # Without its fix this program throws away all but its last micro-batch, with its overflow.
+    config = replace(config, inject_last=name == THROWING_AWAY)
+    return record_files(case.reference, case.run, case.run_args, config)
+
+
+def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | None:
+    """Return the first quantity that differs, or the census, or None."""
+    ours = before(case.name, config)
+    assert ours.steps, ours.failure
+    apex = ours.notes.get("apex_amp", {"dynamic": False, "opt_level": "O0"})
+    last = case.name == THROWING_AWAY
+    config = replace(config, inject=config.inject if apex["dynamic"] else (), inject_last=last)
+    theirs = record_files(files, case.run, case.run_args, config)
+    if config.census and ours.processes and theirs.processes:
+        one, other = ours.processes[0].census, theirs.processes[0].census
+        assert one is not None and other is not None
+        rows = compare_census(one, other, apex["opt_level"])
+        if any(row.kind == "fault" for row in rows):
+            return CENSUS
+    first = compare(ours, theirs, rule_for(ours, theirs, config.growth)).first
+    return None if first is None else first.quantity
+
+
+@pytest.mark.parametrize("config", [LOGIC, NUMERIC], ids=["logic", "casts"])
+@pytest.mark.parametrize("name", TRAINING)
+def test_fixture_is_exact(name: str, config: CaptureConfig) -> None:
+    """The expected output of the codemod takes the very steps of the Apex program."""
+    assert found_in(TRAINING[name], TRAINING[name].after, config) is None
+
+
+WRONG = {
+    "missing unscale_": (
+        r"^[ \t]*[\w.]*scaler\.unscale_\(.*\)\r?\n",
+        "",
+        LOGIC,
+        {"clip norm", "gradient norm", "order of backward, clip and step", "number of iterations"},
+    ),
+    "missing autocast": (r"autocast\(\):", "autocast(enabled=False):", NUMERIC, {CENSUS}),
+    "step not rewritten": (
+        r"[\w.]*scaler\.step\(([\w.]+)\)",
+        r"\1.step()",
+        LOGIC,
+        {"clip norm", "gradient norm", "skipped steps", "number of iterations"},
+    ),
+}
+
+
+# AMP is off, or the unscaled gradients are only saved: the training stays as it was.
+HARMLESS = {
+    ("step not rewritten", "flags/switched_off"),
+    ("missing unscale_", "clip/saved_gradients"),
+}
+
+
+def seeded() -> list[tuple[str, str]]:
+    """Return (fault, fixture) for every fixture the fault can be seeded into."""
+    return [
+        (fault, name)
+        for fault, (pattern, _, _, _) in WRONG.items()
+        for name, case in TRAINING.items()
+        if (fault, name) not in HARMLESS
+        and any(re.search(pattern, text, re.MULTILINE) for text in case.after.values())
+    ]
+
+
+@pytest.mark.parametrize(("fault", "name"), seeded())
+def test_wrong_migration_is_found(fault: str, name: str) -> None:
+    """The same mistake in every fixture shows in a quantity that it is known by."""
+    pattern, replacement, config, quantities = WRONG[fault]
+    files = {
+        path: re.sub(pattern, replacement, text, flags=re.MULTILINE)
+        for path, text in TRAINING[name].after.items()
+    }
+    assert found_in(TRAINING[name], files, config) in quantities
