@@ -39,6 +39,7 @@ from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest import (
     ORDER,
     Native,
+    Obstacle,
     Spelled,
     arguments,
     call_of,
@@ -101,38 +102,33 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
 
 
 def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> Iterator[Decision]:
-    reasons = {site: _obstacle(context, site, alias) for site in sites}
-    all_done = not any(reasons.values()) and not any(map(is_skipped, sites))
-    for site in sites:
-        if reasons[site]:
-            message, advice = reasons[site]
+    obstacles = {site: _obstacle(context, site, alias) for site in sites}
+    all_done = not any(obstacles.values()) and not any(map(is_skipped, sites))
+    for site, obstacle in obstacles.items():
+        if obstacle:
+            message, advice = obstacle
             yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
-            continue
-        spelled = spell(context, site, TORCH, all_done)
-        yield from _migrated(site, spelled)
-    if all_done and alias is not None:
-        spelled = spell(context, sites[0], TORCH, True)
-        if spelled.imported is not None:
-            yield from replaced_import(RULE, context, spelled.imported, TORCH)
+        else:
+            yield from _migrated(site, spell(context, site, TORCH, all_done))
+    imported = spell(context, sites[0], TORCH, all_done).imported if all_done else None
+    if imported is not None:
+        yield from replaced_import(RULE, context, imported, TORCH)
 
 
-def _obstacle(
-    context: FileContext, site: Site, alias: ast.alias | None
-) -> tuple[str, str] | tuple[()]:
+def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obstacle | None:
     call = call_of(site)
     if context.keeps_guards and alias is not None and _guarded(site, alias):
-        return "it is imported together with what is left of Apex in this file", _BY_HAND
+        return Obstacle("it is imported together with what is left of Apex in this file", _BY_HAND)
     if call is None:
-        return (
-            ()
-            if only_names_type(site)
-            else ("Apex's DistributedDataParallel is used as a value", _BY_HAND)
-        )
-    if alias is None and isinstance(site.node, ast.Name) and _assigned(site):
-        return f"`{site.node.id}` may hold Apex's DistributedDataParallel", _BY_HAND
+        if only_names_type(site):
+            return None
+        return Obstacle("Apex's DistributedDataParallel is used as a value", _BY_HAND)
+    if alias is None and _assigned(site):
+        text = site.module.tree.segment(site.node)
+        return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel", _BY_HAND)
     given = arguments(call, _PARAMETERS)
     if given is None or "module" not in given:
-        return "the arguments of DistributedDataParallel cannot be seen", _BY_HAND
+        return Obstacle("the arguments of DistributedDataParallel cannot be seen", _BY_HAND)
     return _argument_obstacle(given)
 
 
@@ -150,28 +146,28 @@ def _assigned(site: Site) -> bool:
     return any(not isinstance(b, ast.alias) for b in bindings)
 
 
-def _argument_obstacle(given: dict[str, ast.expr]) -> tuple[str, str] | tuple[()]:
+def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:
     if not is_constant(given.get("gradient_average"), True):
-        return (
+        return Obstacle(
             "gradient_average=False has no native argument",
             "torch averages over the processes: multiply the loss by "
             "torch.distributed.get_world_size(), or register a communication hook",
         )
     if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
-        return (
+        return Obstacle(
             "gradient_predivide_factor has no native argument",
             "torch divides by the number of processes before it sums, which the factor served for: "
             "drop it, or register a communication hook that divides in two steps",
         )
     if not is_constant(given.get("allreduce_communicators"), None):
-        return (
+        return Obstacle(
             "allreduce_communicators has no native argument",
             "give torch's DistributedDataParallel the group to reduce over as process_group=",
         )
     unknown = [k for k in given if k not in _PARAMETERS and k not in _TORCH_ONLY]
     if unknown:
-        return f"neither Apex nor torch knows the argument {unknown[0]}", _BY_HAND
-    return ()
+        return Obstacle(f"neither Apex nor torch knows the argument {unknown[0]}", _BY_HAND)
+    return None
 
 
 def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:

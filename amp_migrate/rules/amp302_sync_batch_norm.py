@@ -31,6 +31,7 @@ from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest import (
     ORDER,
     Native,
+    Obstacle,
     arguments,
     call_of,
     call_text,
@@ -95,30 +96,29 @@ def _layers(context: FileContext, sites: list[Site]) -> Iterator[Decision]:
         yield from replaced_import(RULE, context, spelled.imported, TORCH)
 
 
-def _obstacle(site: Site) -> tuple[str, str] | tuple[()]:
+def _obstacle(site: Site) -> Obstacle | None:
     call = call_of(site)
     if isinstance(site.module.tree.parent(site.node), ast.ClassDef):
-        return (
-            "a class is derived from Apex's SyncBatchNorm",
-            "derive it from torch.nn.SyncBatchNorm",
-        )
+        message = "a class is derived from Apex's SyncBatchNorm"
+        return Obstacle(message, "derive it from torch.nn.SyncBatchNorm")
     if call is None:
-        return ()
+        return None
     return _argument_obstacle(arguments(call, _LAYER), _LAYER)
 
 
 def _argument_obstacle(
     given: dict[str, ast.expr] | None, parameters: tuple[str, ...]
-) -> tuple[str, str] | tuple[()]:
+) -> Obstacle | None:
     if given is None:
-        return "the arguments cannot be seen", "pass to torch.nn.SyncBatchNorm what it takes"
+        message = "the arguments cannot be seen"
+        return Obstacle(message, "pass to torch.nn.SyncBatchNorm what it takes")
     for name, advice in _ADVICE.items():
         if not is_constant(given.get(name), False):
-            return f"{name} has no native counterpart", advice
+            return Obstacle(f"{name} has no native counterpart", advice)
     unknown = [name for name in given if name not in parameters]
     if unknown:
-        return f"Apex has no argument {unknown[0]}", "see torch.nn.SyncBatchNorm"
-    return ()
+        return Obstacle(f"Apex has no argument {unknown[0]}", "see torch.nn.SyncBatchNorm")
+    return None
 
 
 def _layer(site: Site, name: str) -> Decision:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from amp_migrate.facts.mentions import skipped_lines
-from amp_migrate.plan import Decision, Replace, Status
+from amp_migrate.plan import Decision, Insert, Replace, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
@@ -33,6 +34,13 @@ class Native:
     def dotted(self) -> str:
         """Its name in full."""
         return f"{self.module}.{self.name}"
+
+
+class Obstacle(NamedTuple):
+    """Why a use is left, and what to do."""
+
+    message: str
+    advice: str
 
 
 def public(name: str) -> str:
@@ -258,9 +266,9 @@ def _renames(context: FileContext, alias: ast.alias, native: Native) -> bool:
     tree = context.module.tree
     stmt = tree.parents[alias]
     name = alias.asname or alias.name
-    if not isinstance(stmt, ast.ImportFrom) or len(stmt.names) != 1 or name == "*":
+    if not isinstance(stmt, ast.ImportFrom) or tree.enclosing(stmt, ast.Try) is not None:
         return False
-    if isinstance(stmt, ast.ImportFrom) and tree.enclosing(stmt, ast.Try) is not None:
+    if len(stmt.names) > 1 and tree.block(stmt) is not tree.module.body:
         return False
     return name == native.name or not any(word in name.lower() for word in ("apex", "fused"))
 
@@ -268,11 +276,21 @@ def _renames(context: FileContext, alias: ast.alias, native: Native) -> bool:
 def replaced_import(
     rule: Rule, context: FileContext, alias: ast.alias, native: Native
 ) -> Iterator[Decision]:
-    """Import a class of torch in place of Apex's; nothing else has to be decided about the import."""
+    """Import a class of torch in place of Apex's.
+
+    Where the statement imports nothing else, nothing else has to be decided about it.
+    """
     stmt = context.module.tree.parents[alias]
+    if not isinstance(stmt, ast.ImportFrom):
+        return
     name = alias.asname or alias.name
     renamed = "" if name == native.name else f" as {name}"
     text = f"from {native.module} import {native.name}{renamed}"
+    span = context.module.tree.span(stmt)
+    if len(stmt.names) > 1:
+        edits = [Insert(span, text, after=False)]
+        yield decision(rule, Status.ROUTINE, context.module, stmt, f"adds `{text}`", edits)
+        return
     context.sites = [s for s in context.sites if s.node is not stmt]
-    edit = Replace(context.module.tree.span(stmt), text)
+    edit = Replace(span, text)
     yield decision(rule, Status.MIGRATED, context.module, stmt, f"becomes `{text}`", [edit])
