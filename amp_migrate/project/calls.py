@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.project.binding import bind, fits
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import Instance, Partial
+from amp_migrate.project.graph import MIDDLE, Instance, Partial
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import Nodes, function_of
 from amp_migrate.project.targets import Target, Targets
@@ -161,7 +161,7 @@ class Calls:
             return
         methods = self._methods.get(func.attr, [])
         base = self.expressions.node(module, func.value)
-        if not methods or base is None or self.graph.facts(base):
+        if not methods or base is None or self.graph.facts(base, MIDDLE):
             return
         roots = {_topmost(method) for method in methods}
         site = CallSite(function_of(module, call), call, bound=True)

@@ -36,7 +36,8 @@ class Flow:
     def mention(self, module: Module) -> None:
         """Note which attributes each class of `module` mentions; wanted before any `read`."""
         for cls in module.classes.values():
-            self.nodes.mentions.setdefault(cls, set()).update(module.scopes.names(cls.node))
+            names = {name for name in module.scopes.names(cls.node) if not name.startswith("__")}
+            self.nodes.mentions.setdefault(cls, set()).update(names)
         receivers = {
             function.parameters.positional[0]
             for function in module.functions.values()
@@ -45,7 +46,7 @@ class Flow:
         for node in module.tree.parents:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 owner = enclosing_class(module, node) if node.value.id in receivers else None
-                if owner is not None:
+                if owner is not None and not node.attr.startswith("__"):
                     self.nodes.mentions[owner].add(node.attr)
 
     def read(self, module: Module) -> None:
@@ -97,6 +98,8 @@ class Flow:
         for name in cls.module.scopes.names(cls.node):
             self.nodes.variable(cls.module, cls.node, name)
         for name, method in cls.methods.items():
+            if name.startswith("__"):
+                continue
             node = self.nodes.attribute(cls, name)
             if method.is_property:
                 self.graph.merge(node, self.nodes.returned(method))

@@ -42,8 +42,9 @@ class Partial:
     taken: int
 
 
-# How far the flow of one object is followed: steps, and attributes of attributes.
-_FAR = 2000
+# How many steps the flow of one object is followed, nearest first, and how deep into attributes.
+FAR = 2000
+MIDDLE = 300
 _NEAR = 100
 _DEEP = 3
 _Step = tuple[int, tuple[str, ...], bool]
@@ -72,7 +73,7 @@ class Graph:
         self._todo: list[tuple[int, int]] = []
         self._busy = False
         self._reached: dict[int, tuple[set[int], set[int]]] = {}
-        self._stated: dict[int, list[Fact]] = {}
+        self._stated: dict[tuple[int, int], list[Fact]] = {}
         self._read_at = 0
 
     def new(self) -> int:
@@ -168,17 +169,18 @@ class Graph:
         """Return what is known of the object itself, without what flows in."""
         return list(self._facts[self.find(node)])
 
-    def facts(self, node: int) -> list[Fact]:
-        """Return what is known of every object that `node` may be."""
+    def facts(self, node: int, far: int = FAR) -> list[Fact]:
+        """Return what is known of every object that `node` may be, as far as `far` steps show."""
         root = self.find(node)
         if self._facts[root] and not self._sources[root] and not self._makers[root]:
             return list(self._facts[root])
         self._refresh()
-        if root not in self._stated:
-            same, made = self._reach(root, items=False)
+        key = (root, far)
+        if key not in self._stated:
+            same, made = self._reach(root, items=False, far=far)
             roots = map(self.find, [*same, *made])
-            self._stated[root] = list(dict.fromkeys(f for at in roots for f in self._facts[at]))
-        return self._stated[root]
+            self._stated[key] = list(dict.fromkeys(f for at in roots for f in self._facts[at]))
+        return self._stated[key]
 
     def reach(self, node: int) -> tuple[set[int], set[int]]:
         """Return the objects that `node` may be, as representatives, and those it is made like.
@@ -208,7 +210,7 @@ class Graph:
         return bool(same_a & same_b or same_a & made_b or made_a & same_b)
 
     def _reach(
-        self, root: int, items: bool, far: int = _FAR
+        self, root: int, items: bool, far: int = FAR
     ) -> tuple[dict[int, None], dict[int, None]]:
         """Follow the flow backwards from a node, and from the objects whose field it is."""
         same: dict[int, None] = {}
@@ -236,9 +238,17 @@ class Graph:
             inside = [inner for name, inner in self._fields[node].items() if name.startswith("[")]
             found += [(self.find(item), (), by_call) for item in inside]
         if len(fields) < _DEEP:
-            owners = list(self._owners[node])
-            found += [(self.find(owner), (name, *fields), by_call) for owner, name in owners]
+            owners = [(self.find(owner), name) for owner, name in self._owners[node]]
+            found += [
+                (at, (name, *fields), by_call)
+                for at, name in owners
+                if name[:1] == "[" or self._fed(at)
+            ]
         return found
+
+    def _fed(self, root: int) -> bool:
+        """Tell whether another object may flow into a node, or into one that it is a field of."""
+        return bool(self._sources[root] or self._makers[root] or self._owners[root])
 
     def _inner(self, root: int, name: str) -> list[int]:
         fields = self._fields[root]
@@ -248,7 +258,7 @@ class Graph:
         elif name.startswith("["):
             names.append(APPENDED)
         found = [self.find(fields[item]) for item in names if item in fields]
-        if not found:
+        if not found and self._facts[root]:
             facts = [fact for fact in self._facts[root] if isinstance(fact, Instance)]
             found = [self.find(self._attribute(fact.cls, name)) for fact in facts]
         return found

@@ -12,7 +12,7 @@ from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.model import Class, Function, Module
 
 Meaning = Module | Folder | Function | Class | str
-_IMPORTERS = {"importlib.import_module", "builtins.__import__", "import_module", "__import__"}
+_IMPORTERS = {"import_module", "__import__"}
 # What a star import of Apex brings that other star imports cannot be asked about.
 _STARRED = {f"apex.{name}" for name in ("amp", "fp16_utils", "optimizers", "parallel", "RNN")}
 _STARRED |= {
@@ -176,7 +176,9 @@ class Lookup:
         return tuple(known or (outside if len(outside) == 1 else ()))
 
     def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
-        if not node.args or ast.unparse(node.func) not in _IMPORTERS:
+        func = node.func
+        last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        if not node.args or last not in _IMPORTERS:
             return ()
         name = node.args[0]
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):

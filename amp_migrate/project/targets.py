@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import Bound, Fact, Instance, Partial
+from amp_migrate.project.graph import MIDDLE, Bound, Fact, Instance, Partial
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class
 
@@ -42,7 +42,9 @@ class Targets:
             found = list(self._through_object(module, func))
         if not found:
             node = self.expressions.node(module, func)
-            found = list(self._held(self.nodes.graph.facts(node))) if node is not None else []
+            found = (
+                list(self._held(self.nodes.graph.facts(node, MIDDLE))) if node is not None else []
+            )
         return list(dict.fromkeys(found))
 
     def defined(self, module: Module, func: ast.expr) -> Iterator[Target]:
@@ -58,7 +60,7 @@ class Targets:
 
     def _through_object(self, module: Module, func: ast.Attribute) -> Iterator[Target]:
         base = self.expressions.node(module, func.value)
-        for fact in self.nodes.graph.facts(base) if base is not None else ():
+        for fact in self.nodes.graph.facts(base, MIDDLE) if base is not None else ():
             if isinstance(fact, Instance):
                 for method in reachable(fact, func.attr):
                     if not method.is_property:
