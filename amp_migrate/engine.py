@@ -9,7 +9,6 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Finding, Plan, Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
-from amp_migrate.span import Span
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     if not any(uses_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     trees, outcomes = _parse(sources)
-    refused: dict[Span | tuple[str, Span], str] = {}
+    refused: dict[object, str] = {}
     from amp_migrate.planning import Planner
 
     planner = Planner(trees, settings)

@@ -31,45 +31,32 @@ from amp_migrate.plan import (
     Drop,
     DropImportedName,
     Edit,
-    Hoist,
-    Replace,
-    ReplaceExpression,
     Status,
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.unit.availability import imports_apex
-from amp_migrate.unit.condition import reduce, speller
-from amp_migrate.unit.order import in_branch
+from amp_migrate.rules.guards import bound_name, guards, root_name
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
 
+_REMOVED = (
+    "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
+)  # fmt: skip
+
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Remove the Apex imports of a file whose names nothing uses after the units were migrated."""
-    used = {_root(site) for site in context.sites if site.kind is not Kind.IMPORT and _root(site)}
+    used = {
+        root_name(site)
+        for site in context.sites
+        if site.kind is not Kind.IMPORT and root_name(site)
+    }
     apex_left = any(s.kind is not Kind.IMPORT for s in context.sites)
     gone: set[ast.AST] = set()
     if not apex_left and not context.keeps_guards:
-        yield from _guards(context, gone)
+        yield from guards(context, RULE, gone)
     for site in context.of(Kind.IMPORT):
         yield _import(context, site, used, gone)
-
-
-def _root(site: Site) -> str | None:
-    node: ast.AST = site.node
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        else:
-            return None
-    return node.id
-
-
-def _bound(alias: ast.alias) -> str:
-    return alias.asname or alias.name.partition(".")[0]
 
 
 def _import(
@@ -81,11 +68,11 @@ def _import(
         return decision(RULE, Status.MIGRATED, module, node, "goes with its guard")
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     ours = [a for a in aliases if _is_ours(context, node, a)]
-    free = [a for a in ours if not _needed(context, a, used)]
+    free = [a for a in ours if not _needed(context, node, a, used)]
     if not free:
         return decision(
             RULE,
-            Status.LEFT if any(_is_amp(node, a) for a in ours) else Status.NOTE,
+            Status.LEFT if any(_is_removed(node, a) for a in ours) else Status.NOTE,
             module,
             node,
             "this import of Apex stays, for what is left of it below",
@@ -103,7 +90,7 @@ def _import(
 def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether an imported name is Apex, or says whether Apex is there."""
     if isinstance(node, ast.ImportFrom) and not is_apex(node.module or "."):
-        name = ast.Name(_bound(alias), ast.Load())
+        name = ast.Name(bound_name(alias), ast.Load())
         for use in context.module.tree.nodes(ast.Name):
             if use.id == name.id and isinstance(use.ctx, ast.Load):
                 return context.availability.is_flag(use)
@@ -119,7 +106,7 @@ def _is_amp(node: ast.AST, alias: ast.alias) -> bool:
 def _needed(context: FileContext, alias: ast.alias, used: set[str | None]) -> bool:
     if alias.name == "*":
         return bool(context.sites) and any(s.kind is not Kind.IMPORT for s in context.sites)
-    name = _bound(alias)
+    name = bound_name(alias)
     return name in used or _exported(context, name)
 
 
@@ -130,176 +117,3 @@ def _exported(context: FileContext, name: str) -> bool:
                 isinstance(n, ast.Constant) and n.value == name for n in ast.walk(node.value)
             )
     return False
-
-
-def _guards(context: FileContext, gone: set[ast.AST]) -> Iterator[Decision]:
-    tree = context.module.tree
-    for node in tree.nodes(
-        ast.Try, ast.If, ast.Assert, ast.Assign, ast.Global, ast.Name, ast.Compare, ast.Call
-    ):
-        if node in gone or node in context.taken:
-            continue
-        if isinstance(node, ast.Try) and imports_apex(node.body):
-            yield from _try(context, node, gone)
-        elif isinstance(node, ast.If):
-            yield from _test(context, node, gone)
-        elif isinstance(node, ast.Assert):
-            yield from _assertion(context, node, gone)
-        elif isinstance(node, ast.Assign):
-            yield from _none(context, node, gone)
-        elif isinstance(node, ast.Global):
-            yield from _global(context, node, gone)
-        elif isinstance(node, ast.Name | ast.Compare | ast.Call):
-            yield from _value(context, node, gone)
-
-
-def _try(context: FileContext, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
-    tree = context.module.tree
-    if not all(_vanishes(context, stmt) for stmt in [*node.body, *node.orelse]) or node.finalbody:
-        return
-    fallback = [h for h in node.handlers if any(_rebinds_native(context, stmt) for stmt in h.body)]
-    if fallback:
-        index = node.handlers.index(fallback[0])
-        edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
-        kept = set(ast.walk(fallback[0]))
-        gone |= {n for n in ast.walk(node) if n not in kept}
-    else:
-        edit = Drop(tree.span(node))
-        gone |= set(ast.walk(node))
-    message = "the guard around the import of Apex goes"
-    yield decision(RULE, Status.ROUTINE, context.module, node, message, [edit])
-
-
-def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
-    if isinstance(stmt, ast.Import | ast.ImportFrom):
-        return imports_apex([stmt]) and not any(_live(context, a) for a in stmt.names)
-    if isinstance(stmt, ast.Assign):
-        return all(
-            isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
-        )
-    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
-        return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
-    return isinstance(stmt, ast.Pass)
-
-
-def _live(context: FileContext, alias: ast.alias) -> bool:
-    """Tell whether a name imported from Apex is still used by a site that stays."""
-    name = _bound(alias)
-    return any(_root(site) == name for site in context.sites if site.kind is not Kind.IMPORT)
-
-
-def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
-    """Tell whether a handler binds names that the program goes on using (a native fallback)."""
-    if isinstance(stmt, ast.ImportFrom | ast.Import):
-        return not imports_apex([stmt])
-    if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
-        return True
-    if isinstance(stmt, ast.Assign):
-        return not isinstance(stmt.value, ast.Constant)
-    return False
-
-
-def _test(context: FileContext, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
-    tree = context.module.tree
-    hits: list[ast.expr] = []
-
-    def known(test: ast.expr) -> bool | None:
-        answer = context.availability.known(test)
-        if answer is not None:
-            hits.append(test)
-        return answer
-
-    condition = reduce(node.test, known, speller(tree))
-    if not hits:
-        return
-    edit: Edit
-    if condition.value is None:
-        edit = ReplaceExpression(tree.span(node.test), condition.text)
-    elif condition.value:
-        edit = Hoist(tree.span(node), "body")
-        gone |= {n for stmt in node.orelse for n in ast.walk(stmt)}
-    elif node.orelse:
-        edit = Hoist(tree.span(node), "orelse")
-        gone |= {n for stmt in node.body for n in ast.walk(stmt)}
-    else:
-        edit = Drop(tree.span(node))
-        gone |= set(ast.walk(node))
-    message = "a test for Apex is folded"
-    yield decision(RULE, Status.ROUTINE, context.module, node, message, [edit])
-
-
-def _value(context: FileContext, node: ast.expr, gone: set[ast.AST]) -> Iterator[Decision]:
-    """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
-    tree = context.module.tree
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        return
-    if context.availability.known(node) is None:
-        return
-    top: ast.expr = node
-    up = tree.parents[top]
-    while isinstance(up, ast.BoolOp) or (
-        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
-    ):
-        top, up = up, tree.parents[up]
-    if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
-        return
-    if isinstance(node, ast.Name) and node.id not in context.availability.flags:
-        return
-    gone |= set(ast.walk(top))
-    condition = reduce(top, context.availability.known, speller(tree))
-    text = condition.text if condition.value is None else str(condition.value)
-    edit = ReplaceExpression(tree.span(top), text)
-    yield decision(RULE, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
-
-
-def _assertion(context: FileContext, node: ast.Assert, gone: set[ast.AST]) -> Iterator[Decision]:
-    if any(
-        context.availability.known(part)
-        for part in ast.walk(node.test)
-        if isinstance(part, ast.expr)
-    ):
-        gone |= set(ast.walk(node))
-        edit = Drop(context.module.tree.span(node))
-        yield decision(
-            RULE, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit]
-        )
-
-
-def _none(context: FileContext, node: ast.Assign, gone: set[ast.AST]) -> Iterator[Decision]:
-    """Drop ``amp = None`` and flags set at module level."""
-    if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
-        return
-    target = node.targets[0]
-    flag = target.id in context.availability.flags and isinstance(node.value, ast.Constant)
-    nothing = isinstance(node.value, ast.Constant) and node.value.value is None
-    amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
-    if not (flag or amp):
-        return
-    up = context.module.tree.parents[node]
-    if isinstance(up, ast.Try) and in_branch(context.module.tree, node, up.body):
-        return
-    gone |= set(ast.walk(node))
-    edit = Drop(context.module.tree.span(node))
-    yield decision(
-        RULE, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit]
-    )
-
-
-def _global(context: FileContext, node: ast.Global, gone: set[ast.AST]) -> Iterator[Decision]:
-    names = [n for n in node.names if not _apex_global(context, n)]
-    if len(names) == len(node.names):
-        return
-    span = context.module.tree.span(node)
-    edit: Edit = Replace(span, f"global {', '.join(names)}") if names else Drop(span)
-    gone |= set(ast.walk(node))
-    yield decision(RULE, Status.ROUTINE, context.module, node, "Apex is no global any more", [edit])
-
-
-def _apex_global(context: FileContext, name: str) -> bool:
-    imports = [s.node for s in context.of(Kind.IMPORT)]
-    return any(
-        _bound(a) == name
-        for n in imports
-        if isinstance(n, ast.Import | ast.ImportFrom)
-        for a in n.names
-    )

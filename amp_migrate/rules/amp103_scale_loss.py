@@ -91,7 +91,7 @@ def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
     for up in block.site.module.tree.ancestors(node):
         if isinstance(up, ast.Call):
             name = context.unit.project.external(block.site.module, up.func) or path(up.func) or ""
-            if name.endswith("autograd.grad") or name.endswith("autograd.backward"):
+            if name.endswith(("autograd.grad", "autograd.backward")):
                 return True
         if isinstance(up, ast.stmt):
             return False

@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -58,9 +59,16 @@ def decide(context: Context) -> Iterator[Decision]:
         else:
             scaler = context.scaler(site.function, site.node)
             stmt = site.statement
-            value = tree.segment(stmt.value) if isinstance(stmt, ast.Assign) else ""
-            constant = isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant)
-            exact = constant and isinstance(stmt.value.value, float)  # type: ignore[union-attr]
-            text = f"{scaler}.update({value if exact else f'float({value})'})"
+            text = f"{scaler}.update({_value(tree, stmt)})"
             edit = Replace(tree.span(stmt), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+
+
+def _value(tree: Tree, stmt: ast.stmt) -> str:
+    """Return the assigned scale as a float, which `update` wants."""
+    value = stmt.value if isinstance(stmt, ast.Assign) else None
+    if value is None:
+        return ""
+    if isinstance(value, ast.Constant) and isinstance(value.value, float):
+        return tree.segment(value)
+    return f"float({tree.segment(value)})"

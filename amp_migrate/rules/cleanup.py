@@ -159,7 +159,11 @@ def _import(tree: Tree, name: str) -> list[Edit]:
     """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``from x import y`` as ``x.y``."""
     original, _, alias = name.partition(" as ")
     found: list[Edit] = []
-    for node in tree.nodes(ast.Import, ast.ImportFrom):
+    imports: list[ast.Import | ast.ImportFrom] = [
+        *tree.nodes(ast.Import),
+        *tree.nodes(ast.ImportFrom),
+    ]
+    for node in imports:
         base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
         joint = base if base.endswith(".") or not base else f"{base}."
         names = tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.project import Function
 from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
@@ -15,10 +16,11 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.gather import gather
-from amp_migrate.unit.region import Region
 from amp_migrate.unit.internals import initial_scale
+from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
 
 
@@ -37,7 +39,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     _refuse_unstepped(unit, gone)
     unscales = [
         unscale
-        for function in dict.fromkeys(i.function for i in [*unit.steps, *unit.backwards])
+        for function in _training_functions(unit)
         for unscale in clipping.plan(unit, function, gone)
     ]
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
@@ -57,6 +59,11 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     context.entropies = entropies
     context.hoisted_losses = names
     return context
+
+
+def _training_functions(unit: Unit) -> list[Function]:
+    items: list[Step | Backward] = [*unit.steps, *unit.backwards]
+    return list(dict.fromkeys(item.function for item in items))
 
 
 def _refuse_unknown(unit: Unit) -> None:

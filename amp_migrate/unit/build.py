@@ -11,8 +11,9 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.forwards import Forwards
-from amp_migrate.unit.home import Home, family
+from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
+from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Kind, Site, sites
 from amp_migrate.unit.unit import Unit
 

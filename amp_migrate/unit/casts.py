@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
+from amp_migrate.unit.at_hand import at_hand
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, is_plain, names
@@ -60,7 +61,7 @@ class Casts:
             return self._give_up(function, node, training)
         if training:
             return f"{self._unit.home.access(function, node)}.is_enabled()"
-        scaler = self._unit.home.at_hand(function, node)
+        scaler = at_hand(self._unit.home, function, node)
         return None if scaler is None else f"{scaler}.is_enabled()"
 
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
@@ -100,7 +101,7 @@ class Casts:
                     return self._same_value(name, creation, function)
                 continue
             if name == "self" and function.cls is not None and origin.cls is not None:
-                from amp_migrate.unit.home import family
+                from amp_migrate.unit.relatives import family
 
                 if function.cls in family(origin.cls):
                     continue

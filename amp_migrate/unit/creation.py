@@ -10,6 +10,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate, reduce, speller
 from amp_migrate.unit.order import Loop, dominates, inside, levels, position
+from amp_migrate.unit.places import sometimes_called
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
 
@@ -86,7 +87,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "create the GradScaler once, before the training loop, and run again",
             )
     casts = conjunction([*reversed(guards), unit.options[site].casts])
-    sometimes = unit.home.is_attribute(function) and unit.home.sometimes_made(function)
+    sometimes = unit.home.is_attribute(function) and sometimes_called(unit.project, function)
     sometimes = sometimes or unit.home.returning.conditional(function)
     return Creation(site, top, as_bool(casts, unit.not_bools), sometimes=sometimes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
@@ -98,7 +98,7 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
 
 
 def _use(
-    unit: Unit, function: Function, node: ast.AST, masters: dict[ast.expr | ast.stmt, object]
+    unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
 ) -> Use | None:
     tree = function.module.tree
     if (
@@ -124,7 +124,7 @@ def _use(
     return None
 
 
-def _named(call: ast.Call, masters: dict[ast.expr | ast.stmt, object]) -> ast.expr | None:
+def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:
     for part in ast.walk(call):
         if part in masters and isinstance(part, ast.Call) and part.args:
             return part.args[0]

@@ -6,17 +6,24 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import defs, path
+from amp_migrate.facts.paths import path
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
-from amp_migrate.unit.order import dominates, key, levels
+from amp_migrate.unit.naming import free_name
+from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.places import (
+    fills_all,
+    is_docstring_only,
+    kept_on_self,
+    last_assignment,
+)
+from amp_migrate.unit.relatives import class_around, family
 from amp_migrate.unit.returning import Returning
 from amp_migrate.unit.sites import Site
 
 DOC = "torch.cuda.amp.GradScaler that scales the loss"
-CANDIDATES = ("scaler", "grad_scaler", "amp_scaler", "native_scaler")
 
 
 @dataclass(slots=True)
@@ -46,8 +53,8 @@ class Home:
         self.name = free_name(modules)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
-        self._access: dict[Function, str] = {}
-        self._constructed: set[Class] = set()
+        self.resolved: dict[Function, str] = {}
+        self.constructed: set[Class] = set()
         self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
         self.returning = Returning(self)
 
@@ -56,10 +63,10 @@ class Home:
 
         Raises `Cannot` where the calls cannot all be seen.
         """
-        text = self._access.get(function)
+        text = self.resolved.get(function)
         if text is None:
             text = self._all_or_nothing(function, node)
-            self._access[function] = text
+            self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name:
             self._after_creation(function, node)
@@ -69,8 +76,8 @@ class Home:
         """Resolve a function; where that fails, forget all that was noted on the way."""
         kept = (
             dict(self.threads),
-            dict(self._access),
-            set(self._constructed),
+            dict(self.resolved),
+            set(self.constructed),
             set(self._attributes),
         )
         users = {f: list(nodes) for f, nodes in self.users.items()}
@@ -78,61 +85,10 @@ class Home:
         try:
             return self._resolve(function, node)
         except Cannot:
-            self.threads, self._access, self._constructed, self._attributes = kept
+            self.threads, self.resolved, self.constructed, self._attributes = kept
             self.users = users
             self.returning.restore(returned)
             raise
-
-    def at_hand(self, function: Function, node: ast.AST) -> str | None:
-        """Return how an evaluation reaches the scaler, if it need not be handed on further than one call.
-
-        An evaluation may run before or without any training, so what only training makes does not count.
-        """
-        if function in self._access and function in self.users:
-            return self.access(function, node)
-        owner = function
-        while owner.cls is None and owner.parent is not None:
-            owner = owner.parent
-        if owner.cls is not None and not owner.is_static and self.is_attribute(owner):
-            return self.access(function, node) if self._made_early(owner.cls) else None
-        if function.parent is None and function.cls is not None:
-            return None
-        calls = self.project.callers(function)
-        ready = all(call.function in self.inits or call.function in self.users for call in calls)
-        if not calls or not ready or self.project.escapes(function) or function.parameters.defaults:
-            return None
-        if not all(self._dominated(call) for call in calls):
-            return None
-        try:
-            return self.access(function, node)
-        except Cannot:
-            return None
-
-    def _dominated(self, call: CallSite) -> bool:
-        """Tell whether a call comes after the initialize of its function, without leaving more guards."""
-        sites = self.inits.get(call.function)
-        if not sites:
-            return True
-        tree = call.function.module.tree
-        chain = list(levels(tree, call.call))
-        for site in sites:
-            for level in levels(tree, site.node):
-                if any(tree.block(level) is tree.block(s) for s in chain):
-                    return dominates(tree, level, call.call)
-        return False
-
-    def _made_early(self, cls: Class) -> bool:
-        """Tell whether the constructor makes or receives the scaler."""
-        relatives = family(cls)
-        made = any(f.name == "__init__" and f.cls in relatives for f in self.inits)
-        return made or any(c in relatives for c in self._constructed)
-
-    def sometimes_made(self, function: Function) -> bool:
-        """Tell whether a method that initializes is called on some paths only, or not by the constructor."""
-        if function.name == "__init__":
-            return False
-        calls = self.project.callers(function)
-        return not calls or any(_is_conditional(call) for call in calls)
 
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""
@@ -147,14 +103,14 @@ class Home:
         """A method that initializes keeps the scaler on `self`, unless nothing else of its class needs it."""
         if function.cls is None or function.is_static or not function.parameters.names:
             return None
-        if any(_kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]):
+        if any(kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]):
             return function.cls
         relatives = family(function.cls)
-        others = (f for f in self._needing if f is not function and _method_of(f) in relatives)
+        others = (f for f in self._needing if f is not function and class_around(f) in relatives)
         return function.cls if any(others) else None
 
     def _resolve(self, function: Function, node: ast.AST) -> str:
-        self._access[function] = self.name
+        self.resolved[function] = self.name
         if function in self.carriers.parameters:
             return self.name
         if function in self.inits:
@@ -164,7 +120,7 @@ class Home:
         if function.parent is not None:
             return self._closure(function, node)
         if function.cls is not None and self.is_attribute(function) and not function.is_static:
-            constructed = any(c in self._constructed for c in family(function.cls))
+            constructed = any(c in self.constructed for c in family(function.cls))
             if not (constructed and function.name == "__init__"):
                 return self.attribute(function)
         if self._global(function, node):
@@ -210,7 +166,7 @@ class Home:
                 and not method.is_static
                 and self.returning.provide(method, f"{names[0]}.{self.name}")
             ):
-                self._access[method] = self.attribute(method)
+                self.resolved[method] = self.attribute(method)
                 self._attributes.add(method.cls or function.cls)
                 return True
         return False
@@ -261,15 +217,15 @@ class Home:
         calls = self.project.callers(init)
         if not calls or not all(self._late_enough(call) for call in calls):
             return False
-        self._constructed.add(init.cls or cls)
+        self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
         self._parameter(init, node)
         first = init.parameters.names[0]
-        anchor = _last_assignment(init)
+        anchor = last_assignment(init)
         edit = Insert(
             init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True
         )
-        if _is_docstring_only(init):
+        if is_docstring_only(init):
             edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
         self.threads[init].edits.append((init.module.path, edit))
         return True
@@ -287,7 +243,7 @@ class Home:
         thread = self.threads[function] = Thread(function, "")
         for member in self.project.family(function) or [function]:
             if member.node is not None:
-                self._access.setdefault(member, self.name)
+                self.resolved.setdefault(member, self.name)
                 span = member.module.tree.span(member.node)
                 thread.edits.append((member.module.path, AddParameter(span, self.name, None, doc)))
         for call in calls:
@@ -295,7 +251,7 @@ class Home:
             span = call.function.module.tree.span(call.call)
             if self.project.forwards_all(call) and call.function in self.threads:
                 continue
-            keyword = None if _fills_all(call, function) else self.name
+            keyword = None if fills_all(call, function) else self.name
             thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
         count = len(calls)
         thread.sentence = (
@@ -344,86 +300,3 @@ class Home:
                 "the GradScaler is needed before amp.initialize creates it",
                 "move amp.initialize above this line and run again",
             )
-
-
-def _is_conditional(call: CallSite) -> bool:
-    tree = call.function.module.tree
-    own = list(levels(tree, call.call))
-    return any(isinstance(level, ast.If | ast.Try | ast.For | ast.While) for level in own)
-
-
-def _method_of(function: Function) -> Class | None:
-    while function.cls is None and function.parent is not None:
-        function = function.parent
-    return function.cls
-
-
-def _kept_on_self(site: Site, first: str) -> bool:
-    stmt = site.statement
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-    return any(
-        isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
-        for target in targets
-        for n in ast.walk(target)
-    )
-
-
-def family(cls: Class) -> list[Class]:
-    """Return a class with its known bases and all that derive from them or it."""
-    found: list[Class] = []
-    stack = [cls]
-    while stack:
-        here = stack.pop()
-        if here not in found:
-            found.append(here)
-            stack += [*here.bases, *here.subclasses()]
-    return found
-
-
-def free_name(modules: Iterable[Module]) -> str:
-    """Return the first usual name for the scaler that no file of the unit uses for something else."""
-    taken: set[str] = set()
-    for module in modules:
-        for node in module.tree.nodes(ast.Name, ast.arg, ast.Attribute, ast.alias):
-            if isinstance(node, ast.Name):
-                taken.add(node.id)
-            elif isinstance(node, ast.arg):
-                taken.add(node.arg)
-            elif isinstance(node, ast.Attribute):
-                taken.add(node.attr)
-            elif isinstance(node, ast.alias):
-                taken.add((node.asname or node.name).partition(".")[0])
-    return next((name for name in CANDIDATES if name not in taken), "apex_scaler")
-
-
-def _fills_all(site: CallSite, function: Function) -> bool:
-    """Tell whether a call gives every positional parameter by position, so that one more can follow."""
-    if any(isinstance(a, ast.Starred) for a in site.call.args) or site.call.keywords:
-        return False
-    given = len(site.arguments()) + bool(site.bound)
-    return given == len(function.parameters.positional) and not function.parameters.keyword_only
-
-
-def _last_assignment(init: Function) -> ast.stmt:
-    """Return the last plain assignment of a parameter to `self` at the start of a constructor."""
-    if init.node is None:
-        raise ValueError("module")
-    names = set(init.parameters.names)
-    chosen = None
-    for stmt in init.node.body:
-        if (
-            isinstance(stmt, ast.Assign)
-            and isinstance(stmt.value, ast.Name)
-            and stmt.value.id in names
-        ):
-            chosen = stmt
-        elif chosen is not None:
-            break
-    if chosen is not None:
-        return chosen
-    supers = [s for s in init.node.body if "super" in ast.dump(s) and "__init__" in ast.dump(s)]
-    return supers[0] if supers else init.node.body[0]
-
-
-def _is_docstring_only(init: Function) -> bool:
-    return init.node is not None and len(init.node.body) == 1 and not defs(init.node.body[0])

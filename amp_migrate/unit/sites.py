@@ -112,7 +112,8 @@ def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str |
 
 def _expressions(project: Project, module: Module) -> Iterator[Site]:
     tree = module.tree
-    for node in tree.nodes(ast.Name, ast.Attribute):
+    nodes: list[ast.Name | ast.Attribute] = [*tree.nodes(ast.Name), *tree.nodes(ast.Attribute)]
+    for node in nodes:
         if not isinstance(node.ctx, ast.Load):
             continue
         parent = tree.parent(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import root
@@ -94,7 +95,7 @@ def _place(
                 tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
             )
         ]
-    last = children[-1]
+    children[-1]
     if any(c in anchors for c in children):
         return _after_repeats(tree, children, steps)
     return _conditional(tree, children, anchors, steps, backwards)
@@ -152,7 +153,7 @@ def _phases(
     tree: Tree, children: list[ast.stmt], steps: list[Step], backwards: list[Backward]
 ) -> bool:
     """Tell whether each later optimizer is fed only by backward passes after the earlier steps."""
-    for earlier, later in zip(children, children[1:], strict=False):
+    for earlier, later in itertools.pairwise(children):
         names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, later)}
         for backward in backwards:
             feeds = {ast.dump(o) for o in backward.optimizers}

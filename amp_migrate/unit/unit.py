@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.condition import Condition
 from amp_migrate.unit.flags import not_bools
 from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import Options
-from amp_migrate.unit.region import Region, RegionFinder
+from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.steps import Backward, Step
 
@@ -40,13 +38,13 @@ class Unit:
     @cached_property
     def modules(self) -> list[Module]:
         """The files that have a site, step or backward of the unit."""
-        items = [*self.sites, *self.steps, *self.backwards]
+        items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
         return list(dict.fromkeys(item.module for item in items))
 
     @cached_property
     def functions(self) -> list[Function]:
         """The functions that have a site, step or backward of the unit."""
-        items = [*self.sites, *self.steps, *self.backwards]
+        items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
         return list(dict.fromkeys(item.function for item in items))
 
     @cached_property

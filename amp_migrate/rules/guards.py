@@ -1,0 +1,213 @@
+"""Guards that only exist for Apex: how they fold once Apex is out of a file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.unit.availability import imports_apex
+from amp_migrate.unit.condition import reduce, speller
+from amp_migrate.unit.order import in_branch
+from amp_migrate.unit.sites import Kind, Site
+
+
+def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
+    """Fold what says whether Apex is installed; the nodes that go are added to `gone`."""
+    tree = context.module.tree
+    for node in tree.nodes(
+        ast.Try, ast.If, ast.Assert, ast.Assign, ast.Global, ast.Name, ast.Compare, ast.Call
+    ):
+        if node in gone or node in context.taken:
+            continue
+        if isinstance(node, ast.Try) and imports_apex(node.body):
+            yield from _try(context, rule, node, gone)
+        elif isinstance(node, ast.If):
+            yield from _test(context, rule, node, gone)
+        elif isinstance(node, ast.Assert):
+            yield from _assertion(context, rule, node, gone)
+        elif isinstance(node, ast.Assign):
+            yield from _none(context, rule, node, gone)
+        elif isinstance(node, ast.Global):
+            yield from _global(context, rule, node, gone)
+        elif isinstance(node, ast.Name | ast.Compare | ast.Call):
+            yield from _value(context, rule, node, gone)
+
+
+def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
+    tree = context.module.tree
+    if not all(_vanishes(context, stmt) for stmt in [*node.body, *node.orelse]) or node.finalbody:
+        return
+    fallback = [h for h in node.handlers if any(_rebinds_native(context, stmt) for stmt in h.body)]
+    if fallback:
+        index = node.handlers.index(fallback[0])
+        edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
+        kept = set(ast.walk(fallback[0]))
+        gone |= {n for n in ast.walk(node) if n not in kept}
+    else:
+        edit = Drop(tree.span(node))
+        gone |= set(ast.walk(node))
+    message = "the guard around the import of Apex goes"
+    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
+
+
+def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
+    if isinstance(stmt, ast.Import | ast.ImportFrom):
+        return imports_apex([stmt]) and not any(_live(context, a) for a in stmt.names)
+    if isinstance(stmt, ast.Assign):
+        return all(
+            isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
+        )
+    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+        return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
+    return isinstance(stmt, ast.Pass)
+
+
+def _live(context: FileContext, alias: ast.alias) -> bool:
+    """Tell whether a name imported from Apex is still used by a site that stays."""
+    name = bound_name(alias)
+    return any(root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT)
+
+
+def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
+    """Tell whether a handler binds names that the program goes on using (a native fallback)."""
+    if isinstance(stmt, ast.ImportFrom | ast.Import):
+        return not imports_apex([stmt])
+    if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+        return True
+    if isinstance(stmt, ast.Assign):
+        return not isinstance(stmt.value, ast.Constant)
+    return False
+
+
+def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
+    tree = context.module.tree
+    hits: list[ast.expr] = []
+
+    def known(test: ast.expr) -> bool | None:
+        answer = context.availability.known(test)
+        if answer is not None:
+            hits.append(test)
+        return answer
+
+    condition = reduce(node.test, known, speller(tree))
+    if not hits:
+        return
+    edit: Edit
+    if condition.value is None:
+        edit = ReplaceExpression(tree.span(node.test), condition.text)
+    elif condition.value:
+        edit = Hoist(tree.span(node), "body")
+        gone |= {n for stmt in node.orelse for n in ast.walk(stmt)}
+    elif node.orelse:
+        edit = Hoist(tree.span(node), "orelse")
+        gone |= {n for stmt in node.body for n in ast.walk(stmt)}
+    else:
+        edit = Drop(tree.span(node))
+        gone |= set(ast.walk(node))
+    message = "a test for Apex is folded"
+    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
+
+
+def _value(
+    context: FileContext, rule: Rule, node: ast.expr, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
+    tree = context.module.tree
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return
+    if context.availability.known(node) is None:
+        return
+    top: ast.expr = node
+    up = tree.parents[top]
+    while isinstance(up, ast.BoolOp) or (
+        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+    ):
+        top, up = up, tree.parents[up]
+    if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
+        return
+    if isinstance(node, ast.Name) and node.id not in context.availability.flags:
+        return
+    gone |= set(ast.walk(top))
+    condition = reduce(top, context.availability.known, speller(tree))
+    text = condition.text if condition.value is None else str(condition.value)
+    edit = ReplaceExpression(tree.span(top), text)
+    yield decision(rule, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
+
+
+def _assertion(
+    context: FileContext, rule: Rule, node: ast.Assert, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    if any(
+        context.availability.known(part)
+        for part in ast.walk(node.test)
+        if isinstance(part, ast.expr)
+    ):
+        gone |= set(ast.walk(node))
+        edit = Drop(context.module.tree.span(node))
+        yield decision(
+            rule, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit]
+        )
+
+
+def _none(
+    context: FileContext, rule: Rule, node: ast.Assign, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    """Drop ``amp = None`` and flags set at module level."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return
+    target = node.targets[0]
+    flag = target.id in context.availability.flags and isinstance(node.value, ast.Constant)
+    nothing = isinstance(node.value, ast.Constant) and node.value.value is None
+    amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
+    if not (flag or amp):
+        return
+    up = context.module.tree.parents[node]
+    if isinstance(up, ast.Try) and in_branch(context.module.tree, node, up.body):
+        return
+    gone |= set(ast.walk(node))
+    edit = Drop(context.module.tree.span(node))
+    yield decision(
+        rule, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit]
+    )
+
+
+def _global(
+    context: FileContext, rule: Rule, node: ast.Global, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    names = [n for n in node.names if not _apex_global(context, n)]
+    if len(names) == len(node.names):
+        return
+    span = context.module.tree.span(node)
+    edit: Edit = Replace(span, f"global {', '.join(names)}") if names else Drop(span)
+    gone |= set(ast.walk(node))
+    yield decision(rule, Status.ROUTINE, context.module, node, "Apex is no global any more", [edit])
+
+
+def _apex_global(context: FileContext, name: str) -> bool:
+    imports = [s.node for s in context.of(Kind.IMPORT)]
+    return any(
+        bound_name(a) == name
+        for n in imports
+        if isinstance(n, ast.Import | ast.ImportFrom)
+        for a in n.names
+    )
+
+
+def root_name(site: Site) -> str | None:
+    """Return the name at the bottom of a site's expression."""
+    node: ast.AST = site.node
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        else:
+            return None
+    return node.id
+
+
+def bound_name(alias: ast.alias) -> str:
+    """Return the name that an import binds."""
+    return alias.asname or alias.name.partition(".")[0]

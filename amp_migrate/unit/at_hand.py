@@ -1,0 +1,58 @@
+"""The scaler for an evaluation, which may run before or without any training."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.home import Home
+from amp_migrate.unit.order import dominates, levels
+from amp_migrate.unit.relatives import family
+
+
+def at_hand(home: Home, function: Function, node: ast.AST) -> str | None:
+    """Return how an evaluation reaches the scaler, if it need not be handed on further than one call.
+
+    An evaluation may run before or without any training, so what only training makes does not count.
+    """
+    if function in home.resolved and function in home.users:
+        return home.access(function, node)
+    owner = function
+    while owner.cls is None and owner.parent is not None:
+        owner = owner.parent
+    if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
+        return home.access(function, node) if _made_early(home, owner.cls) else None
+    if function.parent is None and function.cls is not None:
+        return None
+    calls = home.project.callers(function)
+    ready = all(call.function in home.inits or call.function in home.users for call in calls)
+    if not calls or not ready or home.project.escapes(function) or function.parameters.defaults:
+        return None
+    if not all(_dominated(home, call) for call in calls):
+        return None
+    try:
+        return home.access(function, node)
+    except Cannot:
+        return None
+
+
+def _dominated(home: Home, call: CallSite) -> bool:
+    """Tell whether a call comes after the initialize of its function, without leaving more guards."""
+    sites = home.inits.get(call.function)
+    if not sites:
+        return True
+    tree = call.function.module.tree
+    chain = list(levels(tree, call.call))
+    for site in sites:
+        for level in levels(tree, site.node):
+            if any(tree.block(level) is tree.block(s) for s in chain):
+                return dominates(tree, level, call.call)
+    return False
+
+
+def _made_early(home: Home, cls: Class) -> bool:
+    """Tell whether the constructor makes or receives the scaler."""
+    relatives = family(cls)
+    made = any(f.name == "__init__" and f.cls in relatives for f in home.inits)
+    return made or any(c in relatives for c in home.constructed)
