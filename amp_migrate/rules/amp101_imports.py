@@ -35,13 +35,10 @@ from amp_migrate.plan import (
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards import bound_name, guards, root_name
+from amp_migrate.rules.kept import handed_on, is_removed, star_needed
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
-
-_REMOVED = (
-    "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
-)  # fmt: skip
 
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
@@ -68,11 +65,11 @@ def _import(
         return decision(RULE, Status.MIGRATED, module, node, "goes with its guard")
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     ours = [a for a in aliases if _is_ours(context, node, a)]
-    free = [a for a in ours if not _needed(context, node, a, used)]
+    free = [a for a in ours if not _needed(context, a, used)]
     if not free:
         return decision(
             RULE,
-            Status.LEFT if any(_is_removed(node, a) for a in ours) else Status.NOTE,
+            Status.LEFT if any(is_removed(node, a) for a in ours) else Status.NOTE,
             module,
             node,
             "this import of Apex stays, for what is left of it below",
@@ -98,16 +95,11 @@ def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     return isinstance(node, ast.ImportFrom) or is_apex(alias.name)
 
 
-def _is_amp(node: ast.AST, alias: ast.alias) -> bool:
-    source = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
-    return source.startswith("apex.amp")
-
-
-def _needed(context: FileContext, alias: ast.alias, used: set[str | None]) -> bool:
+def _needed(context: FileContext, node: ast.AST, alias: ast.alias, used: set[str | None]) -> bool:
     if alias.name == "*":
-        return bool(context.sites) and any(s.kind is not Kind.IMPORT for s in context.sites)
+        return star_needed(context, node, alias)
     name = bound_name(alias)
-    return name in used or _exported(context, name)
+    return name in used or _exported(context, name) or handed_on(context, node, alias)
 
 
 def _exported(context: FileContext, name: str) -> bool:
