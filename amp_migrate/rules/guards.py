@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.rules.kept import handed_on
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.condition import reduce, speller
 from amp_migrate.unit.order import in_branch
@@ -54,7 +55,7 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
 
 def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Import | ast.ImportFrom):
-        return imports_apex([stmt]) and not any(_live(context, a) for a in stmt.names)
+        return imports_apex([stmt]) and not any(_live(context, stmt, a) for a in stmt.names)
     if isinstance(stmt, ast.Assign):
         return all(
             isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
@@ -64,10 +65,10 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Pass)
 
 
-def _live(context: FileContext, alias: ast.alias) -> bool:
-    """Tell whether a name imported from Apex is still used by a site that stays."""
+def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
+    """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
     name = bound_name(alias)
-    return any(root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT)
+    return handed_on(context, stmt, alias) or any(root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT)
 
 
 def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:

@@ -14,6 +14,15 @@ from amp_migrate.unit.sites import Kind, Site, is_apex
 
 ORDER = 60
 _WIDTH = 100
+_REPLACED = {
+    f"apex.parallel.{name}"
+    for name in (
+        "DistributedDataParallel",
+        "SyncBatchNorm",
+        "convert_syncbn_model",
+        "create_syncbn_process_group",
+    )
+}
 _SUBMODULES = {
     "apex.parallel.distributed": "apex.parallel",
     "apex.parallel.sync_batchnorm": "apex.parallel",
@@ -241,10 +250,9 @@ def _falls_back(context: FileContext, alias: ast.alias, native: Native) -> bool:
     guard = tree.enclosing(alias, ast.Try)
     if guard is None or context.keeps_guards or guard.orelse or guard.finalbody:
         return False
-    live = {s.name for s in context.sites if s.kind is not Kind.IMPORT}
-    if any(n == "apex" or n.startswith("apex.amp") for n in live):
+    if any(public(s.name) not in _REPLACED for s in context.sites if s.kind is not Kind.IMPORT):
         return False
-    if not all(isinstance(s, ast.ImportFrom) and _goes(context, s, alias) for s in guard.body):
+    if not all(isinstance(s, ast.ImportFrom) and is_apex(s.module or "") for s in guard.body):
         return False
     name = alias.asname or alias.name
     return any(
@@ -253,12 +261,6 @@ def _falls_back(context: FileContext, alias: ast.alias, native: Native) -> bool:
         for handler in guard.handlers
         for stmt in handler.body
     )
-
-
-def _goes(context: FileContext, stmt: ast.ImportFrom, taken: ast.alias) -> bool:
-    others = [a for a in stmt.names if a is not taken]
-    live = [origin(s) for s in context.sites if s.kind is not Kind.IMPORT]
-    return is_apex(stmt.module or "") and not any(a in live for a in others)
 
 
 def _renames(context: FileContext, alias: ast.alias, native: Native) -> bool:

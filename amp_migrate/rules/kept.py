@@ -1,0 +1,43 @@
+"""Which imports of Apex stay: of what is gone, of what still exists, and what other files take from here."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.rules.base import FileContext
+from amp_migrate.unit.sites import Kind, is_apex
+
+_REMOVED = (
+    "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
+)  # fmt: skip
+
+
+def is_removed(node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether an import raises with an Apex of today."""
+    return _source(node, alias).startswith(_REMOVED)
+
+
+def star_needed(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether something that stays may come by ``from apex.x import *``."""
+    base = _source(node, alias).removesuffix("*")
+    return any(s.name.startswith(base) for s in context.sites if s.kind is not Kind.IMPORT)
+
+
+def handed_on(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether another file takes from here what still exists in Apex, and goes on using it."""
+    source = _source(node, alias)
+    if is_removed(node, alias) or source == "apex" or not is_apex(source):
+        return False
+    name = alias.asname or alias.name.partition(".")[0]
+    lookup = context.project.lookup
+    return any(
+        any(a.name in (name, "*") for a in other.names)
+        and lookup.source(module, other) is context.module
+        for module in context.project.modules.values()
+        if module is not context.module
+        for other in module.tree.nodes(ast.ImportFrom)
+    )
+
+
+def _source(node: ast.AST, alias: ast.alias) -> str:
+    return f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
