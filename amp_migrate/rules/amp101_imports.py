@@ -65,7 +65,7 @@ def _import(
         return decision(RULE, Status.MIGRATED, module, node, "goes with its guard")
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     ours = [a for a in aliases if _is_ours(context, node, a)]
-    free = [a for a in ours if not _needed(context, a, used)]
+    free = [a for a in ours if not _needed(context, node, a, used)]
     if not free:
         return decision(
             RULE,
