@@ -131,6 +131,17 @@ class Ladder:
     def _complete(self, before: Run, after: Run) -> None:
         """Refuse to conclude from runs that did not exercise what they have."""
         coverage = self.result.coverage
+        idle = [name for name in self.result.changed if name not in after.notes["files"]]
+        if idle and len(idle) == len(self.result.changed):
+            raise Answered(
+                Verdict(
+                    INCONCLUSIVE,
+                    f"the command runs none of the migrated files ({', '.join(idle[:3])}); is the "
+                    "project installed elsewhere?",
+                )
+            )
+        if idle:
+            self.result.notes.append(f"migrated but not run by this command: {', '.join(idle)}")
         if after.notes.get("apex_amp", {}).get("enabled"):
             raise Answered(Verdict(INCONCLUSIVE, "the migrated program still runs on apex.amp"))
         if not any(math.isfinite(step.loss) for step in before.steps):

@@ -135,8 +135,11 @@ def read_folder(folder: Path) -> tuple[tuple[Process, ...], dict[str, Any]]:
     """Return the processes that trained, by rank and start, and the notes of all."""
     read = [read_process(path) for path in sorted(folder.glob("*.jsonl"))]
     notes: dict[str, Any] = {}
+    files: set[str] = set()
     for process in read:
         notes.update(process.notes)
+        files.update(process.notes.get("files", ()))
+    notes["files"] = sorted(files)
     trained = [process for process in read if process.steps or process.timing]
     trained.sort(key=lambda process: (process.rank, process.header["started"]))
     return tuple(trained), notes

@@ -73,7 +73,7 @@ def test_migrates_a_copy_and_finds_it_exact(
     assert (reports / "verify.png").read_bytes().startswith(b"\x89PNG")
     captured = capsys.readouterr()
     assert "running your code: python train.py" in captured.err
-    assert captured.out.startswith("EXACT\n") and "\x1b" not in captured.out
+    assert captured.out.startswith("EXACT\n  before and after agree") and "\x1b" not in captured.out
 
 
 def test_wrong_migration_by_hand_is_different(tmp_path: Path) -> None:
@@ -158,6 +158,16 @@ def test_unchanged_copy_is_inconclusive(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tree(tmp_path / "a", native_program("mlp")))
     code, report = verify(tmp_path)
     assert (code, report["verdict"]["reason"]) == (2, "the codemod changes nothing here")
+
+
+def test_migrated_files_must_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that never reaches the migrated code proves nothing about it."""
+    project = tree(tmp_path / "a", ACCUMULATING)
+    (project / "other.py").write_text(native_program("mlp"), encoding="utf-8")
+    monkeypatch.chdir(project)
+    code, report = verify(tmp_path, command=("python", "other.py"))
+    assert code == 2
+    assert "runs none of the migrated files (train.py)" in report["verdict"]["reason"]
 
 
 def test_unrelated_apex_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

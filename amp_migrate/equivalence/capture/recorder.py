@@ -125,6 +125,7 @@ class Recorder:
             return
         self.flush()
         self._ended = True
+        self.notes["files"] = loaded_files(self.config.roots)
         for callback in self.before_end:
             callback()
         self.write({"kind": "end", "how": how, "notes": self.notes})
@@ -139,6 +140,17 @@ class Recorder:
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
         os._exit(0)
+
+
+def loaded_files(roots: tuple[tuple[str, str], ...]) -> list[str]:
+    """Return the files of the project's copy that were imported or run, relative to it."""
+    files = {vars(module).get("__file__") for module in list(sys.modules.values())}
+    found = set()
+    for _, copy in roots:
+        for file in files:
+            if isinstance(file, str) and Path(file).is_relative_to(copy):
+                found.add(Path(file).relative_to(copy).as_posix())
+    return sorted(found)
 
 
 def _rank() -> int:

@@ -48,6 +48,8 @@ def _lines(result: Result) -> Iterator[str]:
     yield _headline(result)
     if result.verdict.reason and result.verdict.word not in ("INCONCLUSIVE", "CANNOT_RUN"):
         yield from _folded(result.verdict.reason, "  ")
+    if result.verdict.word == "EXACT":
+        yield f"  before and after agree in every bit over {result.coverage.steps} steps"
     first = result.first
     if first is not None:
         yield f"  first difference: step {first.step}, {first.quantity}"
