@@ -1,4 +1,4 @@
-"""Find the files that may hold AMP code: a walk, ignore rules, and a look at the bytes."""
+"""Find the files that may use Apex: a walk, ignore rules, and a look at the bytes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from amp_migrate.source import os_reason
 SUFFIXES = (".py", ".pyw", ".ipynb")
 LARGEST_SCRIPT = 5_000_000
 LARGEST_NOTEBOOK = 50_000_000
-_AMP_WORD = re.compile(rb"amp(?<![A-Za-z0-9]amp)(?![A-Za-z0-9])")
+_APEX = re.compile(rb"(?:from|import)[ \t][^\n#]*\bapex\b|\bapex\.[a-z_]|[\"']apex[\"'.]")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A file whose bytes speak of Apex or AMP; `path` as in `shown`."""
+    """A file that looks like Apex code; `path` as in `shown`."""
 
     path: str
     data: bytes
@@ -27,7 +27,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A file that a walk met and whose bytes do not speak of AMP; another file may still lead to it."""
+    """A file that a walk met and that does not use Apex itself; one that does may lead to it."""
 
     path: str
     rules: IgnoreRules
@@ -55,11 +55,9 @@ class Skipped:
     error: bool
 
 
-def mentions(data: bytes) -> bool:
-    """Tell whether bytes hold "apex", or "amp" as a word or a part of a name."""
-    if b"apex" in data:
-        return True
-    return b"amp" in data and _AMP_WORD.search(data) is not None
+def uses_apex(data: bytes) -> bool:
+    """Tell whether bytes look like code that uses Apex, or its `amp` passed on by other code."""
+    return b"scale_loss" in data or (b"apex" in data and _APEX.search(data) is not None)
 
 
 def discover(
@@ -145,17 +143,15 @@ def _has_shebang(data: bytes) -> bool:
 
 
 def _look(path: str) -> Hit | Skipped | None:
-    """Return the file if it mentions AMP."""
+    """Return the file if it uses Apex."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         return Skipped(shown(path), f"cannot be read: {os_reason(error)}", error=True)
-    if not mentions(data):
+    if not uses_apex(data):
         return None
     largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_SCRIPT
     if len(data) <= largest:
         return Hit(shown(path), data)
-    if b"apex" not in data:
-        return None
-    return Skipped(shown(path), f"mentions apex but is larger than {largest // 10**6} MB", True)
+    return Skipped(shown(path), f"uses Apex but is larger than {largest // 10**6} MB", error=True)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from amp_migrate.discover import Hit, Other, Skipped, discover, folders
+from amp_migrate.discover import Hit, Other, Skipped, discover, folders, uses_apex
 from amp_migrate.plan import Finding
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source, UnreadableSource, UnwritableSource, check_writable, write
 
-_APEX_CODE = re.compile(rb"\b(?:from|import)\s+apex\b|\bamp\s*\.\s*(?:initialize|scale_loss)\b")
-_IMPORTS_APEX = re.compile(rb"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b|import_module\(.apex")
+_SEED = b"\n# amp-migrate: the file that leads to others"
 
 
 class Unit(Protocol):
@@ -121,16 +119,18 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
 
 
 def _context(hits: dict[str, Hit], others: dict[str, Other], roots: list[str]) -> list[Hit]:
-    """Return the files that Apex code may reach or be reached from, though they do not speak of AMP."""
-    if not others or not any(_IMPORTS_APEX.search(hit.data) for hit in hits.values()):
+    """Return the files that Apex code reaches or is reached from, though they do not use it themselves."""
+    seeds = {path: hit.data + _SEED for path, hit in hits.items() if b"apex" in hit.data}
+    if not seeds or not others:
         return []
     from amp_migrate.project.select import relevant
 
     contents: dict[str, bytes | Callable[[], bytes]] = {
         **{path: hit.data for path, hit in hits.items()},
+        **seeds,
         **{path: other.read for path, other in others.items()},
     }
-    found = (others[path] for path in relevant(contents, roots) if path in others)
+    found = (others[path] for path in relevant(contents, roots, _SEED) if path in others)
     return [Hit(other.path, other.read()) for other in found if not other.ignored]
 
 
@@ -208,5 +208,5 @@ def _decoded(hits: Iterable[Hit], problems: list[Problem]) -> Iterator[Source]:
         try:
             yield Source.from_bytes(hit.path, hit.data)
         except UnreadableSource as error:
-            if _APEX_CODE.search(hit.data):
+            if uses_apex(hit.data):
                 problems.append(Problem(error.path, error.reason))

@@ -33,12 +33,12 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 @pytest.fixture
 def put(folder: Path) -> Put:
-    """Write a file of the working directory; the bytes mention Apex, so that it is read."""
+    """Write a file of the working directory; it imports Apex, so that it is read."""
 
     def write(name: str, text: str, encoding: str = "utf-8") -> Path:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(f"# apex\n{text}".encode(encoding))
+        file.write_bytes(f"import apex\n{text}".encode(encoding))
         return file
 
     return write

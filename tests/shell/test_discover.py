@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate.discover import Hit, Other, Skipped, discover, folders, mentions
+from amp_migrate.discover import Hit, Other, Skipped, discover, folders, uses_apex
 from amp_migrate.settings import Settings
 
 APEX = b"from apex import amp\n"
@@ -38,17 +38,22 @@ def hits(*paths: str, settings: Settings | None = None, force_exclude: bool = Fa
     ("data", "expected"),
     [
         (b"from apex import amp", True),
-        (b"import apex.optimizers", True),
-        (b"torch.cuda.amp.autocast", True),
-        (b"args.use_amp", True),
-        (b"amp", True),
-        (b"examples = sample(timestamp)", False),
-        (b"import torch", False),
+        (b"    import apex.optimizers as o", True),
+        (b"import torch, apex", True),
+        (b"from apex.parallel import *", True),
+        (b"x = apex.amp", True),
+        (b'find_spec("apex")', True),
+        (b"__import__('apex.amp')", True),
+        (b'"from apex import amp\\n",', True),
+        (b"with self.amp.scale_loss(loss, optimizer) as s:", True),
+        (b"# the apex of a triangle", False),
+        (b"def find_apex(self): import x  # apex", False),
+        (b"torch.cuda.amp.autocast", False),
         (b"", False),
     ],
 )
-def test_bytes_that_mention_amp(data: bytes, expected: bool) -> None:
-    assert mentions(data) is expected
+def test_bytes_that_look_like_apex_code(data: bytes, expected: bool) -> None:
+    assert uses_apex(data) is expected
 
 
 def test_python_files_and_notebooks_are_found_in_sorted_order(tree: Path) -> None:
@@ -199,13 +204,13 @@ def test_other_kinds_of_named_files_are_passed_over(tree: Path) -> None:
     assert not any(isinstance(item, Skipped) and item.error for item in found)
 
 
-def test_huge_file_is_skipped_with_a_reason_if_it_mentions_apex(tree: Path) -> None:
-    put(tree, "big.py", data=b"apex" + b"#" * 5_000_000)
-    put(tree, "big_amp.py", data=b"amp" + b"#" * 5_000_000)
+def test_huge_file_is_skipped_with_a_reason_if_it_uses_apex(tree: Path) -> None:
+    put(tree, "big.py", data=APEX + b"#" * 5_000_000)
+    put(tree, "big_amp.py", data=b"apex" + b"#" * 5_000_000)
 
     found = [item for item in discover(["."], Settings()) if not isinstance(item, Other)]
 
-    assert found == [Skipped("big.py", "mentions apex but is larger than 5 MB", error=True)]
+    assert found == [Skipped("big.py", "uses Apex but is larger than 5 MB", error=True)]
 
 
 def test_folder_that_cannot_be_listed_is_reported(
@@ -234,7 +239,7 @@ def test_names_that_are_no_text_are_found(tree: Path) -> None:
     assert sorted(hits()) == sorted([name, "na me.py", "日本.py"])
 
 
-def test_files_that_do_not_speak_of_amp_are_named_for_those_that_import_them(
+def test_files_that_do_not_use_apex_are_named_for_those_that_import_them(
     repository: Path,
 ) -> None:
     put(repository, "plain.py", "out/plain.py", "sub/plain.py", data=b"import torch\n")

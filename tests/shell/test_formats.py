@@ -190,7 +190,7 @@ class TestGithub:
 
     def test_place_in_a_notebook_is_the_file(self, folder: Path, engine: FakeEngine) -> None:
         (folder / "a.ipynb").write_text(
-            '{"cells": [{"cell_type": "code", "source": "# apex\\nstays()"}]}'
+            '{"cells": [{"cell_type": "code", "source": "import apex\\nstays()"}]}'
         )
 
         done = amp_migrate(".", "--output-format", "github")

@@ -43,7 +43,7 @@ class TestWrite:
 
         amp_migrate(".")
 
-        assert changed.read_text() == "# apex\nfirst()\nnew()\n"
+        assert changed.read_text() == "import apex\nfirst()\nnew()\n"
         assert kept.stat() == before
 
     def test_file_that_cannot_be_written_keeps_its_whole_unit(
@@ -187,7 +187,9 @@ class TestDiff:
 
         done = amp_migrate(".", "--diff", "--check")
 
-        assert done.stdout.startswith("--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n # apex\n-old()\n")
+        assert done.stdout.startswith(
+            "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n import apex\n-old()\n"
+        )
         assert done.stderr.endswith("exit 1: 1 file would change\n")
         assert done.exit_code == 1
 
@@ -306,7 +308,7 @@ class TestProblems:
 
         done = amp_migrate(".", "-q")
 
-        assert done.stderr == "a.py: error: mentions apex but is larger than 5 MB\n"
+        assert done.stderr == "a.py: error: uses Apex but is larger than 5 MB\n"
         assert done.exit_code == 2
 
 
@@ -535,7 +537,7 @@ class TestNotebook:
         assert (folder / "a.ipynb").read_bytes() == notebook(NATIVE_PROGRAM)
 
     def test_places_name_the_cell(self, folder: Path, engine: FakeEngine) -> None:
-        (folder / "a.ipynb").write_bytes(notebook("# apex\nstays()\n"))
+        (folder / "a.ipynb").write_bytes(notebook("import apex\nstays()\n"))
 
         assert "a.ipynb:cell 3:2:1 AMP901 left" in amp_migrate(".").stderr
 
