@@ -22,11 +22,12 @@ from amp_migrate.source import Source
 
 CHANGED = [case for case in cases() if case.changed]
 UNCHANGED = [case for case in cases() if not case.changed]
+_GIVEN = ("api", "scaler", "fixes", "select", "ignore", "unsafe")
 
 
 def _settings(case: Case) -> Settings:
     given = codemod.make_context("amp-migrate", [*case.args, "."]).params
-    chosen = {name: given[name] for name in ("api", "scaler", "fixes", "select", "ignore")}
+    chosen = {name: given[name] for name in _GIVEN}
     return Settings(api="torch.cuda.amp").updated(chosen)
 
 

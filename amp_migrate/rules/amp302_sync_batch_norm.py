@@ -28,14 +28,11 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest import (
     ORDER,
     Native,
     Obstacle,
-    arguments,
-    call_of,
-    call_text,
-    is_constant,
     is_skipped,
     only_names_type,
     origin,

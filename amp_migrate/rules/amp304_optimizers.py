@@ -28,7 +28,12 @@ from dataclasses import dataclass
 
 from amp_migrate.plan import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest import ORDER, arguments, call_of, call_text, is_constant, public, uses
+from amp_migrate.rules.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest import (
+    ORDER,
+    public,
+    uses,
+)
 from amp_migrate.unit.sites import Site
 
 RULE = Rule("AMP304", "Apex's fused optimizers have counterparts", Safety.CHANGES, order=ORDER)

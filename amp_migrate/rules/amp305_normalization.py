@@ -25,12 +25,10 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.calls import arguments, call_of, call_text
 from amp_migrate.rules.rest import (
     ORDER,
     Native,
-    arguments,
-    call_of,
-    call_text,
     is_skipped,
     origin,
     public,

@@ -27,10 +27,12 @@ Report only, but for imports that nothing uses.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.kept import starred_fp16
 from amp_migrate.rules.rest import ORDER, uses
 
 RULE = Rule("AMP306", "apex.fp16_utils is another interface", Safety.REPORT, order=ORDER)
@@ -74,8 +76,16 @@ _ADVICE = {
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the uses of one file."""
     names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
-    for site in uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer"):
-        name = site.name.rpartition(".")[2]
-        message = f"{name} of apex.fp16_utils is gone, and has no counterpart by itself"
-        advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
-        yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
+    sites = uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer")
+    for site in sites:
+        yield _left(context, site.node, site.name.rpartition(".")[2])
+    seen = {site.node for site in sites}
+    for node in starred_fp16(context):
+        if node not in seen:
+            yield _left(context, node, node.id)
+
+
+def _left(context: FileContext, node: ast.AST, name: str) -> Decision:
+    message = f"{name} of apex.fp16_utils is gone, and has no counterpart by itself"
+    advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
+    return decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

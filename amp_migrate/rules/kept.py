@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.rules.base import FileContext
 from amp_migrate.unit.sites import Kind, is_apex
 
 _REMOVED = (
     "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
+)  # fmt: skip
+
+FP16_UTILS = frozenset(
+    (
+        "BN_convert_float", "network_to_half", "prep_param_lists", "model_grads_to_master_grads",
+        "master_params_to_model_params", "tofp16", "to_python_float", "clip_grad_norm",
+        "convert_module", "convert_network", "FP16Model", "FP16_Optimizer", "LossScaler",
+        "DynamicLossScaler",
+    )
 )  # fmt: skip
 
 
@@ -20,7 +30,20 @@ def is_removed(node: ast.AST, alias: ast.alias) -> bool:
 def star_needed(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether something that stays may come by ``from apex.x import *``."""
     base = _source(node, alias).removesuffix("*")
-    return any(s.name.startswith(base) for s in context.sites if s.kind is not Kind.IMPORT)
+    found = any(s.name.startswith(base) for s in context.sites if s.kind is not Kind.IMPORT)
+    return found or (base == "apex.fp16_utils." and any(starred_fp16(context)))
+
+
+def starred_fp16(context: FileContext) -> Iterator[ast.Name]:
+    """Yield the names that can only come by ``from apex.fp16_utils import *``, in source order."""
+    module = context.module
+    stars = [s for s in module.scopes.stars if s.module == "apex.fp16_utils" and not s.level]
+    for node in module.tree.nodes(ast.Name) if stars else ():
+        if node.id not in FP16_UTILS or module.scopes.owner(node) is not None:
+            continue
+        meanings = context.project.lookup.expression(module, node)
+        if all(isinstance(m, str) for m in meanings):
+            yield node
 
 
 def handed_on(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:

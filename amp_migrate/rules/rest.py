@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
 ORDER = 60
-_WIDTH = 100
 _REPLACED = {
     f"apex.parallel.{name}"
     for name in (
@@ -139,12 +138,6 @@ def _root(node: ast.AST) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def call_of(site: Site) -> ast.Call | None:
-    """Return the call whose function a use is."""
-    up = site.module.tree.parent(site.node)
-    return up if isinstance(up, ast.Call) and up.func is site.node else None
-
-
 def only_names_type(site: Site) -> bool:
     """Tell whether a use only names the class: in `isinstance`, a comparison of types, or an annotation."""
     tree = site.module.tree
@@ -166,35 +159,6 @@ def only_names_type(site: Site) -> bool:
     if isinstance(up, ast.arg | ast.AnnAssign):
         return up.annotation is child
     return isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef) and up.returns is child
-
-
-def arguments(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr] | None:
-    """Return the arguments of a call by name, in their order; None where a star hides some."""
-    if len(call.args) > len(parameters) or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    given = dict(zip(parameters, call.args, strict=False))
-    for keyword in call.keywords:
-        if keyword.arg is None:
-            return None
-        given[keyword.arg] = keyword.value
-    return given
-
-
-def is_constant(node: ast.expr | None, *values: object) -> bool:
-    """Tell whether an argument is absent or one of some constants."""
-    return node is None or (isinstance(node, ast.Constant) and node.value in values)
-
-
-def call_text(site: Site, call: ast.Call, function: str, given: Iterable[str]) -> str:
-    """Return the text of a call at the place of another, on several lines where it would be too long."""
-    tree = site.module.tree
-    parts = list(given)
-    flat = f"{function}({', '.join(parts)})"
-    span = tree.span(call)
-    tail = len(tree.lines[span.end_line - 1]) - span.end_column
-    if "\n" in flat or span.column + len(flat) + tail <= _WIDTH:
-        return flat
-    return f"{function}(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
 
 def is_skipped(site: Site) -> bool:
