@@ -1,0 +1,1 @@
+"""Tests of the reference implementation of apex.amp."""
