@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import click
 
 from amp_migrate.output.console import Console
-from amp_migrate.run import Report, run_paths, run_text, write_changes
+from amp_migrate.report import Report
+from amp_migrate.run import run_paths, run_text, write_changes
 from amp_migrate.settings import Settings, SettingsError, read_settings
 
 _USAGE = 2
@@ -72,6 +72,8 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
         else:
             report = run_paths(paths, settings, force_exclude=options.force_exclude)
     except Exception:
+        import traceback
+
         traceback.print_exc()
         click.echo("Error: a fault of amp-migrate itself; nothing was written", err=True)
         return _USAGE

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from amp_migrate.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
 from amp_migrate.settings import Settings
-from amp_migrate.source import os_reason
+from amp_migrate.words import os_reason
 
 SUFFIXES = (".py", ".pyw", ".ipynb")
 LARGEST_SCRIPT = 5_000_000
 LARGEST_NOTEBOOK = 50_000_000
-_APEX = re.compile(rb"(?:from|import)[ \t][^\n#]*\bapex\b|\bapex\.[a-z_]|[\"']apex[\"'.]")
+_APEX = re.compile(
+    rb"\bfrom[ \t]+apex\b|\bimport[ \t][^\n#]*\bapex\b|\bapex\.[a-z_]|[\"']apex[\"'.]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +31,23 @@ class Hit:
 class Other:
     """A file that a walk met and that does not use Apex itself; one that does may lead to it."""
 
-    path: str
+    absolute: str
     rules: IgnoreRules
+
+    @property
+    def path(self) -> str:
+        """Its name as in `shown`."""
+        return shown(self.absolute)
 
     @property
     def ignored(self) -> bool:
         """Whether the ignore rules leave it out."""
-        return self.rules.skip_file(os.path.abspath(self.path))
+        return self.rules.skip_file(self.absolute)
 
     def read(self) -> bytes:
         """Return the bytes of the file; none where it cannot be read any more."""
         try:
-            with open(self.path, "rb") as file:
+            with open(self.absolute, "rb") as file:
                 return file.read()
         except OSError:
             return b""
@@ -81,7 +88,7 @@ def discover(
         else:
             found = _named(path)
         for item in found:
-            real = os.path.realpath(item.path) if isinstance(item, Hit) else item.path
+            real = item.absolute if isinstance(item, Other) else os.path.realpath(item.path)
             if real not in seen:
                 seen.add(real)
                 yield item
@@ -117,7 +124,7 @@ def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Other | S
         if entry.name.endswith(SUFFIXES) and entry.is_file() and not _inner_link(entry, top):
             item = _look(entry.path)
             if item is None:
-                yield Other(shown(entry.path), rules)
+                yield Other(entry.path, rules)
             elif not rules.skip_file(entry.path):
                 yield item
     for entry in entries:

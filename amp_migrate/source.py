@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from amp_migrate.span import Span
+from amp_migrate.words import os_reason
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -256,8 +257,3 @@ def _keep_owner(path: Path, status: os.stat_result) -> None:
     own = path.stat()
     if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
         os.chown(path, status.st_uid, status.st_gid)
-
-
-def os_reason(error: OSError) -> str:
-    """Return the reason of a failed system call, as a sentence part."""
-    return (error.strerror or str(error)).lower()

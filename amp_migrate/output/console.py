@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amp_migrate.output.style import Style, painted_patch
-from amp_migrate.output.text import concise, decided, problems, summary, text
-from amp_migrate.run import Exit, Report
+from amp_migrate.output.summary import decided, problems, summary
+from amp_migrate.report import Exit, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,9 @@ def _say(content: str) -> None:
 
 
 def _formatted(name: str, report: Report, verdict: Exit, style: Style) -> str:
-    if name == "text":
-        return text(report, style)
-    if name == "concise":
-        return concise(report, style)
+    if name in ("text", "concise"):
+        parts = [_findings(name, report, style), "".join(problems(report, style))]
+        return ("\n" if name == "text" else "").join(part for part in parts if part)
     if name == "json":
         from amp_migrate.output.json_report import json_report
 
@@ -94,3 +93,11 @@ def _formatted(name: str, report: Report, verdict: Exit, style: Style) -> str:
     from amp_migrate.output.sarif import sarif
 
     return sarif(report)
+
+
+def _findings(name: str, report: Report, style: Style) -> str:
+    if not report.findings:
+        return ""
+    from amp_migrate.output.text import concise, text
+
+    return text(report, style) if name == "text" else concise(report, style)

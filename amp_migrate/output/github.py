@@ -5,7 +5,7 @@ from __future__ import annotations
 from amp_migrate.output.level import LEVELS, STANDING
 from amp_migrate.output.place import Places
 from amp_migrate.plan import Finding
-from amp_migrate.run import Problem, Report
+from amp_migrate.report import Problem, Report
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 

@@ -7,7 +7,7 @@ import json
 from amp_migrate import __version__
 from amp_migrate.output.place import Places
 from amp_migrate.plan import Finding
-from amp_migrate.run import Exit, Report
+from amp_migrate.report import Exit, Report
 
 VERSION = 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from amp_migrate.align import Change, changes, moved_line
 from amp_migrate.plan import Finding
-from amp_migrate.run import Report
+from amp_migrate.report import Report
 
 
 @dataclass(frozen=True, slots=True)

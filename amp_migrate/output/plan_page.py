@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.output.style import Style
-from amp_migrate.run import Unit
+from amp_migrate.report import Unit
 
 
 def plan_text(units: Sequence[Unit], style: Style) -> str:

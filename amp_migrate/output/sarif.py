@@ -14,9 +14,9 @@ from amp_migrate.output.explain import first_paragraph
 from amp_migrate.output.level import LEVELS, STANDING
 from amp_migrate.output.place import Places
 from amp_migrate.plan import Finding
+from amp_migrate.report import Problem, Report
 from amp_migrate.rules import RULES
 from amp_migrate.rules.base import Rule
-from amp_migrate.run import Problem, Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -1,0 +1,48 @@
+"""The last lines for people: what could not be done, the tally, and what decided the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.output.style import Style
+from amp_migrate.report import Exit, Report
+from amp_migrate.words import plural
+
+
+def problems(report: Report, style: Style) -> Iterator[str]:
+    """Yield a line for every file that was not migrated."""
+    for problem in sorted(report.problems, key=lambda item: item.path):
+        yield f"{problem.path}: {style('error', 'bold', 'red')}: {problem.reason}\n"
+    for item in report.passed_over:
+        yield style(f"{item.path}: passed over: {item.reason}\n", "dim")
+
+
+def summary(report: Report, style: Style) -> str:
+    """Return the tally and what happened to the files."""
+    counts = report.counts
+    lines = []
+    if counts.found:
+        kinds = (
+            (counts.migrated, "migrated", "green"),
+            (counts.fixed, "fixed", "yellow"),
+            (counts.left, "left", "red"),
+        )
+        shown = ", ".join(
+            style(f"{n} {word}", *([colour] if n else [])) for n, word, colour in kinds
+        )
+        files = plural(report.files_with_sites, "file")
+        lines.append(f"found {plural(counts.found, 'Apex site')}: {shown} (in {files})")
+    elif not report.changes and not report.problems:
+        lines.append("found no Apex AMP code")
+    if report.changes:
+        verb = "rewrote" if report.written else "would rewrite"
+        lines.append(f"{verb} {plural(len(report.changes), 'file')}")
+    return "".join(line + "\n" for line in lines)
+
+
+def decided(verdict: Exit, style: Style) -> str:
+    """Return the line that says what decided the exit code; none for a plain 0."""
+    if not verdict.reason:
+        return ""
+    zero = " (--exit-zero)" if verdict.code == 0 else ""
+    return style(f"exit {verdict.code}{zero}: {verdict.reason}\n", "dim")

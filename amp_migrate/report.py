@@ -1,0 +1,101 @@
+"""What a run found and did, as data for every form of output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from amp_migrate.words import plural
+
+if TYPE_CHECKING:
+    from amp_migrate.discover import Skipped
+    from amp_migrate.plan import Finding
+    from amp_migrate.source import Source
+
+
+class Unit(Protocol):
+    """What the engine says about one AMP unit, whose files belong together."""
+
+    files: list[str]
+
+    def describe(self) -> dict[str, object]:
+        """Return the files, roles and decisions of the unit as plain data."""
+
+
+class Counts(NamedTuple):
+    """How many Apex sites there were, and what became of them: found = migrated + fixed + left."""
+
+    found: int = 0
+    migrated: int = 0
+    fixed: int = 0
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that may hold Apex code and was not migrated, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file before and after: its bytes, and the text after."""
+
+    source: Source
+    text: str
+    after: bytes
+
+    @property
+    def path(self) -> str:
+        """The name of the file."""
+        return self.source.path
+
+    @property
+    def before(self) -> bytes:
+        """The bytes the file had."""
+        return self.source.data
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The exit code and what decided it; `reason` is empty where there is nothing to say."""
+
+    code: int
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run found and did, for every form of output. `changes` are those that can be made."""
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    units: Sequence[Unit] = ()
+    changes: list[FileChange] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    passed_over: list[Skipped] = field(default_factory=list)
+    written: bool = False
+
+    @property
+    def files_with_sites(self) -> int:
+        """The number of files that hold an Apex site."""
+        from amp_migrate.plan import Status
+
+        counted = (Status.MIGRATED, Status.FIXED, Status.LEFT)
+        return len({item.path for item in self.findings if item.status in counted})
+
+    def exit(self, *, check: bool, diff: bool, exit_zero: bool) -> Exit:
+        """Decide the exit code: 2 for problems, 1 for what is left to do, else 0."""
+        if self.problems:
+            return Exit(2, f"{plural(len(self.problems), 'file')} could not be migrated")
+        pending = len(self.changes) if check else 0
+        left = 0 if diff and not check else self.counts.left
+        reasons = [
+            *([f"{plural(pending, 'file')} would change"] if pending else []),
+            *([f"{plural(left, 'site')} left for a human"] if left else []),
+        ]
+        return Exit(1 if reasons and not exit_zero else 0, " and ".join(reasons))
