@@ -54,6 +54,18 @@ def unused(before: str, after: str, path: str) -> list[tuple[str, str]]:
     ]
 
 
+# Names that a rewrite brings in: a star import is no reason to believe that they are bound.
+_OURS = {"torch", "scaler", "grad_scaler", "amp_scaler", "native_scaler"}
+
+
+def _starred(text: str, path: str) -> set[str]:
+    """Return the names that only a star import may define."""
+    from pyflakes.checker import Checker
+
+    messages = Checker(ast.parse(text), path).messages
+    return {str(m.message_args[0]) for m in messages if type(m).__name__ == "ImportStarUsage"}
+
+
 def _compile_error(text: str, path: str, notebook: bool) -> str | None:
     try:
         compile(text, path, "exec", _COMPILE_FLAGS[notebook], dont_inherit=True)
@@ -70,6 +82,8 @@ def _new_message(before: str, after: str, path: str) -> str | None:
         new.subtract(_messages(before, path, hidden=True))
     except SyntaxError as error:
         return f"does not parse: {error.msg} (line {error.lineno} of the result)"
+    for name in _OURS & (_starred(after, path) - _starred(before, path)):
+        return _REASONS["UndefinedName"].format(name)
     for (kind, name), count in sorted(new.items()):
         if count > 0:
             return _REASONS[kind].format(name)

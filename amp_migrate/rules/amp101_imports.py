@@ -66,6 +66,8 @@ def _import(
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     ours = [a for a in aliases if _is_ours(context, node, a)]
     free = [a for a in ours if not _needed(context, node, a, used)]
+    if context.keeps_guards:
+        free = [a for a in free if not _is_amp(node, a)]
     if not free:
         return decision(
             RULE,
@@ -82,6 +84,11 @@ def _import(
         edit = DropImportedName(span, tuple(a.name for a in free))
     names = ", ".join(a.name for a in free)
     return decision(RULE, Status.MIGRATED, module, node, f"import of {names} removed", [edit])
+
+
+def _is_amp(node: ast.AST, alias: ast.alias) -> bool:
+    source = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+    return source == "apex" or source.startswith("apex.amp")
 
 
 def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:

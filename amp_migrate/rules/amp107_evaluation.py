@@ -27,8 +27,9 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.evaluation import evaluations, runs_anywhere
+from amp_migrate.unit.evaluation import evaluations, runs_in
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 
@@ -40,23 +41,24 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     regions = evaluations(context.unit, context.gone_nodes)
+    decisions = [(region, _evaluation(context, region)) for region in regions]
+    cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
     for site in context.unit.of(Kind.INITIALIZE):
-        if "optimizers" not in context.unit.options[site].arguments and not context.is_gone(
-            site.node
-        ):
-            _refuse_unseen(context, site)
-    for region in regions:
-        yield _evaluation(context, region)
+        only_casts = not elements(context.unit.options[site].arguments.get("optimizers"))
+        if only_casts and not context.is_gone(site.node):
+            _refuse_uncast(context, site, cast)
+    for _, made in decisions:
+        yield made
 
 
-def _refuse_unseen(context: Context, site: Site) -> None:
-    """An initialize that only casts must not vanish where the forward that it cast is out of sight."""
-    if not runs_anywhere(context.unit, site):
+def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
+    """An initialize that only casts must not vanish where no forward of its model gets autocast."""
+    if not runs_in(context.unit, site, cast):
         raise Cannot(
             "AMP904",
             site.module,
             site.node,
-            "no forward pass of this model is in sight",
+            "no forward pass of this model is in sight that could see whether AMP is on",
             "delete the call, and put the forward pass under `with torch.cuda.amp.autocast():`",
         )
 

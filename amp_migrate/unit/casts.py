@@ -77,6 +77,9 @@ class Casts:
 
     def _of(self, function: Function) -> list[Creation]:
         """Return the initializes whose program can run a function; all where that is not known."""
+        own = [c for c in self._creations if c.site.function is function]
+        if own:
+            return own
         found = [c for c in self._creations if function in self._reached(c)]
         return found or self._creations
 

@@ -66,7 +66,7 @@ def _targets(
             return [(step, segment(use.optimizer))]
         return [(step, segment(step.optimizer))]
     if later:
-        return [(later[0], segment(later[0].optimizer))]
+        return [(s, segment(s.optimizer)) for s in _fed(unit, function, use, later)]
     written = {
         segment(o): None
         for b in unit.backwards_of(function)
@@ -82,6 +82,19 @@ def _targets(
             "call scaler.unscale_(optimizer) before this line",
         )
     return [(None, text) for text in written]
+
+
+def _fed(unit: Unit, function: Function, use: Use, later: list[Step]) -> list[Step]:
+    """Return the steps after a read that no further backward precedes, one for each optimizer."""
+    tree = function.module.tree
+    backwards = [b for b in unit.backwards_of(function) if key(b.node) > key(use.node)]
+    found: dict[str, Step] = {}
+    for step in later:
+        between = any(key(b.node) < key(step.call) for b in backwards)
+        if found and (between or tree.block(step.anchor) is not tree.block(later[0].anchor)):
+            break
+        found.setdefault(tree.segment(step.optimizer), step)
+    return list(found.values())
 
 
 def _unscale(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
+from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate, reduce, speller
 from amp_migrate.unit.order import Loop, dominates, inside, levels, position
@@ -39,9 +40,13 @@ class Creation:
 def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creation]:
     """Return how the scaler of the initialize sites of one function is made."""
     uses = _uses(unit, function)
-    if len(sites) == 1 or _sequential(sites):
-        return [_creation(unit, sites[0], uses, function)]
-    return [_in_place(unit, site) for site in sites]
+    making = [site for site in sites if site in unit.home.inits.get(function, [])]
+    casting = [_creation(unit, site, uses, function) for site in sites if site not in making]
+    if not making:
+        return casting
+    if len(making) == 1 or _sequential(making):
+        return [_creation(unit, making[0], uses, function), *casting]
+    return [*(_in_place(unit, site) for site in making), *casting]
 
 
 def _uses(unit: Unit, function: Function) -> list[ast.AST]:
@@ -87,7 +92,12 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "create the GradScaler once, before the training loop, and run again",
             )
     casts = conjunction([*reversed(guards), unit.options[site].casts])
-    sometimes = unit.home.is_attribute(function) and sometimes_called(unit.project, function)
+    apart = set(unit.home.users) - reachable(unit.project, function)
+    sometimes = (
+        unit.home.is_attribute(function)
+        and bool(apart)
+        and sometimes_called(unit.project, function)
+    )
     sometimes = sometimes or unit.home.returning.conditional(function)
     return Creation(site, top, as_bool(casts, unit.not_bools), sometimes=sometimes)
 
@@ -119,7 +129,7 @@ def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
 
 def _in_place(unit: Unit, site: Site) -> Creation:
     casts = as_bool(unit.options[site].casts, unit.not_bools)
-    return Creation(site, site.statement, casts, shared=True)
+    return Creation(site, site.statement, casts, shared=True, sometimes=True)
 
 
 def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:

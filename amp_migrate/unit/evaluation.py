@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
-from amp_migrate.unit.forwards import NOT_FORWARD, Forward
+from amp_migrate.unit.forwards import Forward, is_housekeeping
 from amp_migrate.unit.order import position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import merged, under_autocast
@@ -66,17 +66,26 @@ def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
     return bool(calls) and all(id(site.call) in taken for site in calls)
 
 
-def runs_anywhere(unit: Unit, site: Site) -> bool:
-    """Tell whether a forward of the models of one initialize is in sight."""
+def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
+    """Tell whether a forward of the models of one initialize stands in one of some regions."""
     values = unit.project.values
     groups: set[Hashable] = set()
     for node in elements(unit.options[site].arguments.get("models")):
         groups |= values.groups(site.module, node)
     return any(
-        _runs(unit, module, call, groups)
-        for module in unit.project.modules.values()
-        for call in module.tree.nodes(ast.Call)
+        isinstance(node, ast.Call)
+        and (_runs(unit, region.module, node, groups) or _helps(unit, region.module, node, groups))
+        for region in regions
+        for stmt in region.statements()
+        for node in ast.walk(stmt)
     )
+
+
+def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[Hashable]) -> bool:
+    """Tell whether a call hands one of the models to a helper that runs it."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    held = any(unit.project.values.groups(module, node) & groups for node in given if path(node))
+    return held or unit.forwards.call(module, call) is Forward.NETWORK
 
 
 def _models(unit: Unit) -> set[Hashable]:
@@ -92,11 +101,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> 
     func = call.func
     if path(func) is not None and unit.project.values.groups(module, func) & models:
         return True
-    if (
-        not isinstance(func, ast.Attribute)
-        or func.attr in NOT_FORWARD
-        or func.attr.startswith("get_")
-    ):
+    if not isinstance(func, ast.Attribute) or is_housekeeping(func.attr):
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":

@@ -34,6 +34,17 @@ _CRITERION = re.compile(
 )
 
 
+_HOUSEKEEPING = (
+    "get_", "load", "save", "freeze", "unfreeze", "init", "set_", "update", "reset", "parse_", "log", "print", "register",
+    "add_", "remove", "prepare_",
+)  # fmt: skip
+
+
+def is_housekeeping(name: str) -> bool:
+    """Tell whether a method of a network is known to run no forward pass."""
+    return name in NOT_FORWARD or name.startswith(_HOUSEKEEPING)
+
+
 class Forward(enum.IntEnum):
     """How sure it is that a call runs a network."""
 
@@ -121,11 +132,7 @@ class Forwards:
         if external is not None:
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
-            return (
-                Forward.NONE
-                if func.attr in NOT_FORWARD or func.attr.startswith("get_")
-                else Forward.NETWORK
-            )
+            return Forward.NONE if is_housekeeping(func.attr) else Forward.NETWORK
         callees = self._project.callees(call, self._project.function_of(module, call))
         if callees:
             return max((self._function(f) for f in callees), default=Forward.NONE)

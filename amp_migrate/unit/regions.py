@@ -12,7 +12,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import inside, position
-from amp_migrate.unit.region import Region, RegionFinder
+from amp_migrate.unit.region import Region, RegionFinder, Search
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward
@@ -42,6 +42,7 @@ def training(
     inlines: list[Inline] = []
     names: dict[ScaleLoss, str] = {}
     unseen: list[Backward] = []
+    covered: set[Function] = set()
     for backward in unit.backwards:
         if backward.node in gone:
             continue
@@ -53,19 +54,31 @@ def training(
             block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
             if block is not None:
                 names[block] = inline.name
-        elif not search.regions and backward.scaled:
+        elif backward.scaled and not _runs_network(unit, search):
             unseen.append(backward)
         regions += search.regions
+        if _runs_network(unit, search) or strength is Forward.NETWORK:
+            covered.add(backward.function)
         for site, node in search.inlines:
             stmt = site.function.module.tree.statement(site.call)
             inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
     for backward in unseen:
-        if not any(r.function is backward.function for r in regions):
+        if backward.function not in covered:
             raise _unseen(backward)
     regions = merged(regions)
     for region in regions:
         _refuse_setup(unit, region)
     return [r for r in regions if not _already(r)], inlines, names
+
+
+def _runs_network(unit: Unit, search: Search) -> bool:
+    """Tell whether a search came upon a network, or at least upon calls that may be one."""
+    if search.network:
+        return True
+    strengths = [
+        unit.forwards.strength(r.module, stmt) for r in search.regions for stmt in r.statements()
+    ]
+    return Forward.UNKNOWN in strengths
 
 
 class _Barrier:

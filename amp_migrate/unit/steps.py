@@ -97,21 +97,41 @@ def _place(
         ]
     children[-1]
     if any(c in anchors for c in children):
-        return _after_repeats(tree, children, steps)
+        return _after_repeats(tree, children, anchors, steps, backwards)
     return _conditional(tree, children, anchors, steps, backwards)
 
 
-def _after_repeats(tree: Tree, children: list[ast.stmt], steps: list[Step]) -> list[ast.stmt]:
-    """Return the last statement, and each one before the next step of an optimizer already stepped."""
+def _after_repeats(
+    tree: Tree,
+    children: list[ast.stmt],
+    anchors: list[ast.stmt],
+    steps: list[Step],
+    backwards: list[Backward],
+) -> list[ast.stmt]:
+    """Return the last statement, and a place before each next step of an optimizer already stepped."""
     places: list[ast.stmt] = []
+    group: list[ast.stmt] = []
     stepped: set[str] = set()
-    for i, child in enumerate(children):
+    for child in children:
         names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, child)}
         if names & stepped:
-            places.append(children[i - 1])
-            stepped = set()
+            places += _group_end(tree, group, anchors, steps, backwards)
+            group, stepped = [], set()
+        group.append(child)
         stepped |= names
-    return [*places, children[-1]]
+    return [*places, *_group_end(tree, group, anchors, steps, backwards)]
+
+
+def _group_end(
+    tree: Tree,
+    group: list[ast.stmt],
+    anchors: list[ast.stmt],
+    steps: list[Step],
+    backwards: list[Backward],
+) -> list[ast.stmt]:
+    if len(group) == 1:
+        return _place(tree, [a for a in anchors if inside(tree, a, group[0])], steps, backwards)
+    return [group[-1]]
 
 
 def _conditional(
