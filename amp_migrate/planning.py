@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from amp_migrate.engine import UnitSummary
 
 UNHANDLED = "AMP909"
+Answer = tuple[list[Decision], set[ast.AST] | None, str]
 
 
 class Planner:
@@ -49,8 +50,13 @@ class Planner:
         handled: set[Site] = set()
         taken: set[object] = set()
         self._owners = {}
-        for number, found in enumerate(self._units):
-            decisions, gone, reason = self._unit(found, refused.get(number))
+        answers = [self._unit(found, refused.get(n)) for n, found in enumerate(self._units)]
+        if any(gone is None for _, gone, _ in answers):
+            answers = [
+                self._unless_dual(found, a) for found, a in zip(self._units, answers, strict=True)
+            ]
+        for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
+            decisions, gone, reason = answer
             plan.decisions += decisions
             if gone is not None:
                 handled |= set(found)
@@ -77,9 +83,7 @@ class Planner:
         if not fresh:
             refused[path] = reason
 
-    def _unit(
-        self, found: list[Site], refused: str | None
-    ) -> tuple[list[Decision], set[ast.AST] | None, str]:
+    def _unit(self, found: list[Site], refused: str | None) -> Answer:
         index = self._index
         if index is None:
             raise ValueError("nothing to plan")
@@ -101,6 +105,20 @@ class Planner:
             return list(self._decide(context)), gone, ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
+
+    def _unless_dual(self, found: list[Site], answer: Answer) -> Answer:
+        """Keep the Apex branches beside native ones where other Apex code of the project is left."""
+        if not any(d.finding.code == "AMP114" for d in answer[0]):
+            return answer
+        site = found[0]
+        cause = Cannot(
+            "AMP912",
+            site.module,
+            site.node,
+            "this Apex branch serves Apex code elsewhere in the project that is left",
+            "migrate what is left first, then run again",
+        )
+        return list(_left(found, cause)), None, cause.message
 
     def _decide(self, context: Context) -> Iterable[Decision]:
         for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):

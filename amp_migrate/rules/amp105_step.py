@@ -26,11 +26,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from amp_migrate.plan import Decision, Edit, Insert, ReplaceExpression, Status
+from amp_migrate.plan import Decision, Drop, Edit, Insert, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside
-from amp_migrate.unit.steps import Step, updates
+from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.steps import Backward, Step, updates
 
 RULE = Rule(
     "AMP105",
@@ -46,6 +46,12 @@ def decide(context: Context) -> Iterator[Decision]:
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
+        early = [s for s in steps if _precedes_training(s, backwards)]
+        for step in early:
+            yield _workaround(step)
+        steps = [s for s in steps if s not in early]
+        if not steps:
+            continue
         places = updates(_anchored(context, steps), backwards)
         for step in steps:
             yield _step(context, step)
@@ -53,6 +59,20 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _update(context, steps[0], place)
     yield from _differing(context)
     yield from _joint(context)
+
+
+def _precedes_training(step: Step, backwards: list[Backward]) -> bool:
+    """Tell whether a step stands before every backward of its function, in no loop with one."""
+    if not backwards or any(key(b.node) < key(step.call) for b in backwards):
+        return False
+    loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
+    return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
+
+
+def _workaround(step: Step) -> Decision:
+    message = "this step before the first backward only woke up Apex; it is dropped"
+    edit = Drop(step.tree.span(step.tree.statement(step.call)))
+    return decision(RULE, Status.NOTE, step.module, step.call, message, [edit])
 
 
 def _anchored(context: Context, steps: list[Step]) -> list[Step]:
