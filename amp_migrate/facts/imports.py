@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from amp_migrate.facts.scopes import ScopeNode, Scopes, assigned
 from amp_migrate.facts.tree import Tree
 
+_DEEPEST = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
@@ -60,17 +62,18 @@ class Imports:
         Plain aliases (``amp_mod = apex.amp``) are followed. Where a name is imported in several ways
         (``try`` and ``except``) the one from Apex wins, then the first. None for other variables.
         """
-        return preferred(self._meanings(node, set()))
+        return preferred(self._meanings(node, set(), 0))
 
-    def _meanings(self, node: ast.expr, seen: set[tuple[ScopeNode, str]]) -> list[str]:
-        if isinstance(node, ast.Attribute):
-            return [f"{base}.{node.attr}" for base in self._meanings(node.value, seen)]
-        if isinstance(node, ast.IfExp):
-            return self._meanings(node.body, seen) + self._meanings(node.orelse, seen)
-        if not isinstance(node, ast.Name):
+    def _meanings(self, node: ast.expr, seen: set[tuple[ScopeNode, str]], depth: int) -> list[str]:
+        if depth > _DEEPEST:
             return []
-        scope = self.scopes.owner(node)
-        if scope is None or (scope, node.id) in seen:
+        if isinstance(node, ast.Attribute):
+            return [f"{base}.{node.attr}" for base in self._meanings(node.value, seen, depth + 1)]
+        if isinstance(node, ast.IfExp):
+            body = self._meanings(node.body, seen, depth + 1)
+            return body + self._meanings(node.orelse, seen, depth + 1)
+        scope = self.scopes.owner(node) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or scope is None or (scope, node.id) in seen:
             return []
         seen.add((scope, node.id))
         found: list[str] = []
@@ -79,8 +82,17 @@ class Imports:
                 found.append(self.of(binding).binds)
             elif isinstance(binding, (ast.Name, ast.Subscript)):
                 value = assigned(self.tree, binding)
-                found += self._meanings(value, seen) if value is not None else []
+                found += self._meanings(value, seen, depth + 1) if value is not None else []
         return found
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a Name or Attribute (a call's callee counts); "" for other expressions."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def preferred(names: Iterable[str]) -> str | None:

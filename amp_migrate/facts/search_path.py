@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import posixpath
 
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import path as dotted
 from amp_migrate.facts.tree import Tree
 
 _SAME = {"abspath", "realpath", "normpath", "expanduser", "str", "Path", "PurePath", "resolve"}
@@ -29,7 +31,7 @@ def added_folders(tree: Tree, path: str) -> list[str]:
 
 
 def _adds(call: ast.Call) -> bool:
-    return bool(call.args) and ast.unparse(call.func) in {
+    return bool(call.args) and dotted(call.func) in {
         "sys.path.insert",
         "sys.path.append",
         "sys.path.extend",
@@ -73,14 +75,14 @@ class _Folder:
             return None
         if isinstance(inner, ast.Attribute) and inner.attr == "parents":
             return self._parent(inner.value, index.value + 1)
-        if isinstance(inner, ast.Attribute) and ast.unparse(inner) == "sys.path":
+        if isinstance(inner, ast.Attribute) and dotted(inner) == "sys.path":
             return posixpath.dirname(self.path) or "."
         return None
 
     def _call(self, node: ast.Call) -> str | None:
         func = node.func
-        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-        if name == "getcwd" or name == "cwd":
+        name = last_name(func)
+        if name in {"getcwd", "cwd"}:
             return "."
         if name == "join" and not node.keywords:
             return self._joined(node.args)

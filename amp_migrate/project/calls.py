@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.project.binding import bind, fits
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import MIDDLE, Instance, Partial
+from amp_migrate.project.graph import MIDDLE, Instance, Made, Partial
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import Nodes, function_of
 from amp_migrate.project.targets import Target, Targets
@@ -82,6 +82,8 @@ class Calls:
             for module, call, targets in found:
                 for target in targets:
                     self._link(module, call, target)
+                if not targets:
+                    self._forward(module, call)
             if self.graph.version == version:
                 break
         for module, call in pending:
@@ -109,6 +111,26 @@ class Calls:
                 self._initializers.append((module, node))
             if self._may_reach(module, node):
                 yield module, node
+
+    def _forward(self, module: Module, call: ast.Call) -> None:
+        """Let what is no tensor reach the ``forward`` of the module object that is called."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        nodes = [self.expressions.node(module, item) for item in given]
+        if not any(node is not None and self._is_tool(node) for node in nodes):
+            return
+        for target in self.targets.forwards(module, call.func):
+            if (call, target) not in self._linked:
+                self._linked.add((call, target))
+                self._arguments(
+                    module, CallSite(function_of(module, call), call, bound=True), target
+                )
+
+    def _is_tool(self, node: int) -> bool:
+        """Tell whether an object is Apex or another library, or an optimizer."""
+        return any(
+            isinstance(fact, str) or (isinstance(fact, Made) and "optim" in fact.name)
+            for fact in self.graph.facts(node, MIDDLE)
+        )
 
     def _initialize(self, module: Module, call: ast.Call) -> None:
         """Read ``args.amp.initialize(...)`` as the call of Apex that it is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project.model import Class, Function, Module, Parameters
@@ -39,7 +40,7 @@ class _Definer:
     def _function(
         self, node: FunctionNode, parent: Function, cls: Class | None, prefix: str
     ) -> None:
-        decorators = {_last(item) for item in node.decorator_list}
+        decorators = {last_name(item) for item in node.decorator_list}
         accessor = bool(decorators & {"setter", "deleter"})
         function = Function(
             self.module,
@@ -81,11 +82,3 @@ def _parameters(args: ast.arguments) -> Parameters:
         args.kwarg.arg if args.kwarg else None,
         len(args.posonlyargs),
     )
-
-
-def _last(decorator: ast.expr) -> str:
-    if isinstance(decorator, ast.Call):
-        decorator = decorator.func
-    if isinstance(decorator, ast.Attribute):
-        return decorator.attr
-    return decorator.id if isinstance(decorator, ast.Name) else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import path
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.nodes import function_of
 from amp_migrate.project.values import Values
@@ -125,7 +127,7 @@ class Escapes:
             return ""
         if isinstance(parent, ast.Assign):
             plain = all(isinstance(target, ast.Name) for target in parent.targets)
-            return "" if plain else f"stored in {ast.unparse(parent.targets[0])}"
+            return "" if plain else f"stored in {path(parent.targets[0]) or 'a collection'}"
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return ""
         if isinstance(parent, (ast.arg, ast.AnnAssign, ast.BoolOp, ast.If, ast.Assert)):
@@ -139,8 +141,7 @@ class Escapes:
     def _as_argument(
         self, module: Module, call: ast.Call, argument: ast.AST, node: ast.expr, is_class: bool
     ) -> str:
-        name = ast.unparse(call.func)
-        last = name.rpartition(".")[2]
+        last = last_name(call)
         if argument is call.func or last in {
             "isinstance",
             "issubclass",
@@ -151,7 +152,7 @@ class Escapes:
             return ""
         if not is_class and self._only_called(module, call, node):
             return ""
-        return f"passed to {name}"
+        return f"passed to {_called(call)}"
 
     def _only_called(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
         """Tell whether every callee of the project does nothing but call the function it is given."""
@@ -183,12 +184,11 @@ class Escapes:
         assert function.node is not None
         for decorator in function.node.decorator_list:
             if not self._is_plain(function.module, decorator):
-                name = ast.unparse(decorator).partition("(")[0]
-                yield function, decorator, f"decorated by {name}"
+                yield function, decorator, f"decorated by {_called(decorator)}"
 
     def _is_plain(self, module: Module, decorator: ast.expr) -> bool:
         inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if ast.unparse(inner).rpartition(".")[2] in _PLAIN_DECORATORS:
+        if last_name(inner) in _PLAIN_DECORATORS:
             return True
         targets = self.values.calls.targets.of(module, inner)
         known = [target.function for target in targets if target.function is not None]
@@ -197,9 +197,9 @@ class Escapes:
     def _registered(self, function: Function, cls: Class) -> Iterator[Escape]:
         for owner in (cls, *cls.subclasses()):
             for decorator in owner.node.decorator_list:
-                name = ast.unparse(decorator).partition("(")[0]
-                if name.rpartition(".")[2] not in _PLAIN_CLASS_DECORATORS:
-                    yield function, decorator, f"class {owner.name} decorated by {name}"
+                if last_name(decorator) not in _PLAIN_CLASS_DECORATORS:
+                    reason = f"class {owner.name} decorated by {_called(decorator)}"
+                    yield function, decorator, reason
             yield from self._by_name(function, owner.name, f"class {owner.name} looked up by name")
 
     def _called_by_base(self, function: Function, cls: Class) -> Iterator[Escape]:
@@ -228,8 +228,13 @@ class Escapes:
             call = module.tree.parents.get(node)
             if not isinstance(call, ast.Call) or node not in call.args:
                 continue
-            if ast.unparse(call.func).rpartition(".")[2] in _LOOKUPS:
+            if last_name(call) in _LOOKUPS:
                 yield function_of(module, node), node, reason
+
+
+def _called(node: ast.expr) -> str:
+    func = node.func if isinstance(node, ast.Call) else node
+    return path(func) or last_name(func) or "a call"
 
 
 def _head(function: Function) -> ast.expr:
@@ -243,7 +248,7 @@ def _in_collection(module: Module, node: ast.AST) -> str:
         up = module.tree.parents.get(up)
     if isinstance(up, (ast.Compare, ast.ExceptHandler)):
         return ""
-    if isinstance(up, ast.Call) and ast.unparse(up.func) in {"isinstance", "issubclass"}:
+    if isinstance(up, ast.Call) and last_name(up) in {"isinstance", "issubclass"}:
         return ""
     return "stored in a collection"
 

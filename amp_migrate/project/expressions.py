@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.graph import APPENDED, EACH, Made
 from amp_migrate.project.lookup import Meaning
@@ -13,6 +14,7 @@ from amp_migrate.project.nodes import Nodes, enclosing_class
 from amp_migrate.project.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
+_DEEPEST = 100
 _NAMESPACES = {"SimpleNamespace", "Namespace"}
 
 
@@ -24,13 +26,17 @@ class Expressions:
         self.graph = nodes.graph
         self.lookup = nodes.lookup
         self._known: dict[ast.expr, int | None] = {}
+        self._depth = 0
 
     def node(self, module: Module, expression: ast.expr) -> int | None:
         """Return the node of an expression; None for constants, arithmetic, comparisons."""
         if expression not in self._known:
-            # A comprehension may, in odd code, be asked for while it is being read.
+            # Odd code may ask for an expression while it is being read, or nest without end.
             self._known[expression] = None
-            self._known[expression] = self._read(module, expression)
+            if self._depth < _DEEPEST:
+                self._depth += 1
+                self._known[expression] = self._read(module, expression)
+                self._depth -= 1
         return self._known[expression]
 
     def _read(self, module: Module, node: ast.expr) -> int | None:
@@ -155,7 +161,7 @@ class Expressions:
             if builtin is not None:
                 return builtin
         outside = [meaning for meaning in meanings if isinstance(meaning, str)]
-        for name in outside if meanings else [_last(func)]:
+        for name in outside if meanings else [last_name(func)]:
             same = wrapped(name, call)
             if same is not None:
                 return self.node(module, same)
@@ -253,9 +259,3 @@ class Expressions:
             if node is not None:
                 self.graph.merge(node, self.graph.field(result, f"[{index}]"))
         return result
-
-
-def _last(func: ast.expr) -> str:
-    if isinstance(func, ast.Attribute):
-        return func.attr
-    return func.id if isinstance(func, ast.Name) else ""

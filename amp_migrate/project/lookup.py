@@ -7,11 +7,13 @@ import builtins
 import sys
 from collections.abc import Iterable, Mapping
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.model import Class, Function, Module
 
 Meaning = Module | Folder | Function | Class | str
+_DEEPEST = 100
 _IMPORTERS = {"import_module", "__import__"}
 # What a star import of Apex brings that other star imports cannot be asked about.
 _STARRED = {f"apex.{name}" for name in ("amp", "fp16_utils", "optimizers", "parallel", "RNN")}
@@ -37,10 +39,19 @@ class Lookup:
         self._names: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._depth: dict[tuple[Module, ScopeNode, str], int] = {}
         self._cycle = sys.maxsize
+        self._nesting = 0
         self._stars: dict[Module, list[Module]] = {}
 
     def expression(self, module: Module, node: ast.expr) -> tuple[Meaning, ...]:
         """Return what a Name, an Attribute or an import call means at its place."""
+        if self._nesting > _DEEPEST:
+            return ()
+        self._nesting += 1
+        found = self._expression(module, node)
+        self._nesting -= 1
+        return found
+
+    def _expression(self, module: Module, node: ast.expr) -> tuple[Meaning, ...]:
         if isinstance(node, ast.Name):
             return self.seen_from(module, module.scopes.scope_of(node), node.id)
         if isinstance(node, ast.Attribute):
@@ -71,6 +82,10 @@ class Lookup:
             self._cycle = min(self._cycle, self._depth[key])
             return ()
         depth = self._depth[key] = len(self._depth)
+        if depth > _DEEPEST:
+            del self._depth[key]
+            self._cycle = 0
+            return ()
         found: list[Meaning] = []
         for binding in module.scopes.bindings(scope, name):
             found += self._binding(module, binding)
@@ -78,6 +93,8 @@ class Lookup:
         if self._cycle >= depth:
             # Otherwise the answer leans on a name that is still being followed: it may be partial.
             self._names[key] = _distinct(found)
+            self._cycle = sys.maxsize
+        if depth == 0:
             self._cycle = sys.maxsize
         return _distinct(found)
 
@@ -176,9 +193,7 @@ class Lookup:
         return tuple(known or (outside if len(outside) == 1 else ()))
 
     def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
-        func = node.func
-        last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-        if not node.args or last not in _IMPORTERS:
+        if not node.args or last_name(node) not in _IMPORTERS:
             return ()
         name = node.args[0]
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project.graph import Graph, Instance
 from amp_migrate.project.lookup import Lookup
@@ -168,7 +169,7 @@ def _annotated(annotation: ast.expr) -> list[str]:
         elif isinstance(node, ast.Name):
             found.append(node.id)
         elif isinstance(node, ast.Attribute):
-            found.append(ast.unparse(node))
+            found.append(path(node) or "")
         elif isinstance(node, ast.Subscript):
             stack.append(node.slice)
         else:

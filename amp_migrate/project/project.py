@@ -21,6 +21,7 @@ from amp_migrate.project.nodes import function_of
 from amp_migrate.project.values import Values
 
 _FORWARDS = 5
+_DEEPEST = 50
 
 
 class Project:
@@ -92,11 +93,14 @@ class Project:
 
     def meanings(self, module: Module, node: ast.expr) -> list[Meaning]:
         """Return everything that a Name or Attribute may mean; nothing for plain variables."""
+        return self._meanings(module, node, 0)
+
+    def _meanings(self, module: Module, node: ast.expr, depth: int) -> list[Meaning]:
         found = list(self.lookup.expression(module, node))
-        if found:
+        if found or depth > _DEEPEST:
             return found
         if isinstance(node, ast.Attribute):
-            for base in self.meanings(module, node.value):
+            for base in self._meanings(module, node.value, depth + 1):
                 found += self.lookup.member(base, node.attr)
             found += self._methods(module, node)
         if not found:

@@ -47,6 +47,14 @@ class Targets:
             )
         return list(dict.fromkeys(found))
 
+    def forwards(self, module: Module, func: ast.expr) -> list[Target]:
+        """Return the ``forward`` methods that calling a module object ends in."""
+        node = self.expressions.node(module, func)
+        facts = self.nodes.graph.facts(node, MIDDLE) if node is not None else []
+        instances = [fact for fact in facts if isinstance(fact, Instance)]
+        methods = [method for item in instances for method in reachable(item, "forward")]
+        return [Target(method, bound=True) for method in dict.fromkeys(methods)]
+
     def defined(self, module: Module, func: ast.expr) -> Iterator[Target]:
         """Yield what `func` reaches by imports and definitions alone."""
         through_class = isinstance(func, ast.Attribute) and any(

@@ -218,3 +218,54 @@ def test_what_made_an_object() -> None:
         }
     )
     assert case.project.values.made_by(*case.at("e.py", "opt")) == ["torch.optim.Adam"]
+
+
+def test_amp_given_to_a_forward() -> None:
+    """What is no tensor reaches the forward of a module that is called."""
+    case = Case(
+        {
+            "main.py": """
+            from apex import amp
+            from loss import Loss
+            criterion = Loss().cuda()
+            criterion(x, amp, torch.optim.Adam(p))
+            """,
+            "loss.py": """
+            from torch import nn
+            class Loss(nn.Module):
+                def forward(self, x, amp, optimizer):
+                    amp.scale_loss(x, optimizer)
+            """,
+        }
+    )
+    assert case.external("loss.py", "amp.scale_loss") == "apex.amp.scale_loss"
+    assert case.callees("main.py", "criterion(x, amp, torch.optim.Adam(p))") == set()
+
+
+def test_amp_in_an_object_s_initialize() -> None:
+    """`self.amp.initialize(...)` gives back its arguments, as the plain call does."""
+    case = Case(
+        {
+            "m.py": """
+            from apex import amp
+            class T:
+                def __init__(self):
+                    self.amp = amp
+                    net, opt = make()
+                    self.net, self.opt = self.amp.initialize(net, opt)
+            """
+        }
+    )
+    assert case.same(("m.py", "self.opt"), ("m.py", "opt"))
+    assert not case.same(("m.py", "self.opt"), ("m.py", "net"))
+
+
+def test_deep_code_is_survived() -> None:
+    """Long chains of calls, aliases and conditions are cut, not recursed into without end."""
+    chain = "x" + ".f()" * 1000 + "\nz" + ".g" * 1500
+    aliases = "\n".join(f"a{i + 1} = a{i}" for i in range(1500))
+    branches = "y = " + "1 if c else " * 1500 + "x"
+    case = Case({"m.py": f"import apex\na0 = apex\n{aliases}\n{chain}\n{branches}\na1\na1500\n"})
+    assert case.project.values.calls.reached == {}
+    assert case.external("m.py", "a1") == "apex"
+    assert case.external("m.py", "a1500") in {"apex", None}
