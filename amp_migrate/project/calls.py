@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.project.binding import bind, fits
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import MIDDLE, Instance, Made, Partial
+from amp_migrate.project.graph import MIDDLE
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import Nodes, function_of
+from amp_migrate.project.objects import Instance, Made, Partial
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.project.wrappers import wrapped_argument, wraps
 

@@ -7,10 +7,11 @@ import builtins
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.graph import APPENDED, EACH, Made
+from amp_migrate.project.graph import APPENDED, EACH
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class
+from amp_migrate.project.objects import Made
 from amp_migrate.project.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}

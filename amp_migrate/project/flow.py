@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import APPENDED, EACH, Bound
+from amp_migrate.project.graph import APPENDED, EACH
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class, function_of
+from amp_migrate.project.objects import Bound
 
 _APPENDING = {"append", "add", "appendleft"}
 

@@ -3,43 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from amp_migrate.project.lookup import Meaning
-from amp_migrate.project.model import Class, Function
+from amp_migrate.project.model import Class
+from amp_migrate.project.objects import Fact, Instance
 
 EACH = "[*]"
 APPENDED = "[+]"
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """An object of a project class; `exact` when it is made by that very class, not a subclass."""
-
-    cls: Class
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a call outside the project returned, by the dotted name of the callee."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A method taken from an object: its first parameter is given."""
-
-    function: Function
-
-
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """A ``functools.partial`` object, and how many positional parameters it has given."""
-
-    function: Function
-    taken: int
 
 
 # How many steps the flow of one object is followed, nearest first, and how deep into attributes.
@@ -48,8 +17,6 @@ MIDDLE = 300
 _NEAR = 100
 _DEEP = 3
 _Step = tuple[int, tuple[str, ...], bool]
-
-Fact = Meaning | Instance | Made | Bound | Partial
 
 
 class Graph:

@@ -39,6 +39,7 @@ class Lookup:
         self._names: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._depth: dict[tuple[Module, ScopeNode, str], int] = {}
         self._cycle = sys.maxsize
+        self._partial: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._nesting = 0
         self._stars: dict[Module, list[Module]] = {}
 
@@ -76,8 +77,9 @@ class Lookup:
     def bound(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:
         """Return what `name` is bound to in the very scope `scope`."""
         key = (module, scope, name)
-        if key in self._names:
-            return self._names[key]
+        known = self._names.get(key, self._partial.get(key))
+        if known is not None:
+            return known
         if key in self._depth:
             self._cycle = min(self._cycle, self._depth[key])
             return ()
@@ -94,8 +96,11 @@ class Lookup:
             # Otherwise the answer leans on a name that is still being followed: it may be partial.
             self._names[key] = _distinct(found)
             self._cycle = sys.maxsize
+        else:
+            self._partial[key] = _distinct(found)
         if depth == 0:
             self._cycle = sys.maxsize
+            self._partial.clear()
         return _distinct(found)
 
     def member(self, meaning: Meaning, name: str) -> tuple[Meaning, ...]:

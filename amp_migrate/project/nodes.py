@@ -6,9 +6,10 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.project.graph import Graph, Instance
+from amp_migrate.project.graph import Graph
 from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.project.objects import Instance
 
 Holder = Function | Class | Module
 

@@ -13,11 +13,11 @@ from amp_migrate.project.binding import bind, forwards_keywords, forwards_positi
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.definitions import module_of
 from amp_migrate.project.escapes import Escape, Escapes
-from amp_migrate.project.graph import Bound, Partial
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import function_of
+from amp_migrate.project.objects import Bound, Partial
 from amp_migrate.project.values import Values
 
 _FORWARDS = 5

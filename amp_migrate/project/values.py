@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.expressions import Expressions
 from amp_migrate.project.flow import Flow
-from amp_migrate.project.graph import Fact, Instance, Made
 from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Module
 from amp_migrate.project.nodes import Holder, Nodes
+from amp_migrate.project.objects import Fact, Instance, Made
 from amp_migrate.project.settle import settle
 
 

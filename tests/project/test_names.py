@@ -257,3 +257,11 @@ def test_root_inside_the_package() -> None:
         ["/p/pkg"],
     )
     assert isinstance(case.project.resolve(*case.at("/p/pkg/main.py", "train")), Function)
+
+
+def test_variables_that_swap_with_each_other() -> None:
+    """Many names that are assigned to each other are followed in little time."""
+    names = [f"h{i}" for i in range(30)]
+    swaps = "\n".join(f"{a} = {b}" for a in names for b in names if a != b)
+    case = Case({"m.py": f"from apex import amp\n{swaps}\nh7 = amp\nh0.scale_loss\n"})
+    assert case.external("m.py", "h0.scale_loss") == "apex.amp.scale_loss"

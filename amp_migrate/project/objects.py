@@ -1,0 +1,41 @@
+"""What is known of an object: its class, what made it, or which function it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amp_migrate.project.lookup import Meaning
+from amp_migrate.project.model import Class, Function
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a project class; `exact` when it is made by that very class, not a subclass."""
+
+    cls: Class
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a call outside the project returned, by the dotted name of the callee."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method taken from an object: its first parameter is given."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A ``functools.partial`` object, and how many positional parameters it has given."""
+
+    function: Function
+    taken: int
+
+
+Fact = Meaning | Instance | Made | Bound | Partial
