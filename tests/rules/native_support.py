@@ -1,0 +1,31 @@
+"""Helpers for the tests about native code: a program in, its remarks or its new spelling out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import dedent
+
+from amp_migrate import native
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Edit, Status
+from amp_migrate.rewrite import rewrite
+from amp_migrate.selfcheck import check
+
+
+def remarked(text: str) -> list[tuple[int, str]]:
+    """Return the line and code of every remark on a program; none of them edits anything."""
+    found = native.remarks(Tree("program.py", dedent(text).lstrip("\n")))
+    assert all(not d.edits and d.finding.status is Status.NOTE for d in found)
+    return sorted((d.finding.span.line, d.finding.code) for d in found)
+
+
+def upgraded(text: str, edits: Sequence[Edit] = (), others: Sequence[str] = ()) -> str:
+    """Return a program in the new spelling; it compiles, has no new flaw, and is not changed again."""
+    before = dedent(text).lstrip("\n")
+    around = [Tree(f"other{i}.py", dedent(t).lstrip("\n")) for i, t in enumerate(others)]
+    found = native.upgrade(Tree("program.py", before), edits, around)
+    after = rewrite(before, [*edits, *(edit for d in found for _, edit in d.edits)])
+    assert check(before, after, "program.py") is None
+    again = native.upgrade(Tree("program.py", after), (), around)
+    assert rewrite(after, [edit for d in again for _, edit in d.edits]) == after
+    return after
