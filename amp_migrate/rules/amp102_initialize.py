@@ -83,6 +83,8 @@ def _replaced(
         else:
             lines.append(made)
         edits += _default(context, site, creation)
+        if context.unit.home.made_global and site.function.node is not None:
+            edits += _module_level(context, site)
     stmt = site.statement
     if isinstance(site.module.tree.parent(site.node), ast.stmt):
         span = site.module.tree.span(stmt)
@@ -174,6 +176,30 @@ def _first_statement(node: FunctionNode) -> ast.stmt:
     return (
         node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
     )
+
+
+def _module_level(context: Context, site: Site) -> list[Edit]:
+    """The scaler is a variable of the module: disabled from the start, made by the initialize."""
+    tree = site.module.tree
+    name = context.unit.home.name
+    made = Insert(
+        tree.span(_first_definition(tree)),
+        f"{name} = {context.spelling.scaler(['enabled=False'])}",
+        after=False,
+    )
+    function = site.function.node
+    if function is None:
+        return [made]
+    return [made, Insert(tree.span(_first_statement(function)), f"global {name}", after=False)]
+
+
+def _first_definition(tree: Tree) -> ast.stmt:
+    """Return the first top-level statement behind the imports."""
+    for stmt in tree.module.body:
+        docstring = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+        if not docstring and not isinstance(stmt, ast.Import | ast.ImportFrom | ast.Try):
+            return stmt
+    return tree.module.body[-1]
 
 
 def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:

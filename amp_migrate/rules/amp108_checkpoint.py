@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import root
 from amp_migrate.plan import Decision, Edit, RenameKeyword, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.resume import conversion
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
@@ -40,10 +41,10 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         yield _site(context, site, renamed)
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
-    if loads:
+    if loads and not context.settings.resume_compat:
         site = loads[0]
         message = "checkpoints written under Apex hold the old `amp` state, which a GradScaler cannot load"
-        advice = "convert them once: amp-migrate convert-checkpoint old.pt new.pt"
+        advice = "convert them once: amp-migrate convert-checkpoint old.pt new.pt (or use --resume-compat)"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
@@ -55,7 +56,11 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
     keyword, call = _keyword(tree.parents, site.node)
     if keyword and call is not None:
         edits.append(RenameKeyword(tree.span(call), keyword, _key(keyword)))
-    for node in _keys(site):
+    keys = _keys(site)
+    if context.settings.resume_compat and site.kind is Kind.LOAD_STATE_DICT and keys:
+        converted = conversion(site, keys, _key(tree.segment(keys[0])))
+        edits += [converted] if converted is not None else []
+    for node in keys:
         if node not in renamed:
             renamed.add(node)
             edits.append(ReplaceExpression(tree.span(node), _key(tree.segment(node))))

@@ -26,7 +26,7 @@ from amp_migrate.unit.unit import Unit
 
 def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:
     """Return the context of one unit. Raises `Cannot` where it has to be left."""
-    unit = make(index, found)
+    unit = make(index, found, settings.scaler == "module")
     _refuse_unknown(unit)
     _refuse_ritual(unit)
     _refuse_wrappers(unit)

@@ -194,7 +194,7 @@ def optimizer_expressions(site: Site) -> list[ast.expr]:
     return []
 
 
-def make(index: Index, found: list[Site]) -> Unit:
+def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     """Make the unit of some sites that belong together."""
     inits: dict[Function, list[Site]] = defaultdict(list)
     options = {}
@@ -206,5 +206,5 @@ def make(index: Index, found: list[Site]) -> Unit:
     modules = {site.module for site in found}
     needing = {site.function for site in found if site.kind is not Kind.INITIALIZE}
     carriers = Carriers(index.project, found)
-    home = Home(index.project, dict(inits), needing, modules, carriers)
+    home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
     return Unit(index.project, found, index.availability, index.forwards, home, options)

@@ -45,10 +45,13 @@ class Home:
         needing: set[Function],
         modules: Iterable[Module],
         carriers: Carriers,
+        module_level: bool = False,
     ) -> None:
         self.project = project
         self.inits = inits
         self.carriers = carriers
+        self.module_level = module_level
+        self.made_global = False
         self._needing = needing
         self.name = free_name(modules)
         self.threads: dict[Function, Thread] = {}
@@ -135,8 +138,20 @@ class Home:
         if function.cls is not None and not function.is_static and self._on_self(function, node):
             if self._construct(function.cls, node):
                 return self.attribute(function)
-        self._parameter(function, node)
+        try:
+            self._parameter(function, node)
+        except Cannot:
+            if not self._share(function):
+                raise
         return self.name
+
+    def _share(self, function: Function) -> bool:
+        """Keep the scaler at module level, where that is allowed and all initializes are in this file."""
+        if not self.module_level or any(f.module is not function.module for f in self.inits):
+            return False
+        self.threads.pop(function, None)
+        self.made_global = bool(self.inits)
+        return self.made_global
 
     def _closure(self, function: Function, node: ast.AST) -> str:
         parent = function.parent
