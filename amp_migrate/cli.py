@@ -111,7 +111,7 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
     elif paths:
         from amp_migrate.codemod import Options, run
 
-        own = {name: given.pop(name) for name in Options.names()}
+        own = {name: given.pop(name) for name in Options._fields}
         ctx.exit(run(paths, Options(**own), given))
     elif len(sys.argv) == 1:
         click.echo(ctx.get_help())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -20,8 +19,7 @@ _USAGE = 2
 _OLD_SPELLING = b"torch.cuda.amp"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the command line alone can say; the other options are those of `Settings`."""
 
     diff: bool
@@ -34,11 +32,6 @@ class Options:
     quiet: bool
     exit_zero: bool
     colour: bool | None
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """Return the names of the options."""
-        return [item.name for item in fields(cls)]
 
     @property
     def writes(self) -> bool:
@@ -59,12 +52,11 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
         raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
     folder = _common_folder([options.stdin_filename] if stdin else paths)
     try:
-        asked = read_settings(folder).updated(given)
-        _check_codes(asked)
+        settings = read_settings(folder).updated(given)
+        _check_codes(settings)
     except SettingsError as error:
         click.echo(f"Error: {error}", err=True)
         return _USAGE
-    settings = _with_api(asked, folder)
     data = sys.stdin.buffer.read() if stdin else b""
     try:
         if stdin:
@@ -87,7 +79,7 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     if options.diff:
         console.patch(report)
     verdict = report.exit(check=options.check, diff=options.diff, exit_zero=options.exit_zero)
-    console.report(report, verdict, _spelling_hint(asked, settings, report))
+    console.report(report, verdict, _spelling_hint(settings, report))
     return verdict.code
 
 
@@ -107,21 +99,10 @@ def _check_codes(settings: Settings) -> None:
             raise SettingsError(f"no rule begins with {code}; amp-migrate explain lists them")
 
 
-def _with_api(settings: Settings, folder: Path) -> Settings:
-    """Settle the spelling: the new one where the project runs on a torch that has it."""
-    if settings.api != "auto":
-        return settings
-    from amp_migrate.torch_floor import declared_torch
-
-    floor = declared_torch(folder)
-    new = floor is not None and floor.version >= (2, 4)
-    return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp"})
-
-
-def _spelling_hint(asked: Settings, used: Settings, report: Report) -> str:
-    if asked.api != "auto" or not report.changes:
+def _spelling_hint(settings: Settings, report: Report) -> str:
+    if settings.api != "auto" or not report.changes:
         return ""
-    if used.api == "torch.amp":
+    if report.api == "torch.amp":
         return "hint: the project declares torch >= 2.4, so this is torch.amp; see --api"
     if any(_OLD_SPELLING in change.after for change in report.changes):
         return "hint: torch >= 2.4 warns about torch.cuda.amp; --api torch.amp writes its new name"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from amp_migrate.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
 from amp_migrate.settings import Settings
@@ -14,21 +14,17 @@ from amp_migrate.words import os_reason
 SUFFIXES = (".py", ".pyw", ".ipynb")
 LARGEST_SCRIPT = 5_000_000
 LARGEST_NOTEBOOK = 50_000_000
-_APEX = re.compile(
-    rb"\bfrom[ \t]+apex\b|\bimport[ \t][^\n#]*\bapex\b|\bapex\.[a-z_]|[\"']apex[\"'.]"
-)
+_APEX = rb"\bfrom[ \t]+apex\b|\bimport[ \t][^\n#]*\bapex\b|\bapex\.[a-z_]|[\"']apex[\"'.]"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A file that looks like Apex code; `path` as in `shown`."""
 
     path: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(NamedTuple):
     """A file that a walk met and that does not use Apex itself; one that does may lead to it."""
 
     absolute: str
@@ -53,8 +49,7 @@ class Other:
             return b""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file or folder that was not read, and why; an `error` may hide Apex code."""
 
     path: str
@@ -64,7 +59,7 @@ class Skipped:
 
 def uses_apex(data: bytes) -> bool:
     """Tell whether bytes look like code that uses Apex, or its `amp` passed on by other code."""
-    return b"scale_loss" in data or (b"apex" in data and _APEX.search(data) is not None)
+    return b"scale_loss" in data or (b"apex" in data and re.search(_APEX, data) is not None)
 
 
 def discover(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -55,8 +54,7 @@ def _is_pattern(line: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(NamedTuple):
     """The rules that hold in one folder; `git` has the outermost .gitignore first.
 
     Paths are absolute.
@@ -88,7 +86,7 @@ class IgnoreRules:
         for name in files:
             lines = _lines(os.path.join(folder, name))
             git += (Patterns(folder, lines),) if lines else ()
-        return self if git == self.git else replace(self, git=git)
+        return self if git == self.git else self._replace(git=git)
 
     def skip_folder(self, path: str) -> bool:
         """Tell whether a walk stays out of a folder."""

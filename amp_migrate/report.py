@@ -32,16 +32,14 @@ class Counts(NamedTuple):
     left: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A file that may hold Apex code and was not migrated, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(NamedTuple):
     """A file before and after: its bytes, and the text after."""
 
     source: Source
@@ -59,8 +57,7 @@ class FileChange:
         return self.source.data
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """The exit code and what decided it; `reason` is empty where there is nothing to say."""
 
     code: int
@@ -69,7 +66,10 @@ class Exit:
 
 @dataclass(slots=True)
 class Report:
-    """What a run found and did, for every form of output. `changes` are those that can be made."""
+    """What a run found and did, for every form of output.
+
+    `changes` are those that can be made, `api` is the spelling they were written in.
+    """
 
     sources: dict[str, Source] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -79,6 +79,7 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     passed_over: list[Skipped] = field(default_factory=list)
     written: bool = False
+    api: str = ""
 
     @property
     def files_with_sites(self) -> int:

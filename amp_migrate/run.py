@@ -79,6 +79,8 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     sources = list(_decoded(hits, report.problems))
     if not sources:
         return
+    settings = _with_api(settings)
+    report.api = settings.api
     from amp_migrate.engine import migrate, unstable
     from amp_migrate.source import UnwritableSource
 
@@ -104,6 +106,17 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
             except UnwritableSource as error:
                 refused[error.path] = error.reason
     _withhold(report, refused)
+
+
+def _with_api(settings: Settings) -> Settings:
+    """Settle the spelling: the new one where the project runs on a torch that has it."""
+    if settings.api != "auto":
+        return settings
+    from amp_migrate.torch_floor import declared_torch
+
+    floor = declared_torch(settings.root)
+    new = floor is not None and floor.version >= (2, 4)
+    return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp"})
 
 
 def _withhold(report: Report, refused: dict[str, str]) -> None:

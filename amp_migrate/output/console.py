@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from amp_migrate.output.style import Style, painted_patch
 from amp_migrate.output.summary import decided, problems, summary
 from amp_migrate.report import Exit, Report
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
+class Console(NamedTuple):
     """Where output goes and how it looks; `colour` None leaves the choice to the stream.
 
     The format "text" goes to stderr, all others to stdout, or any to `file`.
@@ -45,6 +44,8 @@ class Console:
 
     def patch(self, report: Report) -> None:
         """Print the changes as one patch; FORCE_COLOR leaves it plain, as it may go into a pipe."""
+        if not report.changes:
+            return
         from amp_migrate.output.diff import patch
 
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
