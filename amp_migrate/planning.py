@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Decision, Finding, Plan, Status
+from amp_migrate.plan import AddParameter, Decision, Edit, Finding, Plan, RenameParameter, Status
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp102_initialize import needed_import
@@ -51,6 +51,10 @@ class Planner:
         taken: set[object] = set()
         self._owners = {}
         answers = [self._unit(found, refused.get(n)) for n, found in enumerate(self._units)]
+        while not refused and (pair := _entangled([a[0] for a in answers])):
+            first, second = pair
+            self._units[first] = [*self._units[first], *self._units.pop(second)]
+            answers = [self._unit(found, None) for found in self._units]
         if any(gone is None for _, gone, _ in answers):
             answers = [
                 self._unless_dual(found, a) for found, a in zip(self._units, answers, strict=True)
@@ -166,6 +170,19 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
         b.node for b in beside
     }
+
+
+def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
+    """Return two units that give parameters or arguments to the same place, and so are one."""
+    owners: dict[tuple[str, Edit], int] = {}
+    for number, decisions in enumerate(made):
+        for decision in decisions:
+            for path, edit in decision.edits:
+                if isinstance(edit, AddParameter | RenameParameter):
+                    other = owners.setdefault((path, edit), number)
+                    if other != number:
+                        return other, number
+    return None
 
 
 def _unspoken(context: FileContext, decisions: list[Decision]) -> Iterable[Decision]:

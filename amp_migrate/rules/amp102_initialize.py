@@ -100,6 +100,8 @@ def _replaced(
 def _is_used(context: Context, site: Site) -> bool:
     """Tell whether anything reaches the scaler that this initialize would make."""
     home = context.unit.home
+    if home.made_global:
+        return True
     if any(stored.site.function is site.function for stored in home.carriers.stored):
         return True
     return (

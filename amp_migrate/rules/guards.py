@@ -68,7 +68,9 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
 def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
     name = bound_name(alias)
-    return handed_on(context, stmt, alias) or any(root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT)
+    return handed_on(context, stmt, alias) or any(
+        root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT
+    )
 
 
 def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:

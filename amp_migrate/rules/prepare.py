@@ -62,7 +62,11 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
 
 
 def _training_functions(unit: Unit) -> list[Function]:
-    items: list[Step | Backward] = [*unit.steps, *unit.backwards]
+    items: list[Step | Backward | Site] = [
+        *unit.steps,
+        *unit.backwards,
+        *unit.of(Kind.MASTER_PARAMS),
+    ]
     return list(dict.fromkeys(item.function for item in items))
 
 

@@ -66,6 +66,7 @@ def units(index: Index) -> list[list[Site]]:
     _join_relatives(groups, functions)
     _join_reachable(index.project, groups, functions)
     _join_optimizers(index.project, groups, members)
+    _join_orphans(groups)
     return groups.result()
 
 
@@ -179,6 +180,23 @@ def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> 
                     by_group[group].append(site)
     for found in by_group.values():
         groups.join_all(found)
+
+
+def _join_orphans(groups: _Groups) -> None:
+    """Join what scales without an initialize to the one of its file, or to the only one of the project."""
+    found = groups.result()
+    starts = [group for group in found if any(s.kind is Kind.INITIALIZE for s in group)]
+    for group in found:
+        if group in starts or not any(s.kind in _TRAINS for s in group):
+            continue
+        modules = {site.module for site in group}
+        near = [start for start in starts if modules & {site.module for site in start}]
+        chosen = near if len(near) == 1 else starts if len(starts) == 1 else []
+        for start in chosen:
+            groups.join_all([start[0], group[0]])
+
+
+_TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
 
 
 def optimizer_expressions(site: Site) -> list[ast.expr]:

@@ -65,7 +65,8 @@ class Carriers:
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
             target = parent.targets[0]
             owner = path(target.value) if isinstance(target, ast.Attribute) else None
-            if owner is not None:
+            if owner is not None and isinstance(target, ast.Attribute):
+                self._refuse_optional(site, target)
                 self.stored.append(Stored(site, parent, owner))
                 return
         if isinstance(parent, ast.Call) and site.node in parent.args:
@@ -83,6 +84,22 @@ class Carriers:
             "amp is handed on in a way that the GradScaler cannot follow",
             "pass the GradScaler there by hand",
         )
+
+    def _refuse_optional(self, site: Site, target: ast.Attribute) -> None:
+        """An attribute that is None where AMP is off decides what the program does."""
+        for module in self._project.modules.values():
+            for node in module.tree.nodes(ast.Assign):
+                empty = isinstance(node.value, ast.Constant) and node.value.value is None
+                if empty and any(
+                    isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets
+                ):
+                    raise Cannot(
+                        "AMP909",
+                        module,
+                        node,
+                        f"`{ast.unparse(node.targets[0])}` holds amp or None, and the program asks which",
+                        "keep a GradScaler there instead, with enabled= where AMP is off",
+                    )
 
     def receives(self, passed: Passed) -> list[tuple[Function, str]]:
         """Return the functions of the project that a call hands `amp` to, and their parameter's name."""

@@ -123,7 +123,8 @@ class RegionFinder:
         if best is Forward.NONE:
             return None, False
         wanted = best if best >= Forward.CRITERION else Forward.UNKNOWN
-        first = next(s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted)
+        running = [s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted]
+        first = next((s for s in running if not runs_without_gradients(s)), running[0])
         return Region(module, function, first, chosen[-1]), best is Forward.NETWORK
 
     def defines(self, function: Function, stmt: ast.stmt) -> set[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module
+from amp_migrate.unit.build import reachable
 from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary
@@ -87,8 +88,23 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         block = step.tree.block(step.anchor)
         for stmt in block[: position(step.tree, step.anchor)]:
             if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
-                if loop_of(step.tree, backward.node) is loop_of(step.tree, stmt):
+                alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
+                if alike and not _runs_backward(unit, step, stmt):
                     yield Zeroing(step.module, stmt, step, False)
+
+
+def _runs_backward(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
+    """Tell whether a helper called between a zero_grad and the step runs a backward of the unit."""
+    functions = {b.function for b in unit.backwards}
+    block = step.tree.block(stmt)
+    between = block[position(step.tree, stmt) + 1 : position(step.tree, step.anchor)]
+    return any(
+        functions & reachable(unit.project, callee)
+        for part in between
+        for node in walk(part)
+        if isinstance(node, ast.Call)
+        for callee in unit.project.callees(node)
+    )
 
 
 _ZEROING = (
