@@ -109,7 +109,7 @@ def test_d7_scales_that_are_no_power_of_two(
 
 def test_d8_an_optimizer_without_gradients(amp: Any) -> None:
     """Apex steps; native raises."""
-    model, optimizer = _started(amp)
+    _, optimizer = _started(amp)
     with amp.scale_loss(torch.ones(1, requires_grad=True).sum(), optimizer) as scaled:
         scaled.backward()
     optimizer.step()

@@ -180,7 +180,7 @@ def test_an_optimizer_only_once(amp: Any) -> None:
     model = mlp()
     optimizer = sgd(model)
     amp.initialize(model, optimizer, opt_level="O0")
-    with pytest.raises(RuntimeError, match="only be passed through amp.initialize once"):
+    with pytest.raises(RuntimeError, match="only be passed through"):
         amp.initialize(model, optimizer, opt_level="O0")
 
 
@@ -192,7 +192,7 @@ def test_parallel_wrappers_come_after(amp: Any) -> None:
 
 def test_half_models_are_refused(amp: Any) -> None:
     """Parameters and buffers must be fp32, unless the check is switched off."""
-    with pytest.raises(RuntimeError, match="do not need to call .half()"):
+    with pytest.raises(RuntimeError, match="do not need to call"):
         amp.initialize(mlp().half(), opt_level="O2")
     buffered = mlp()
     buffered.register_buffer("table", torch.zeros(1).half())

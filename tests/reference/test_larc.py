@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -111,5 +112,5 @@ def test_larc_under_a_grad_scaler_is_identical(overflow: int, amp: Any) -> None:
 def test_larc_at_other_levels(level: str, amp: Any) -> None:
     """It takes every step but the overflowing one."""
     rows = _train(amp, level, overflow=2)
-    changed = [later[1] != earlier[1] for earlier, later in zip(rows, rows[1:], strict=False)]
+    changed = [later[1] != earlier[1] for earlier, later in itertools.pairwise(rows)]
     assert changed == [True, False, True, True, True]

@@ -278,7 +278,7 @@ class TestPromotion:
         assert (_half(2) + torch.ones(2, dtype=torch.long)).dtype == HALF
 
     def test_sequences(self) -> None:
-        """cat and stack look at all members; one dtype passes."""
+        """Functions on sequences look at all members; one dtype passes."""
         assert torch.cat([_half(2), _half(2)]).dtype == HALF
         assert torch.cat([_half(2), torch.ones(2)]).dtype == FLOAT
         assert torch.stack((torch.ones(2), _half(2)), dim=1).dtype == FLOAT
