@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.project.binding import bind, fits
+from amp_migrate.project.binding import fits
 from amp_migrate.project.expressions import Expressions
 from amp_migrate.project.graph import MIDDLE
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import Nodes, function_of
 from amp_migrate.project.objects import Instance, Made, Partial
+from amp_migrate.project.passing import Passing
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.project.wrappers import wrapped_argument, wraps
 
@@ -57,8 +58,10 @@ class Calls:
         self.targets = Targets(nodes, expressions)
         self.sites: dict[Function, list[CallSite]] = {}
         self.reached: dict[ast.Call, list[Target]] = {}
-        self.passed: dict[tuple[Function, str], list[tuple[CallSite, int]]] = {}
+        self._passing = Passing(nodes, expressions)
+        self.passed = self._passing.passed
         self.results: dict[Function, list[tuple[CallSite, int]]] = {}
+        self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
         self._linked: set[tuple[ast.Call, Target]] = set()
         self._methods: dict[str, list[Function]] = {}
         self._stored: set[str] = set()
@@ -122,7 +125,7 @@ class Calls:
         for target in self.targets.forwards(module, call.func):
             if (call, target) not in self._linked:
                 self._linked.add((call, target))
-                self._arguments(
+                self._passing.arguments(
                     module, CallSite(function_of(module, call), call, bound=True), target
                 )
 
@@ -188,10 +191,14 @@ class Calls:
             return
         roots = {_topmost(method) for method in methods}
         site = CallSite(function_of(module, call), call, bound=True)
-        if len(roots) == 1 and all(fits(site, method) for method in methods):
+        if len(roots) > 1 or not all(fits(site, method) for method in methods):
             for method in methods:
-                if not method.is_property:
-                    self._link(module, call, Target(method, bound=not method.is_static))
+                if fits(site, method):
+                    self.unclear.setdefault(method, []).append((module, call))
+            return
+        for method in methods:
+            if not method.is_property:
+                self._link(module, call, Target(method, bound=not method.is_static))
 
     def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
         if (call, target) in self._linked:
@@ -210,7 +217,7 @@ class Calls:
         site = CallSite(
             function_of(module, call), call, target.bound, partial, target.cls is not None
         )
-        self._arguments(module, site, target)
+        self._passing.arguments(module, site, target)
         if target.taken is None:
             # The arguments of a call of a partial object are threaded through ``partial(...)``.
             self.sites.setdefault(target.function, []).append(site)
@@ -227,69 +234,7 @@ class Calls:
         if node is not None:
             self.graph.flow(node, result)
         if cls.method("__init__") is None:
-            self._fields(module, call, cls)
-
-    def _fields(self, module: Module, call: ast.Call, cls: Class) -> None:
-        """Let the arguments of a dataclass or named tuple be its attributes."""
-        names = [
-            item.target.id
-            for base in reversed(cls.mro())
-            for item in base.node.body
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-        ]
-        given = dict(zip(names, call.args, strict=False))
-        given |= {item.arg: item.value for item in call.keywords if item.arg in names}
-        for name, argument in given.items():
-            node = self.expressions.node(module, argument)
-            if node is not None:
-                self.graph.flow(node, self.nodes.attribute(cls, name))
-
-    def _arguments(self, module: Module, site: CallSite, goal: Target) -> None:
-        target = goal.function
-        assert target is not None
-        passed = bind(site, target, goal.taken)
-        for name, argument in passed.given.items():
-            self._pass(site, target, name, self.expressions.node(module, argument))
-        parameters = target.parameters
-        if parameters.vararg is not None:
-            rest = self.nodes.parameter(target, parameters.vararg)
-            for index, argument in enumerate(passed.extra):
-                self._flow(module, argument, self.graph.field(rest, f"[{index}]"))
-        if parameters.kwarg is not None:
-            rest = self.nodes.parameter(target, parameters.kwarg)
-            for keyword, argument in passed.keywords.items():
-                self._flow(module, argument, self.graph.field(rest, f"[{keyword!r}]"))
-        self._starred(module, site, target)
-
-    def _starred(self, module: Module, site: CallSite, target: Function) -> None:
-        passed = bind(site, target)
-        parameters = target.parameters
-        star = self.expressions.node(module, passed.star) if passed.star is not None else None
-        if star is not None:
-            start = passed.star_at + site.bound
-            for index, name in enumerate(parameters.positional[start:]):
-                self._pass(site, target, name, self.graph.field(star, f"[{index}]"))
-            if parameters.vararg is not None and len(parameters.positional) <= start:
-                self.graph.flow(star, self.nodes.parameter(target, parameters.vararg))
-        for value in passed.double_stars:
-            node = self.expressions.node(module, value)
-            if node is None:
-                continue
-            for name in parameters.names[site.bound :]:
-                if name not in passed.given:
-                    self._pass(site, target, name, self.graph.field(node, f"[{name!r}]"))
-            if parameters.kwarg is not None:
-                self.graph.flow(node, self.nodes.parameter(target, parameters.kwarg))
-
-    def _pass(self, site: CallSite, target: Function, name: str, node: int | None) -> None:
-        if node is not None:
-            self.passed.setdefault((target, name), []).append((site, node))
-            self.graph.flow(node, self.nodes.parameter(target, name))
-
-    def _flow(self, module: Module, argument: ast.expr, target: int) -> None:
-        node = self.expressions.node(module, argument)
-        if node is not None:
-            self.graph.flow(node, target)
+            self._passing.fields(module, call, cls)
 
 
 def _topmost(method: Function) -> Class | None:

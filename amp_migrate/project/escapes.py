@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import global_name
+from amp_migrate.project.dynamic import Escape, NameLookups
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.nodes import function_of
 from amp_migrate.project.values import Values
-
-Escape = tuple[Function, ast.expr, str]
 
 # Decorators that leave the signature and the callers of a function as they are.
 _PLAIN_DECORATORS = frozenset(
@@ -45,7 +45,6 @@ _PLAIN_DECORATORS = frozenset(
 )
 _PLAIN_CLASS_DECORATORS = frozenset(["dataclass", "total_ordering", "final"])
 _INERT_BASES = frozenset(["object", "ABC", "ABCMeta", "Generic", "Protocol", "NamedTuple", "Enum"])
-_LOOKUPS = frozenset(["getattr", "hasattr", "methodcaller", "attrgetter"])
 
 
 class Escapes:
@@ -55,8 +54,7 @@ class Escapes:
         self.modules = list(modules)
         self.values = values
         self._uses: dict[str, list[tuple[Module, ast.expr]]] = {}
-        self._strings: dict[str, list[tuple[Module, ast.Constant]]] = {}
-        self._tables: list[tuple[Module, ast.Call]] = []
+        self._lookups = NameLookups(self.modules, values)
         self._index()
 
     def of(self, function: Function, called: bool) -> list[Escape]:
@@ -74,7 +72,8 @@ class Escapes:
             found.append((function, _head(function), "read as a property"))
         if function.name != "__init__":
             found += self._used(function.name, function)
-            found += self._by_string(function)
+            found += self._unclear(function)
+        found += self._lookups.of(function, called)
         return list(dict.fromkeys(found))
 
     def _index(self) -> None:
@@ -88,13 +87,7 @@ class Escapes:
         }
         for module in self.modules:
             for node in module.tree.parents:
-                if isinstance(node, ast.Constant):
-                    if isinstance(node.value, str) and node.value in names:
-                        self._strings.setdefault(node.value, []).append((module, node))
-                elif isinstance(node, ast.Call):
-                    if isinstance(node.func, ast.Name) and node.func.id in {"globals", "locals"}:
-                        self._tables.append((module, node))
-                elif isinstance(node, (ast.Name, ast.Attribute)):
+                if isinstance(node, (ast.Name, ast.Attribute)):
                     name = node.id if isinstance(node, ast.Name) else node.attr
                     if not isinstance(node.ctx, ast.Load):
                         continue
@@ -126,7 +119,7 @@ class Escapes:
         if isinstance(parent, (ast.Attribute, ast.Compare, ast.Expr, ast.ClassDef, ast.arguments)):
             return ""
         if isinstance(parent, ast.Assign):
-            plain = all(isinstance(target, ast.Name) for target in parent.targets)
+            plain = all(_is_variable(target) for target in parent.targets)
             return "" if plain else f"stored in {path(parent.targets[0]) or 'a collection'}"
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return ""
@@ -200,7 +193,6 @@ class Escapes:
                 if last_name(decorator) not in _PLAIN_CLASS_DECORATORS:
                     reason = f"class {owner.name} decorated by {_called(decorator)}"
                     yield function, decorator, reason
-            yield from self._by_name(function, owner.name, f"class {owner.name} looked up by name")
 
     def _called_by_base(self, function: Function, cls: Class) -> Iterator[Escape]:
         outside = [name for name in cls.externals() if name.rpartition(".")[2] not in _INERT_BASES]
@@ -209,27 +201,15 @@ class Escapes:
         elif function.name.startswith("__") and function.name.endswith("__"):
             yield function, _head(function), "called by the language"
 
-    def _by_string(self, function: Function) -> Iterator[Escape]:
-        yield from self._by_name(function, function.name, "looked up by name")
-        if function.cls is None and function.parent is None:
-            for module, call in self._tables:
-                holder = module.tree.parents.get(call)
-                indexed = isinstance(holder, ast.Subscript) and isinstance(holder.ctx, ast.Load)
-                asked = isinstance(holder, ast.Attribute) and holder.attr in {
-                    "get",
-                    "__getitem__",
-                    "items",
-                }
-                if module is function.module and (indexed or asked):
-                    yield function_of(module, call), call, "looked up in globals()"
+    def _unclear(self, function: Function) -> Iterator[Escape]:
+        for module, call in self.values.calls.unclear.get(function, []):
+            yield function_of(module, call), call, "called on an object of unknown class"
 
-    def _by_name(self, function: Function, name: str, reason: str) -> Iterator[Escape]:
-        for module, node in self._strings.get(name, []):
-            call = module.tree.parents.get(node)
-            if not isinstance(call, ast.Call) or node not in call.args:
-                continue
-            if last_name(call) in _LOOKUPS:
-                yield function_of(module, node), node, reason
+
+def _is_variable(target: ast.expr) -> bool:
+    if isinstance(target, ast.Subscript):
+        return global_name(target) is not None
+    return isinstance(target, ast.Name)
 
 
 def _called(node: ast.expr) -> str:

@@ -12,7 +12,8 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.definitions import module_of
-from amp_migrate.project.escapes import Escape, Escapes
+from amp_migrate.project.dynamic import Escape
+from amp_migrate.project.escapes import Escapes
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module

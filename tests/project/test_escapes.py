@@ -18,7 +18,16 @@ from tests.project.helpers import Case
         ("def g():\n    def f(): pass\n    return f", "g.<locals>.f", "returned as a value"),
         ("@REG.register('f')\ndef f(): pass", "f", "decorated by REG.register"),
         ("@click.command()\ndef f(): pass\nf()", "f", "decorated by click.command"),
-        ("def f(): pass\ngetattr(mod, 'f')()", "f", "looked up by name"),
+        ("import sys\ndef f(): pass\ngetattr(sys.modules[__name__], 'f')()", "f", "looked up by name"),
+        ("import importlib\ndef f(): pass\ngetattr(importlib.import_module(x), 'f')()", "f", "looked up by name"),
+        ("def f(): pass\neval('f')()", "f", "looked up by name"),
+        ("def f_a(): pass\neval('f_' + x)()", "f_a", "looked up by name"),
+        ("def f_a(): pass\neval(f'f_{x}')()", "f_a", "looked up by name"),
+        ("class A:\n    def f(self): pass\ndef g(a):\n    getattr(a, 'f')()", "A.f", "looked up by name"),
+        ("class A:\n    def f_x(self): pass\n    def g(self, x):\n        getattr(self, 'f_%s' % x)()", "A.f_x", "looked up by name"),
+        ("class A:\n    def f_x(self): pass\n    def g(self, x):\n        getattr(self, 'f_{}'.format(x))()", "A.f_x", "looked up by name"),
+        ("class A:\n    def __init__(self): pass\nglobals()[x]()", "A.__init__", "class A looked up in globals()"),
+        ("class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\ndef g(x):\n    x.f()", "A.f", "called on an object of unknown class"),
         ("def f(): pass\nglobals()[name]()", "f", "looked up in globals()"),
         ("class A:\n    def f(self): pass\n    def g(self):\n        run(self.f)", "A.f", "passed to run"),
         ("class A:\n    @property\n    def f(self): pass", "A.f", "read as a property"),
@@ -50,6 +59,10 @@ def test_escape(text: str, qualname: str, reason: str) -> None:
         ("def deco(fn):\n    def inner(*a, **k):\n        return fn(*a, **k)\n    return inner\n@deco\ndef f(): pass\nf()", "f"),
         ("def f(x): pass\ndef run(fn):\n    fn(1)\nrun(f)", "f"),
         ("def f(x): pass\ndef run(fn=None):\n    fn(1)\nrun(fn=f)", "f"),
+        ("def f(): pass\nf()\ngetattr(args, 'f')", "f"),
+        ("def f(): pass\nf()\nglobals()['f'] = f\nglobals()['g']()\neval('[1, 2]')", "f"),
+        ("class A:\n    def f(self): pass\n    def g(self, x):\n        return getattr(self, 'f%d' % x), getattr(self, 'g_' + x)()", "A.f"),
+        ("class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\ndef g(x, y):\n    x.f(1)\n    B().f()", "A.f"),
         ("def f(): pass\nf.calls = 1\nassert f is not None", "f"),
         ("class A:\n    def f(self): pass\n    def g(self):\n        self.f()", "A.f"),
         ("import mmcv\nclass A(mmcv.Hook):\n    def f(self): pass\na = A()\na.f()", "A.f"),
@@ -83,3 +96,15 @@ def test_names_alike_do_not_escape() -> None:
         {"m.py": "def step(): pass\nstep()\n", "n.py": "step = 1\nrun(step)\nrun(x.step)\n"}
     )
     assert case.reasons("m.py", "step") == []
+
+
+def test_lookup_in_another_module() -> None:
+    """A getattr on a module finds its functions, and its classes' constructors, by a computed name too."""
+    case = Case(
+        {
+            "models.py": "def resnet(): pass\nclass Net:\n    def __init__(self): pass\n",
+            "main.py": "import models\nnet = getattr(models, args.arch)()\n",
+        }
+    )
+    assert case.reasons("models.py", "resnet") == ["looked up by name"]
+    assert case.reasons("models.py", "Net.__init__") == ["class Net looked up by name"]
