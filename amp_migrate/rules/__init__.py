@@ -22,8 +22,10 @@ def modules() -> tuple[ModuleType, ...]:
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Return every rule with its documentation, in order of their codes."""
-    return tuple(replace(module.RULE, doc=module.__doc__ or "") for module in modules())
+    """Return every rule with its documentation, and the reasons to leave code, in order of their codes."""
+    from amp_migrate.rules import left
+
+    return (*(replace(module.RULE, doc=module.__doc__ or "") for module in modules()), *left.RULES)
 
 
 def __getattr__(name: str) -> tuple[Rule, ...]:
