@@ -135,7 +135,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
         edits = tidied(tree, list(plan.edits(path)))
         try:
             after = rewrite(tree.text, edits)
-            more = leftovers(tree, edits, unused(tree.text, after, path))
+            more = leftovers(tree, after, unused(tree.text, after, path))
             if more:
                 after = rewrite(tree.text, tidied(tree, [*edits, *more]))
         except EditError as error:

@@ -35,7 +35,7 @@ from amp_migrate.plan import (
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards import bound_name, guards, root_name
-from amp_migrate.rules.kept import handed_on, is_removed, star_needed
+from amp_migrate.rules.kept import is_removed, star_needed, stays
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
@@ -106,7 +106,7 @@ def _needed(context: FileContext, node: ast.AST, alias: ast.alias, used: set[str
     if alias.name == "*":
         return star_needed(context, node, alias)
     name = bound_name(alias)
-    return name in used or _exported(context, name) or handed_on(context, node, alias)
+    return name in used or _exported(context, name) or stays(context, node, alias)
 
 
 def _exported(context: FileContext, name: str) -> bool:

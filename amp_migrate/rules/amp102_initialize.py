@@ -131,7 +131,8 @@ def _constructor(context: Context, options: Options, creation: Creation) -> str:
     arguments = []
     if options.init_scale is not None:
         arguments.append(f"init_scale={options.init_scale}")
-    if not options.scaling or creation.casts.value is False:
+    off = creation.casts.value is False and not (options.level == "O0" and options.always_scales)
+    if not options.scaling or off:
         arguments.append("enabled=False")
     elif creation.casts.value is None:
         arguments.append(f"enabled={creation.casts.text}")

@@ -24,8 +24,8 @@ go. Type checks and the import follow.
 
 ## Safety
 Faithful. torch divides gradients before it sums them, Apex afterwards: for worlds that are no power of two the last
-bits may differ. `gradient_average=False`, `gradient_predivide_factor` and `allreduce_communicators` change the
-gradients themselves and are left. Where some parameters get no gradient in a step, which `delay_allreduce=True`
+bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
+`allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a step, which `delay_allreduce=True`
 allowed, torch raises an error and asks for `find_unused_parameters=True`.
 """
 
@@ -130,7 +130,14 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
 
 
 def _guarded(site: Site, alias: ast.alias) -> bool:
-    return site.module.tree.enclosing(alias, ast.Try) is not None
+    """Tell whether the import stands in a guard that binds the name otherwise where Apex is missing."""
+    guard = site.module.tree.enclosing(alias, ast.Try)
+    name = alias.asname or alias.name
+    return guard is not None and any(
+        isinstance(n, ast.alias) and (n.asname or n.name) == name
+        for handler in guard.handlers
+        for n in ast.walk(handler)
+    )
 
 
 def _assigned(site: Site) -> bool:
@@ -149,12 +156,6 @@ def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:
             "gradient_average=False has no native argument",
             "torch averages over the processes: multiply the loss by "
             "torch.distributed.get_world_size(), or register a communication hook",
-        )
-    if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
-        return Obstacle(
-            "gradient_predivide_factor has no native argument",
-            "torch divides by the number of processes before it sums, which the factor served for: "
-            "drop it, or register a communication hook that divides in two steps",
         )
     if not is_constant(given.get("allreduce_communicators"), None):
         return Obstacle(
@@ -183,6 +184,11 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
     message = "becomes torch's DistributedDataParallel"
     message += f"; {', '.join(gone)} only tuned Apex's" if gone else ""
     yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
+        note = (
+            "gradient_predivide_factor is dropped: torch divides by the number of processes first"
+        )
+        yield decision(RULE, Status.NOTE, site.module, call, note)
     if not is_constant(given.get("delay_allreduce"), False):
         note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
         yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)

@@ -147,11 +147,11 @@ class _Emptied:
         return True
 
 
-def leftovers(tree: Tree, edits: list[Edit], unused: list[tuple[str, str]]) -> list[Edit]:
+def leftovers(tree: Tree, after: str, unused: list[tuple[str, str]]) -> list[Edit]:
     """Return the edits that drop imports and variables which only served what the other edits removed."""
     found: list[Edit] = []
     for kind, name in unused:
-        found += _import(tree, name) if kind == "import" else _variable(tree, edits, name)
+        found += _import(tree, name) if kind == "import" else _variable(tree, after, name)
     return found
 
 
@@ -176,28 +176,49 @@ def _import(tree: Tree, name: str) -> list[Edit]:
     return found
 
 
-def _variable(tree: Tree, edits: list[Edit], name: str) -> list[Edit]:
-    """Drop the assignments of a local that nothing reads but what is replaced or dropped anyway."""
-    replaced = [e.span for e in edits if isinstance(e, Drop | Replace | ReplaceExpression)]
+_PURE = (
+    ast.Name,
+    ast.Attribute,
+    ast.Constant,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BinOp,
+    ast.IfExp,
+)
+
+
+def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
+    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
+    idle = {
+        function.name
+        for function in Tree("", after).nodes(ast.FunctionDef)
+        if _stores(function, name) and not _loads(function, name)
+    }
     found: list[Edit] = []
     for node in tree.nodes(ast.Assign):
-        target = node.targets[0]
-        if len(node.targets) != 1 or not isinstance(target, ast.Name) or target.id != name:
-            continue
-        scope = tree.scope(node)
-        reads = [
-            n
-            for n in ast.walk(scope)
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        ]
-        if all(
-            any(span.contains(tree.span(n)) for span in replaced) or _delays(tree, n) for n in reads
-        ):
-            found.append(Drop(tree.span(node)))
+        target, scope = node.targets[0], tree.function(node)
+        local = scope is not None and scope.name in idle
+        if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
+            if isinstance(node.value, _PURE) or _makes_optimizer(node.value):
+                found.append(Drop(tree.span(node)))
     return found
 
 
-def _delays(tree: Tree, node: ast.AST) -> bool:
-    """Tell whether a name is only given to a call as ``delay_unscale=``, which goes with it."""
-    up = tree.parent(node)
-    return isinstance(up, ast.keyword) and up.arg in ("delay_unscale", "loss_id")
+def _makes_optimizer(node: ast.expr) -> bool:
+    """Tell whether an expression makes an optimizer, which only an initialize asked for."""
+    return isinstance(node, ast.Call) and "optim" in ast.unparse(node.func).lower()
+
+
+def _stores(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function)
+    )
+
+
+def _loads(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function)
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.kept import handed_on
+from amp_migrate.rules.kept import stays
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.condition import reduce, speller
 from amp_migrate.unit.order import in_branch
@@ -68,7 +68,7 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
 def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
     name = bound_name(alias)
-    return handed_on(context, stmt, alias) or any(
+    return stays(context, stmt, alias) or any(
         root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT
     )
 

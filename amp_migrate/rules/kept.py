@@ -46,12 +46,31 @@ def starred_fp16(context: FileContext) -> Iterator[ast.Name]:
             yield node
 
 
-def handed_on(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
-    """Tell whether another file takes from here what still exists in Apex, and goes on using it."""
+def stays(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether an import of what still exists in Apex stays though nothing here is seen to use it.
+
+    Another file may take the name from here, and a guard that binds it otherwise is no guard for AMP.
+    """
     source = _source(node, alias)
     if is_removed(node, alias) or source == "apex" or not is_apex(source):
         return False
     name = alias.asname or alias.name.partition(".")[0]
+    return _has_fallback(context, node, name) or _handed_on(context, name)
+
+
+def _has_fallback(context: FileContext, node: ast.AST, name: str) -> bool:
+    guard = context.module.tree.enclosing(node, ast.Try)
+    return guard is not None and any(
+        isinstance(inner, ast.alias)
+        and (inner.asname or inner.name) == name
+        or isinstance(inner, ast.ClassDef | ast.FunctionDef)
+        and inner.name == name
+        for handler in guard.handlers
+        for inner in ast.walk(handler)
+    )
+
+
+def _handed_on(context: FileContext, name: str) -> bool:
     lookup = context.project.lookup
     return any(
         any(a.name in (name, "*") for a in other.names)

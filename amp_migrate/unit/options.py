@@ -32,7 +32,10 @@ PARAMETERS = (
 
 @dataclass(slots=True)
 class Options:
-    """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings."""
+    """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
+
+    `always_scales`: a loss scale is asked for, which Apex honours at O0 too.
+    """
 
     arguments: dict[str, ast.expr]
     casts: Condition
@@ -42,6 +45,7 @@ class Options:
     pinned: str | None = None
     minimum: str | None = None
     maximum: str | None = None
+    always_scales: bool = False
     remarks: list[str] = field(default_factory=list)
 
 
@@ -124,6 +128,7 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         return
     if isinstance(node, ast.Constant):
         if node.value == "dynamic":
+            options.always_scales = True
             return
         try:
             scale = float(node.value)  # type: ignore[arg-type]
@@ -133,6 +138,7 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         if scale == 1.0:
             options.scaling = False
             return
+        options.always_scales = True
         options.init_scale = options.pinned = repr(scale)
         options.remarks.append(
             f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "

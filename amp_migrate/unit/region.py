@@ -83,9 +83,7 @@ class RegionFinder:
         result = Search([], False)
         for level in levels(tree, at):
             block = tree.block(level)
-            stop = self._level(function, block[: position(tree, level)], needed, result)
-            if stop:
-                return result
+            self._level(function, block[: position(tree, level)], needed, result)
             holder = tree.parents[level]
             if isinstance(holder, Loop):
                 if result.network:
@@ -96,17 +94,23 @@ class RegionFinder:
 
     def _level(
         self, function: Function, before: list[ast.stmt], needed: set[str], result: Search
-    ) -> bool:
-        module = function.module
+    ) -> None:
+        """Search a block backwards. Another backward or step ends a range, but not the search."""
         chosen: list[ast.stmt] = []
-        stopped = False
         for stmt in reversed(before):
-            if self._barrier(module, stmt):
-                stopped = True
-                break
-            if self.defines(function, stmt) & needed:
+            if self._barrier(function.module, stmt):
+                self._add(function, chosen, result)
+                chosen = []
+                continue
+            written = self.defines(function, stmt)
+            if written & needed:
                 chosen.append(stmt)
+                if isinstance(stmt, ast.Assign | ast.AnnAssign):
+                    needed -= written
                 needed |= uses(stmt)
+        self._add(function, chosen, result)
+
+    def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
         chosen.reverse()
         while chosen and runs_without_gradients(chosen[0]):
             del chosen[0]
@@ -114,7 +118,6 @@ class RegionFinder:
         if region is not None:
             result.regions.append(region)
             result.network = result.network or network
-        return stopped
 
     def _range(self, function: Function, chosen: list[ast.stmt]) -> tuple[Region | None, bool]:
         module = function.module
