@@ -61,10 +61,8 @@ def stays(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
 def _has_fallback(context: FileContext, node: ast.AST, name: str) -> bool:
     guard = context.module.tree.enclosing(node, ast.Try)
     return guard is not None and any(
-        isinstance(inner, ast.alias)
-        and (inner.asname or inner.name) == name
-        or isinstance(inner, ast.ClassDef | ast.FunctionDef)
-        and inner.name == name
+        (isinstance(inner, ast.alias) and (inner.asname or inner.name) == name)
+        or (isinstance(inner, ast.ClassDef | ast.FunctionDef) and inner.name == name)
         for handler in guard.handlers
         for inner in ast.walk(handler)
     )
