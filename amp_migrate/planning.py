@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.tree import Tree
+from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import AddParameter, Decision, Edit, Finding, Plan, RenameParameter, Status
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
@@ -35,6 +36,7 @@ class Planner:
 
     def __init__(self, trees: dict[str, Tree], settings: Settings) -> None:
         self._settings = settings
+        self._trees = trees
         self._spelling = Spelling(settings.api == "torch.amp")
         self._index = Index(build(trees, [])) if any(map(_imports_apex, trees.values())) else None
         self._units = units(self._index) if self._index else []
@@ -45,8 +47,28 @@ class Planner:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
         plan = Plan()
         summaries: list[UnitSummary] = []
+        if self._index is not None:
+            self._plan_apex(plan, summaries, refused)
+        for path, tree in self._trees.items():
+            if path not in refused:
+                plan.decisions += self._native(path, tree, plan)
+        return plan, summaries
+
+    def _native(self, path: str, tree: Tree, plan: Plan) -> list[Decision]:
+        """Decide about code that uses native AMP already: its spelling, and remarks where nothing else changes."""
+        planned = list(plan.edits(path))
+        if self._spelling.torch_amp:
+            return upgrade(tree, planned, self._trees.values())
+        return (
+            [] if planned else [d for d in remarks(tree) if self._settings.enabled(d.finding.code)]
+        )
+
+    def _plan_apex(
+        self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, str]
+    ) -> None:
+        """Plan the units and files that use Apex."""
         if self._index is None:
-            return plan, summaries
+            return
         handled: set[Site] = set()
         taken: set[object] = set()
         self._owners = {}
@@ -76,7 +98,6 @@ class Planner:
             plan.decisions += needed_import(
                 self._index.project.modules[path], list(plan.edits(path))
             )
-        return plan, summaries
 
     def refuse(self, path: str, reason: str, refused: dict[object, str]) -> None:
         """Leave the units that edit a file, or the file's own rules where no unit does."""
