@@ -279,6 +279,19 @@ class TestOverflow:
             torch.optim.lr_scheduler.StepLR(optimizer, 1)
 
 
+def test_a_scheduler_after_a_skipped_first_step_warns(amp: Any) -> None:
+    """It steps all the same; a GradScaler causes the same warning."""
+    model, optimizer = _start(amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with amp.scale_loss(_loss(model), optimizer) as scaled:
+        scaled.backward()
+        put_inf(model)
+    optimizer.step()
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        scheduler.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
+
+
 class TestSeveralLosses:
     """One scaler, or one per loss."""
 

@@ -168,6 +168,7 @@ def test_private_access(amp: Any) -> None:
 
 
 def test_scalers_pickle(amp: Any) -> None:
-    """FP16_Optimizer checkpoints hold one."""
+    """FP16_Optimizer checkpoints hold one, by the name it has in Apex."""
+    assert pickle.loads(b"capex.amp.scaler\nLossScaler\n.") is type(_scaler(amp, 1.0))
     scaler = pickle.loads(pickle.dumps(_scaler(amp, "dynamic")))
     assert scaler.loss_scale() == 2.0**16
