@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amp_migrate.discover import Hit, Other, discover, folders, uses_apex
+from amp_migrate.discover import SUFFIXES, Hit, Other, discover, folders, shown, uses_apex
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.settings import Settings
 
 if TYPE_CHECKING:
     from amp_migrate.source import Source
 
+_OLD_NATIVE = re.compile(rb"torch\.cuda\.amp\b|from\s+torch\.cuda\s+import\s[^\n]*\bamp\b")
 _SEED = b"\n# amp-migrate: the file that leads to others"
 
 
@@ -30,9 +33,23 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
             report.problems.append(Problem(item.path, item.reason))
         else:
             report.passed_over.append(item)
+    if settings.api == "torch.amp":
+        hits |= {hit.path: hit for hit in _native(paths, others) if hit.path not in hits}
     context = _context(hits, others, folders(paths))
     _migrate(report, [*hits.values(), *context], settings)
     return report
+
+
+def _native(paths: Collection[str], others: list[Other]) -> Iterator[Hit]:
+    """Yield the files that spell native AMP the old way, which --api torch.amp changes too."""
+    named = [Path(path) for path in paths if Path(path).is_file() and path.endswith(SUFFIXES)]
+    for path, read in [
+        *((other.path, other.read) for other in others if not other.ignored),
+        *((shown(str(path)), path.read_bytes) for path in named),
+    ]:
+        data = read()
+        if b"cuda" in data and b"amp" in data and _OLD_NATIVE.search(data):
+            yield Hit(path, data)
 
 
 def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> list[Hit]:
