@@ -39,7 +39,6 @@ from amp_migrate.plan import (
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.carriers import Passed, Stored
-from amp_migrate.unit.order import key
 from amp_migrate.unit.sites import Kind
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
@@ -140,8 +139,9 @@ def _stored(context: Context, stored: Stored) -> Decision:
     inits = home.inits.get(site.function, [])
     if scaler == f"{stored.owner}.{home.name}":
         edits = [Drop(span)]
-    elif inits and key(inits[0].node) > key(stored.statement):
-        edits = [Drop(span), Insert(tree.span(inits[0].statement), text, after=True)]
+    elif inits and inits[0] in context.creations:
+        creation = context.creations[inits[0]]
+        edits = [Drop(span), Insert(tree.span(creation.top), text, after=not creation.climbed)]
     else:
         edits = [Replace(span, text)]
     return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", edits)

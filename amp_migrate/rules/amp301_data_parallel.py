@@ -44,6 +44,7 @@ from amp_migrate.rules.rest import (
     Spelled,
     forget_native,
     is_skipped,
+    is_variable,
     only_names_type,
     origin,
     replaced_import,
@@ -88,6 +89,8 @@ _UNUSED = (
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Replace the wrapper of one file, with its imports."""
+    if not context.settings.enabled(RULE.code):
+        return
     forget_native(context)
     groups: dict[ast.alias | None, list[Site]] = {}
     for site in uses(context, APEX):
@@ -120,7 +123,7 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
         if only_names_type(site):
             return None
         return Obstacle("Apex's DistributedDataParallel is used as a value", _BY_HAND)
-    if alias is None and _assigned(site):
+    if is_variable(site):
         text = site.module.tree.segment(site.node)
         return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel", _BY_HAND)
     given = arguments(call, _PARAMETERS)
@@ -138,16 +141,6 @@ def _guarded(site: Site, alias: ast.alias) -> bool:
         for handler in guard.handlers
         for n in ast.walk(handler)
     )
-
-
-def _assigned(site: Site) -> bool:
-    """Tell whether the name of a use is a variable, not an import."""
-    if not isinstance(site.node, ast.Name):
-        return False
-    scopes = site.module.scopes
-    owner = scopes.owner(site.node)
-    bindings = scopes.bindings(owner, site.node.id) if owner is not None else []
-    return any(not isinstance(b, ast.alias) for b in bindings)
 
 
 def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:

@@ -64,6 +64,8 @@ _ADVICE = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Replace the layer, the conversion and the groups of one file."""
+    if not context.settings.enabled(RULE.code):
+        return
     groups: dict[ast.alias | None, list[Site]] = {}
     for site in uses(context, "apex.parallel.SyncBatchNorm"):
         groups.setdefault(origin(site), []).append(site)

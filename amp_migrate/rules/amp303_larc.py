@@ -30,6 +30,8 @@ RULE = Rule("AMP303", "Apex's LARC is gone and has no counterpart", Safety.REPOR
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the uses of LARC in one file."""
+    if not context.settings.enabled(RULE.code):
+        return
     for site in uses(context, "apex.parallel.LARC"):
         message = "LARC was removed from Apex, and torch has none"
         advice = (

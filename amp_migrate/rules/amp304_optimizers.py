@@ -95,6 +95,8 @@ _NOTES = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the fused optimizers of one file, or replace them."""
+    if not context.settings.enabled(RULE.code):
+        return
     for site in uses(context, "apex.optimizers."):
         name = public(site.name).removeprefix("apex.optimizers").lstrip(".")
         if name == "FP16_Optimizer":

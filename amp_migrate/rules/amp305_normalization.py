@@ -61,6 +61,8 @@ _NOTES = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the fused layers of one file, or replace them."""
+    if not context.settings.enabled(RULE.code):
+        return
     groups: dict[tuple[ast.alias | None, str], list[Site]] = {}
     for site in uses(context, "apex.normalization."):
         name = public(site.name).removeprefix("apex.normalization").lstrip(".")

@@ -75,6 +75,8 @@ _ADVICE = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the uses of one file."""
+    if not context.settings.enabled(RULE.code):
+        return
     names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
     sites = uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer")
     for site in sites:

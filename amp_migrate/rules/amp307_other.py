@@ -71,6 +71,8 @@ STAYS = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report what no other rule speaks about."""
+    if not context.settings.enabled(RULE.code):
+        return
     elsewhere = set(uses(context, *_ELSEWHERE))
     for site in context.of(Kind.OTHER):
         if site not in elsewhere:

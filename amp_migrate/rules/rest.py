@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amp_migrate.facts.mentions import skipped_lines
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.plan import Decision, Insert, Replace, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.unit.sites import Kind, Site, is_apex
@@ -83,26 +84,38 @@ def forget_native(context: FileContext) -> None:
 
 def origin(site: Site) -> ast.alias | None:
     """Return the import by which a use reaches Apex; None for a name that comes by another way."""
-    name = _root(site.node)
-    scopes = site.module.scopes
-    owner = scopes.owner(name) if name is not None else None
-    if name is None or owner is None:
+    bindings = _bindings(site)
+    aliases = [b for b in bindings if isinstance(b, ast.alias)]
+    if not aliases or len(aliases) < len(bindings):
         return None
-    found = [b for b in scopes.bindings(owner, name.id) if isinstance(b, ast.alias)]
-    if len(found) != len(scopes.bindings(owner, name.id)):
-        return None
-    near = _nearest(site, found)
-    of_apex = [alias for alias in near if _imports_apex(site, alias)]
+    of_apex = [alias for alias in _nearest(site, aliases) if _imports_apex(site, alias)]
     return of_apex[-1] if of_apex else None
 
 
-def _is_apex_here(site: Site) -> bool:
+def is_variable(site: Site) -> bool:
+    """Tell whether the name of a use is more than imports: a class of the fallback, or a variable."""
+    return any(not isinstance(b, ast.alias) for b in _bindings(site))
+
+
+def _bindings(site: Site) -> list[ast.AST]:
+    """Return what binds the name of a use, but for ``name = None`` where Apex is missing."""
     name = _root(site.node)
     scopes = site.module.scopes
     owner = scopes.owner(name) if name is not None else None
     if name is None or owner is None:
-        return True
-    bindings = scopes.bindings(owner, name.id)
+        return []
+    tree = site.module.tree
+    found = scopes.bindings(owner, name.id)
+    values = {b: assigned(tree, b) for b in found if isinstance(b, ast.Name)}
+    return [
+        b
+        for b in found
+        if not is_constant(values.get(b, b), None)
+    ]
+
+
+def _is_apex_here(site: Site) -> bool:
+    bindings = _bindings(site)
     aliases = [b for b in bindings if isinstance(b, ast.alias)]
     if len(aliases) < 2 or len(aliases) < len(bindings):
         return True

@@ -67,7 +67,8 @@ def _sequential(sites: list[Site]) -> bool:
 def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
     tree = site.module.tree
     trains = site in unit.home.inits.get(function, [])
-    whole = unit.home.is_attribute(function) or not trains
+    carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
+    whole = unit.home.is_attribute(function) or not trains or carried
     top = site.statement
     guards: list[Condition] = []
     while not _reaches_all(tree, top, uses, whole):
