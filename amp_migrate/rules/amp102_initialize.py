@@ -41,6 +41,7 @@ from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.creation import Creation, outermost
 from amp_migrate.unit.options import Options
+from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
@@ -117,6 +118,10 @@ def _after(context: Context, site: Site, creation: Creation) -> bool:
     from amp_migrate.unit.condition import names
 
     text = creation.casts.text
+    tree = site.module.tree
+    uses = context.unit.home.users.get(site.function, [])
+    if any(inside(tree, use, creation.top) for use in uses):
+        return False
     if creation.casts.value is not None or not text:
         return False
     return bool(names(text) & defs(creation.top))
@@ -299,7 +304,8 @@ def _pair(site: Site, options: Options) -> str:
 def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
     """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
     texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
-    if not any("torch." in text for text in texts) or _binds_torch(module):
+    read = [t.replace("from torch.", "").replace("import torch.", "") for t in texts]
+    if not any("torch." in text for text in read) or _binds_torch(module):
         return
     first = module.tree.module.body[0]
     yield decision(

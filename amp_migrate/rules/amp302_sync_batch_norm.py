@@ -34,6 +34,7 @@ from amp_migrate.rules.rest import (
     Native,
     Obstacle,
     is_skipped,
+    is_variable,
     only_names_type,
     origin,
     replaced_import,
@@ -100,6 +101,9 @@ def _obstacle(site: Site) -> Obstacle | None:
     if isinstance(site.module.tree.parent(site.node), ast.ClassDef):
         message = "a class is derived from Apex's SyncBatchNorm"
         return Obstacle(message, "derive it from torch.nn.SyncBatchNorm")
+    if is_variable(site):
+        message = "the name may also hold something else than Apex's SyncBatchNorm"
+        return Obstacle(message, "write torch.nn.SyncBatchNorm where that is meant")
     if call is None:
         return None
     return _argument_obstacle(arguments(call, _LAYER), _LAYER)

@@ -30,6 +30,7 @@ from amp_migrate.rules.rest import (
     ORDER,
     Native,
     is_skipped,
+    is_variable,
     origin,
     public,
     replaced_import,
@@ -85,7 +86,11 @@ def _note(site: Site, name: str) -> Decision:
 
 def _replaceable(site: Site, name: str) -> bool:
     call = call_of(site)
-    if is_skipped(site) or isinstance(site.module.tree.parent(site.node), ast.ClassDef):
+    if (
+        is_skipped(site)
+        or is_variable(site)
+        or isinstance(site.module.tree.parent(site.node), ast.ClassDef)
+    ):
         return False
     if call is None:
         return name == "FusedLayerNorm"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Insert, Replace, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.unit.sites import Kind, Site, is_apex
@@ -105,13 +106,12 @@ def _bindings(site: Site) -> list[ast.AST]:
     if name is None or owner is None:
         return []
     tree = site.module.tree
-    found = scopes.bindings(owner, name.id)
-    values = {b: assigned(tree, b) for b in found if isinstance(b, ast.Name)}
-    return [
-        b
-        for b in found
-        if not is_constant(values.get(b, b), None)
-    ]
+    return [b for b in scopes.bindings(owner, name.id) if not _is_none(tree, b)]
+
+
+def _is_none(tree: Tree, binding: ast.AST) -> bool:
+    value = assigned(tree, binding) if isinstance(binding, ast.Name) else None
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_apex_here(site: Site) -> bool:

@@ -110,7 +110,7 @@ def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) ->
 
 
 def _reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
-    if use is top:
+    if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
         return True
     if isinstance(use, FunctionNode):
         block = tree.block(top)
