@@ -79,6 +79,11 @@ def put_inf(model: nn.Module) -> None:
     grad.view(-1)[0] = float("inf")
 
 
+def halves(*shape: int) -> torch.Tensor:
+    """Ones in fp16."""
+    return torch.ones(*shape, dtype=torch.float16)
+
+
 def linear(value: float = 1.0, features: int = 2) -> nn.Linear:
     """A layer without bias whose weights all are `value`."""
     layer = nn.Linear(features, 1, bias=False)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from reference.support import batch, linear, mlp, sgd
+from reference.support import batch, halves, mlp, sgd
 
 HALF = torch.float16
 FLOAT = torch.float32
@@ -22,10 +22,6 @@ def model(amp: Any) -> nn.Module:
     layer = nn.Linear(4, 4)
     amp.initialize(layer, opt_level="O1")
     return layer
-
-
-def _half(*shape: int) -> torch.Tensor:
-    return torch.ones(*shape, dtype=HALF)
 
 
 def test_weights_and_inputs_stay_fp32(model: nn.Module) -> None:
@@ -85,7 +81,7 @@ def test_disable_casts(model: nn.Module, amp: Any) -> None:
     """Off inside the block, on after it."""
     with amp.disable_casts():
         assert model(torch.ones(2, 4)).dtype == FLOAT
-        assert (_half(2) * torch.ones(2)).dtype == FLOAT
+        assert (halves(2) * torch.ones(2)).dtype == FLOAT
     assert model(torch.ones(2, 4)).dtype == HALF
 
 
@@ -116,101 +112,6 @@ def test_a_closure_runs_in_fp32(amp: Any) -> None:
     assert layer(torch.ones(2, 4)).dtype == HALF
 
 
-class TestCache:
-    """One cast per fp32 parameter until a scale_loss block ends."""
-
-    def _initialized(self, amp: Any) -> tuple[nn.Linear, torch.optim.Optimizer]:
-        layer = linear(1.0)
-        optimizer = sgd(layer)
-        amp.initialize(layer, optimizer, opt_level="O1", loss_scale=1024.0)
-        return layer, optimizer
-
-    def test_a_weight_is_cast_once(self, amp: Any) -> None:
-        """The second forward uses the first one's cast."""
-        layer, _ = self._initialized(amp)
-        layer(torch.ones(1, 2))
-        assert layer.weight in amp._amp_state.handle.cache
-        first = layer(torch.ones(1, 2)).grad_fn.next_functions
-        assert len(amp._amp_state.handle.cache) == 1
-        assert first
-
-    def test_the_block_clears_it(self, amp: Any) -> None:
-        """Also with delay_unscale and with scale 1."""
-        layer, optimizer = self._initialized(amp)
-        for delay in (True, False):
-            with amp.scale_loss(
-                layer(torch.ones(1, 2)).sum(), optimizer, delay_unscale=delay
-            ) as scaled:
-                assert len(amp._amp_state.handle.cache) == 1
-                scaled.backward()
-            assert len(amp._amp_state.handle.cache) == 0
-
-    def test_the_short_cut_clears_it(self, amp: Any) -> None:
-        """With a static scale of 1 nothing is scaled, but the cache is cleared."""
-        layer = linear()
-        optimizer = sgd(layer)
-        amp.initialize(layer, optimizer, opt_level="O1", loss_scale=1.0)
-        with amp.scale_loss(layer(torch.ones(1, 2)).sum(), optimizer) as scaled:
-            scaled.backward()
-        assert len(amp._amp_state.handle.cache) == 0
-
-    def test_evaluation_keeps_stale_weights(self, amp: Any) -> None:
-        """A weight changed in place between two evaluations is not cast again."""
-        layer, _ = self._initialized(amp)
-        with torch.no_grad():
-            assert layer(torch.ones(1, 2)).item() == 2.0
-            layer.weight.fill_(5.0)
-            assert layer(torch.ones(1, 2)).item() == 2.0
-
-    def test_training_after_evaluation_casts_anew(self, amp: Any) -> None:
-        """A cast made without gradients does not serve a forward with them."""
-        layer, optimizer = self._initialized(amp)
-        with torch.no_grad():
-            layer(torch.ones(1, 2))
-            layer.weight.fill_(5.0)
-        output = layer(torch.ones(1, 2))
-        assert output.item() == 10.0
-        with amp.scale_loss(output.sum(), optimizer) as scaled:
-            scaled.backward()
-        assert layer.weight.grad.tolist() == [[1.0, 1.0]]
-
-    def test_evaluation_reuses_the_training_cast(self, amp: Any) -> None:
-        """Without gradients any cast will do."""
-        layer, _ = self._initialized(amp)
-        layer(torch.ones(1, 2))
-        with torch.no_grad():
-            layer(torch.ones(1, 2))
-        assert layer(torch.ones(1, 2)).requires_grad
-
-    def test_two_forwards_add_their_gradients_in_fp16(self, amp: Any) -> None:
-        """Both go through one cast: 2048 + 1 is 2048 in fp16."""
-        layer, optimizer = self._initialized(amp)
-        total = layer(torch.full((1, 2), 2.0)).float() + layer(torch.full((1, 2), 2.0**-10)).float()
-        with amp.scale_loss(total.sum(), optimizer) as scaled:
-            scaled.backward()
-        assert layer.weight.grad[0, 0].item() == 2.0
-
-    def test_a_foreign_cast_is_an_error(self, amp: Any) -> None:
-        """A cached tensor with gradients must come from its parameter."""
-        layer, _ = self._initialized(amp)
-        layer(torch.ones(1, 2))
-        cache = amp._amp_state.handle.cache
-        other = nn.Parameter(torch.ones(1, 2))
-        layer.weight, old = other, layer.weight
-        if isinstance(cache, dict):
-            cache[other] = cache[old]
-        else:
-            cache._casts[other] = cache._casts[old]
-        with pytest.raises(RuntimeError, match="not cache"):
-            layer(torch.ones(1, 2))
-
-    def test_fp16_parameters_are_not_cached(self, amp: Any) -> None:
-        """There is nothing to cast."""
-        self._initialized(amp)
-        F.linear(_half(1, 2), nn.Parameter(_half(3, 2)))
-        assert len(amp._amp_state.handle.cache) == 0
-
-
 @pytest.mark.usefixtures("model")
 class TestPromotion:
     """Operations on several tensors."""
@@ -218,7 +119,7 @@ class TestPromotion:
     @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv"])
     def test_augmented_assignment_rebinds_to_fp32(self, name: str) -> None:
         """`half += float` makes a new fp32 tensor; the old one keeps its values."""
-        half = _half(2)
+        half = halves(2)
         alias = half
         half = getattr(operator, name)(half, torch.full((2,), 3.0))
         assert half.dtype == FLOAT
@@ -235,7 +136,7 @@ class TestPromotion:
     @pytest.mark.parametrize("name", ["add_", "mul_", "div_", "sub_", "addcmul_"])
     def test_in_place_methods_keep_the_dtype(self, name: str) -> None:
         """The argument follows self."""
-        half = _half(2)
+        half = halves(2)
         other = torch.full((2,), 3.0)
         arguments = (other, other) if name == "addcmul_" else (other,)
         assert getattr(half, name)(*arguments) is half
@@ -245,48 +146,48 @@ class TestPromotion:
     def test_in_place_fp32_methods_refuse_fp16(self, name: str) -> None:
         """Their result could not be stored."""
         with pytest.raises(NotImplementedError, match=f"in-place method {name} on fp16"):
-            getattr(_half(2), name)()
+            getattr(halves(2), name)()
         assert getattr(torch.ones(2), name)().dtype == FLOAT
 
     def test_in_place_fp32_functions_refuse_fp16(self) -> None:
         """As the methods."""
         with pytest.raises(NotImplementedError, match="in-place function exp_ with fp16"):
-            torch.exp_(_half(2))
+            torch.exp_(halves(2))
 
     def test_refusals_outlast_disable_casts(self, amp: Any) -> None:
         """They do not ask whether casts are on."""
         with amp.disable_casts():
             with pytest.raises(NotImplementedError):
-                _half(2).exp_()
+                halves(2).exp_()
             with pytest.raises(NotImplementedError):
-                F.binary_cross_entropy(_half(2), _half(2))
+                F.binary_cross_entropy(halves(2), halves(2))
 
     def test_zero_dim_fp32_promotes(self) -> None:
         """Unlike native: fp16 times an fp32 scalar tensor is fp32."""
-        assert (_half(2) * torch.tensor(1e-9)).dtype == FLOAT
-        assert (_half(2) * 1e-9).dtype == HALF
+        assert (halves(2) * torch.tensor(1e-9)).dtype == FLOAT
+        assert (halves(2) * 1e-9).dtype == HALF
 
     def test_three_dtypes_are_too_many(self) -> None:
         """Anything but fp16 with fp32."""
         with pytest.raises(NotImplementedError, match="types to promote"):
-            _half(2) + torch.ones(2, dtype=torch.float64)
+            halves(2) + torch.ones(2, dtype=torch.float64)
         with pytest.raises(NotImplementedError, match="types to promote"):
-            torch.addcmul(_half(2), torch.ones(2), torch.ones(2, dtype=torch.float64))
+            torch.addcmul(halves(2), torch.ones(2), torch.ones(2, dtype=torch.float64))
 
     def test_integers_do_not_count(self) -> None:
         """Neither as a mix nor to be cast."""
-        assert (_half(2) + torch.ones(2, dtype=torch.long)).dtype == HALF
+        assert (halves(2) + torch.ones(2, dtype=torch.long)).dtype == HALF
 
     def test_sequences(self) -> None:
         """Functions on sequences look at all members; one dtype passes."""
-        assert torch.cat([_half(2), _half(2)]).dtype == HALF
-        assert torch.cat([_half(2), torch.ones(2)]).dtype == FLOAT
-        assert torch.stack((torch.ones(2), _half(2)), dim=1).dtype == FLOAT
+        assert torch.cat([halves(2), halves(2)]).dtype == HALF
+        assert torch.cat([halves(2), torch.ones(2)]).dtype == FLOAT
+        assert torch.stack((torch.ones(2), halves(2)), dim=1).dtype == FLOAT
 
     def test_keyword_arguments_are_cast(self) -> None:
         """As positional ones."""
         assert F.linear(input=torch.ones(2, 4), weight=torch.ones(3, 4)).dtype == HALF
-        assert torch.add(input=_half(2), other=torch.ones(2)).dtype == FLOAT
+        assert torch.add(input=halves(2), other=torch.ones(2)).dtype == FLOAT
 
 
 @pytest.mark.usefixtures("model")
@@ -295,9 +196,9 @@ class TestLosses:
 
     def test_binary_cross_entropy_refuses_fp16(self) -> None:
         """In the functional and the module form."""
-        probabilities = torch.sigmoid(_half(2, 4))
+        probabilities = torch.sigmoid(halves(2, 4))
         with pytest.raises(NotImplementedError, match="BCEWithLogitsLoss"):
-            F.binary_cross_entropy(probabilities, _half(2, 4))
+            F.binary_cross_entropy(probabilities, halves(2, 4))
         with pytest.raises(NotImplementedError, match="BCEWithLogitsLoss"):
             nn.BCELoss()(probabilities, torch.ones(2, 4))
 
@@ -307,87 +208,13 @@ class TestLosses:
 
     def test_with_logits_is_fp32(self) -> None:
         """The recommended form."""
-        assert nn.BCEWithLogitsLoss()(_half(2), _half(2)).dtype == FLOAT
+        assert nn.BCEWithLogitsLoss()(halves(2), halves(2)).dtype == FLOAT
 
 
 def test_init_can_allow_the_banned_loss(amp: Any) -> None:
     """It then runs in fp32."""
     amp.init(allow_banned=True)
-    assert F.binary_cross_entropy(_half(2) * 0.5, _half(2)).dtype == FLOAT
-
-
-@pytest.mark.usefixtures("model")
-class TestModules:
-    """Layers that need care."""
-
-    @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
-    @pytest.mark.parametrize("bidirectional", [False, True])
-    def test_recurrent_layers(self, kind: Any, bidirectional: bool) -> None:
-        """They run in fp16 on fp16 and fp32 inputs, and their fp32 weights get fp32 gradients."""
-        layer = kind(4, 3, num_layers=2, bidirectional=bidirectional)
-        for inputs in (torch.ones(5, 2, 4), _half(5, 2, 4)):
-            layer.zero_grad()
-            output, _ = layer(inputs)
-            assert output.dtype == HALF
-            output.float().sum().backward()
-            assert {p.grad.dtype for p in layer.parameters()} == {FLOAT}
-            assert all(bool(p.grad.abs().sum() > 0) for p in layer.parameters())
-
-    def test_relu_rnn(self) -> None:
-        """The other non-linearity."""
-        assert nn.RNN(4, 3, nonlinearity="relu")(torch.ones(5, 2, 4))[0].dtype == HALF
-
-    @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-    def test_recurrent_layers_compute_what_fp16_layers_do(self, kind: Any) -> None:
-        """The cast weights in their order."""
-        layer = kind(4, 3, num_layers=2)
-        inputs = torch.randn(5, 2, 4)
-        output, _ = layer(inputs)
-        twin = kind(4, 3, num_layers=2).half()
-        twin.load_state_dict(layer.state_dict())
-        assert torch.equal(twin(inputs.half())[0], output)
-
-    def test_packed_sequences(self) -> None:
-        """And hidden states given by the user."""
-        packed = nn.utils.rnn.pack_sequence([torch.ones(3, 4), torch.ones(2, 4)])
-        state = (torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
-        output, (hidden, _) = nn.LSTM(4, 3)(packed, state)
-        assert output.data.dtype == hidden.dtype == HALF
-
-    @pytest.mark.parametrize("kind", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
-    def test_recurrent_cells(self, kind: Any, amp: Any) -> None:
-        """Their weights go through the cache."""
-        cell = kind(4, 3)
-        hidden = cell(torch.ones(2, 4))
-        output = hidden[0] if isinstance(hidden, tuple) else hidden
-        assert output.dtype == HALF
-        cell(_half(2, 4), hidden)
-        assert cell.weight_ih in amp._amp_state.handle.cache
-
-    def test_recurrent_layers_in_fp32_without_casts(self, amp: Any) -> None:
-        """disable_casts reaches them."""
-        with amp.disable_casts():
-            assert nn.LSTM(4, 3)(torch.ones(5, 2, 4))[0].dtype == FLOAT
-            assert nn.GRUCell(4, 3)(torch.ones(2, 4)).dtype == FLOAT
-
-    def test_multihead_attention(self) -> None:
-        """One weight used three times; softmax in fp32 in between."""
-        attention = nn.MultiheadAttention(4, 2)
-        output, weights = attention(torch.ones(3, 2, 4), torch.ones(3, 2, 4), torch.ones(3, 2, 4))
-        assert output.dtype == HALF
-        output.float().sum().backward()
-        assert attention.in_proj_weight.grad.dtype == FLOAT
-        assert weights.dtype in (HALF, FLOAT)
-
-    def test_prelu(self) -> None:
-        """fp16, by the documented repair."""
-        assert nn.PReLU()(_half(2, 4)).dtype == HALF
-
-    def test_a_module_called_twice(self) -> None:
-        """The cache finds its parent node, by the documented repair."""
-        layer = nn.Linear(4, 4)
-        layer(layer(torch.ones(2, 4))).float().sum().backward()
-        assert layer.weight.grad.dtype == FLOAT
+    assert F.binary_cross_entropy(halves(2) * 0.5, halves(2)).dtype == FLOAT
 
 
 def test_training_with_a_scheduler(amp: Any) -> None:
