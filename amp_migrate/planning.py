@@ -122,12 +122,9 @@ class Planner:
             if beside:
                 return list(remove(beside)), gone_of(beside), ""
             context = prepare(index, found, self._settings, self._spelling)
-            gone = (
-                context.gone_nodes
-                | set(context.branches.collapses)
-                | set(context.branches.prefixes)
-            )
-            return list(self._decide(context)), gone, ""
+            decisions = list(self._decide(context))
+            folded = set(context.branches.collapses) | set(context.branches.prefixes)
+            return decisions, context.gone_nodes | folded, ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
 

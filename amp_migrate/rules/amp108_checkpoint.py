@@ -52,7 +52,7 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
     tree = site.module.tree
     scaler = context.scaler(site.function, site.node)
     name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
-    edits: list[Edit] = [ReplaceExpression(tree.span(site.call.func), f"{scaler}.{name}")]
+    edits: list[Edit] = [_call(context, site, f"{scaler}.{name}")]
     keyword, call = _keyword(tree.parents, site.node)
     if keyword and call is not None:
         edits.append(RenameKeyword(tree.span(call), keyword, _key(keyword)))
@@ -67,6 +67,17 @@ def _site(context: Context, site: Site, renamed: set[ast.AST]) -> Decision:
     return decision(
         RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
     )
+
+
+def _call(context: Context, site: Site, native: str) -> Edit:
+    """Replace the function that is called; a conditional that only asks for Apex goes with it."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.IfExp) and parent.body is site.node and not site.call.args:
+        if context.unit.availability[site.module].known(parent.test):
+            context.gone_nodes.update(ast.walk(parent))
+            return ReplaceExpression(tree.span(parent), f"{native}()")
+    return ReplaceExpression(tree.span(site.call.func), native)
 
 
 def _keyword(parents: dict[ast.AST, ast.AST], node: ast.AST) -> tuple[str, ast.Call | None]:
