@@ -22,7 +22,7 @@ from amp_migrate.source import Source
 
 CHANGED = [case for case in cases() if case.changed]
 UNCHANGED = [case for case in cases() if not case.changed]
-_GIVEN = ("api", "scaler", "fixes", "select", "ignore", "unsafe")
+_GIVEN = ("api", "scaler", "fixes", "select", "ignore", "unsafe", "resume_compat")
 
 
 def _settings(case: Case) -> Settings:

@@ -40,6 +40,8 @@ GONE = {
     "apex.parallel.Reducer": "all-reduce the gradients with torch.distributed.all_reduce and divide them by the "
     "world size after the backward pass; broadcast the parameters once at the start",
     "apex.parallel.multiproc": "start the processes with torchrun",
+    "apex.parallel.distributed.flat_dist_call": "call torch.distributed.broadcast, or all_reduce and a division by "
+    "the world size, for each tensor",
     "apex.parallel": "use torch.nn.parallel, torch.nn.SyncBatchNorm and torch.distributed",
     "apex.RNN": "use torch.nn.LSTM, GRU or RNN; mLSTM has no counterpart",
     "apex.reparameterization": "use torch.nn.utils.parametrizations.weight_norm, or torch.nn.utils.weight_norm for "
