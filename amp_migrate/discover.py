@@ -25,7 +25,7 @@ class Hit(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A file that a walk met and that does not use Apex itself; one that does may lead to it."""
+    """A file that does not use Apex itself; one that does may lead to it."""
 
     absolute: str
     rules: IgnoreRules
@@ -132,12 +132,14 @@ def _inner_link(entry: os.DirEntry[str], top: str) -> bool:
     return entry.is_symlink() and os.path.realpath(entry.path).startswith(os.path.join(top, ""))
 
 
-def _named(path: str) -> Iterator[Hit | Skipped]:
+def _named(path: str) -> Iterator[Hit | Other | Skipped]:
     item = _look(path)
     if isinstance(item, Hit) and not (path.endswith(SUFFIXES) or _has_shebang(item.data)):
         yield Skipped(shown(path), "is not a .py or .ipynb file", error=False)
     elif item is not None:
         yield item
+    elif path.endswith(SUFFIXES):
+        yield Other(path, IgnoreRules(frozenset(), None))
 
 
 def _has_shebang(data: bytes) -> bool:

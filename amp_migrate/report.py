@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from amp_migrate.source import Source
 
 
+SELF_CHECK = "AMP910"
+"""The rule that says why a rewrite was refused."""
+
+
 class Unit(Protocol):
     """What the engine says about one AMP unit, whose files belong together."""
 
@@ -90,9 +94,11 @@ class Report:
         return len({item.path for item in self.findings if item.status in counted})
 
     def exit(self, *, check: bool, diff: bool, exit_zero: bool) -> Exit:
-        """Decide the exit code: 2 for problems, 1 for what is left to do, else 0."""
-        if self.problems:
-            return Exit(2, f"{plural(len(self.problems), 'file')} could not be migrated")
+        """Decide the exit code: 2 for problems and refused rewrites, 1 for what is left, else 0."""
+        failed = {item.path for item in self.findings if item.code == SELF_CHECK}
+        failed.update(problem.path for problem in self.problems)
+        if failed:
+            return Exit(2, f"{plural(len(failed), 'file')} could not be migrated")
         pending = len(self.changes) if check else 0
         left = 0 if diff and not check else self.counts.left
         reasons = [

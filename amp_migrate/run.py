@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amp_migrate.discover import SUFFIXES, Hit, Other, discover, folders, shown, uses_apex
+from amp_migrate.discover import Hit, Other, discover, folders, uses_apex
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.settings import Settings
 
 if TYPE_CHECKING:
     from amp_migrate.source import Source
 
+_NATIVE = re.compile(rb"\b(?:GradScaler|autocast)\b")
 _OLD_NATIVE = re.compile(rb"torch\.cuda\.amp\b|from\s+torch\.cuda\s+import\s[^\n]*\bamp\b")
 _SEED = b"\n# amp-migrate: the file that leads to others"
 
@@ -33,23 +33,20 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
             report.problems.append(Problem(item.path, item.reason))
         else:
             report.passed_over.append(item)
-    if settings.api == "torch.amp":
-        hits |= {hit.path: hit for hit in _native(paths, others) if hit.path not in hits}
+    wanted = _NATIVE if hits else _OLD_NATIVE if settings.api == "torch.amp" else None
+    if wanted is not None:
+        hits |= {hit.path: hit for hit in _native(others, wanted)}
     context = _context(hits, others, folders(paths))
     _migrate(report, [*hits.values(), *context], settings)
     return report
 
 
-def _native(paths: Collection[str], others: list[Other]) -> Iterator[Hit]:
-    """Yield the files that spell native AMP the old way, which --api torch.amp changes too."""
-    named = [Path(path) for path in paths if Path(path).is_file() and path.endswith(SUFFIXES)]
-    for path, read in [
-        *((other.path, other.read) for other in others if not other.ignored),
-        *((shown(str(path)), path.read_bytes) for path in named),
-    ]:
-        data = read()
-        if b"cuda" in data and b"amp" in data and _OLD_NATIVE.search(data):
-            yield Hit(path, data)
+def _native(others: list[Other], wanted: re.Pattern[bytes]) -> Iterator[Hit]:
+    """Yield the files of native AMP: beside Apex they get remarks, and --api torch.amp respells them."""
+    for other in others:
+        data = other.read()
+        if wanted.search(data) and not other.ignored:
+            yield Hit(other.path, data)
 
 
 def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> list[Hit]:
@@ -59,7 +56,7 @@ def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> lis
         return []
     from amp_migrate.project.select import relevant
 
-    named = {other.path: other for other in others}
+    named = {other.path: other for other in others if other.path not in hits}
     contents: dict[str, bytes | Callable[[], bytes]] = {
         **{path: hit.data for path, hit in hits.items()},
         **seeds,
@@ -133,7 +130,7 @@ def _with_api(settings: Settings) -> Settings:
 
     floor = declared_torch(settings.root)
     new = floor is not None and floor.version >= (2, 4)
-    return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp"})
+    return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp", "respell": False})
 
 
 def _withhold(report: Report, refused: dict[str, str]) -> None:

@@ -33,7 +33,7 @@ def summary(report: Report, style: Style) -> str:
         files = plural(report.files_with_sites, "file")
         lines.append(f"found {plural(counts.found, 'Apex site')}: {shown} (in {files})")
     elif not report.changes and not report.problems:
-        lines.append("found no Apex AMP code")
+        lines.append("found nothing to migrate" if report.findings else "found no Apex AMP code")
     if report.changes:
         verb = "rewrote" if report.written else "would rewrite"
         lines.append(f"{verb} {plural(len(report.changes), 'file')}")

@@ -1,0 +1,162 @@
+"""The report for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
+
+
+class TestReport:
+    def test_text_tells_what_needs_eyes_and_counts_the_rest(
+        self, put: Put, engine: FakeEngine
+    ) -> None:
+        put("a.py", "old()\n  stays()\nmistake()\n\nstays()\n")
+        put("b/c.py", "old()\nremark()\n")
+
+        done = amp_migrate(".", "--diff")
+
+        assert done.stderr == (
+            "a.py:3:3 AMP901 left: about stays()\n"
+            "    do this\n"
+            "    or that\n"
+            "    also at line 6\n"
+            "a.py:4:1 AMP201 fixed: about mistake()\n"
+            "    do this\n"
+            "    or that\n"
+            "\n"
+            "b/c.py:3:1 AMP102 note: about remark()\n"
+            "    do this\n"
+            "    or that\n"
+            "\n"
+            "found 5 Apex sites: 2 migrated, 1 fixed, 2 left (in 2 files)\n"
+            "would rewrite 2 files\n"
+        )
+
+    def test_places_are_those_of_the_file_after_the_run(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "old()\nstays()\n")
+
+        assert "a.py:3:1 AMP901" in amp_migrate(".", "--diff").stderr
+        assert "a.py:4:1 AMP901" in amp_migrate(".").stderr
+
+    def test_concise_has_a_line_for_every_finding(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "old()\nstays()\n")
+
+        lines = amp_migrate(".", "--diff", "--output-format", "concise").stderr.splitlines()
+
+        assert lines[:2] == [
+            "a.py:2:1 AMP101 migrated: about old()",
+            "a.py:3:1 AMP901 left: about stays()",
+        ]
+
+    def test_quiet_says_nothing(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "old()\nstays()\n")
+
+        done = amp_migrate(".", "-q")
+
+        assert (done.output, done.exit_code) == ("", 1)
+
+    def test_report_can_go_into_a_file(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "stays()\n")
+
+        done = amp_migrate(".", "--diff", "--output-file", "report.txt")
+
+        assert Path("report.txt").read_text().startswith("a.py:2:1 AMP901 left: about stays()\n")
+        assert "AMP901" not in done.stderr
+        assert "found 1 Apex site:" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("variables", "arguments", "coloured"),
+        [
+            ({}, (), False),
+            ({"FORCE_COLOR": "1"}, (), True),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, (), False),
+            ({"NO_COLOR": "1"}, ("--color",), True),
+            ({"FORCE_COLOR": "1"}, ("--no-color",), False),
+            ({"NO_COLOR": "", "FORCE_COLOR": "1"}, (), True),
+        ],
+    )
+    def test_colour(
+        self,
+        put: Put,
+        engine: FakeEngine,
+        monkeypatch: pytest.MonkeyPatch,
+        variables: dict[str, str],
+        arguments: tuple[str, ...],
+        coloured: bool,
+    ) -> None:
+        put("a.py", "stays()\n")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+        assert ("\033[1;31mAMP901\033[0m" in amp_migrate(".", *arguments).stderr) is coloured
+
+    def test_plan_is_shown_and_nothing_written(self, put: Put, engine: FakeEngine) -> None:
+        file = put("a.py", "old()\n")
+        engine.units = [["a.py"]]
+
+        done = amp_migrate(".", "--show-plan")
+
+        assert done.stdout == "unit 1\n  files:\n    - a.py\n  roles:\n"
+        assert done.exit_code == 0
+        assert "old()" in file.read_text()
+
+    def test_name_that_is_no_text_is_printed(self, folder: Path) -> None:
+        name = os.fsdecode(b"caf\xe9.py")
+        (folder / name).write_text("from apex import amp\nprint 'a'\n")
+
+        done = amp_migrate(".", "-q")
+
+        assert done.stderr_bytes.startswith(b"caf\xe9.py: error: ")
+
+
+def notebook(text: str) -> bytes:
+    """Lay `text` out as Jupyter does, as one cell among others."""
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Training with apex"]},
+        {
+            "cell_type": "code",
+            "execution_count": 1,
+            "metadata": {},
+            "outputs": [],
+            "source": ["!pip install torch\n", "%matplotlib inline"],
+        },
+        {
+            "cell_type": "code",
+            "execution_count": 2,
+            "metadata": {},
+            "outputs": [{"text": ["from apex import amp"]}],
+            "source": text.rstrip("\n").splitlines(keepends=True),
+        },
+    ]
+    document = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+class TestNotebook:
+    def test_cells_are_migrated_and_the_rest_keeps_its_bytes(self, folder: Path) -> None:
+        before = notebook(APEX_PROGRAM)
+        (folder / "a.ipynb").write_bytes(before)
+
+        done = amp_migrate(".", "--diff")
+        subprocess.run(["git", "apply"], input=done.stdout_bytes, check=True)
+
+        assert (folder / "a.ipynb").read_bytes() == notebook(NATIVE_PROGRAM)
+
+    def test_places_name_the_cell(self, folder: Path, engine: FakeEngine) -> None:
+        (folder / "a.ipynb").write_bytes(notebook("import apex\nstays()\n"))
+
+        assert "a.ipynb:cell 3:2:1 AMP901 left" in amp_migrate(".").stderr
+
+    def test_invalid_notebook_is_one_line(self, folder: Path) -> None:
+        (folder / "a.ipynb").write_bytes(notebook(APEX_PROGRAM)[:-30])
+
+        done = amp_migrate(".", "-q")
+
+        assert done.stderr.startswith("a.ipynb: error: is not a valid notebook: ")
+        assert done.stderr.count("\n") == 1
+        assert done.exit_code == 2
