@@ -78,7 +78,11 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     from amp_migrate.facts.mentions import uses_apex
     from amp_migrate.native import applies
 
-    respelt = settings.api == "torch.amp" and any(applies(source.text) for source in sources)
+    respelt = (
+        settings.api == "torch.amp"
+        and settings.respell
+        and any(applies(source.text) for source in sources)
+    )
     if not respelt and not any(uses_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     trees, outcomes = _parse(sources)

@@ -57,7 +57,9 @@ class Planner:
     def _native(self, path: str, tree: Tree, plan: Plan) -> list[Decision]:
         """Decide about code that uses native AMP already: its spelling, and remarks where nothing else changes."""
         planned = list(plan.edits(path))
-        if self._spelling.torch_amp:
+        if self._spelling.torch_amp and self._settings.respell:
+            if not self._settings.enabled("AMP401"):
+                return []
             return upgrade(tree, planned, self._trees.values())
         return (
             [] if planned else [d for d in remarks(tree) if self._settings.enabled(d.finding.code)]
@@ -152,9 +154,11 @@ class Planner:
         self, module: Module, handled: set[Site], taken: set[object], refused: dict[object, str]
     ) -> list[Decision]:
         index = self._index
-        if index is None or module.path in refused:
+        if index is None:
             return []
         sites = [s for s in index.sites if s.module is module and s not in handled]
+        if module.path in refused:
+            return list(_refused(sites, refused[module.path]))
         if not sites:
             return []
         skipped = skipped_lines(module.tree.text)
@@ -188,6 +192,12 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
         b.node for b in beside
     }
+
+
+def _refused(sites: list[Site], reason: str) -> Iterable[Decision]:
+    """Report the sites of a file whose own rewrite failed its check."""
+    for site in sites:
+        yield Decision(Finding(site.module.path, site.span, "AMP910", Status.LEFT, reason))
 
 
 def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
