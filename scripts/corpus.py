@@ -6,11 +6,11 @@ Each child folder is one repository. Nothing in it is changed and none of its co
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,6 +28,7 @@ _SHOWN = 30
 @click.option("--json", "report", type=click.Path(path_type=Path), help="Write all of it here.")
 @click.option("--write", "copies", type=click.Path(path_type=Path), help="Keep migrated copies.")
 @click.option("--diffs", type=click.Path(path_type=Path), help="Keep one patch per repository.")
+@click.option("--limit", default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("-v", "--verbose", is_flag=True, help="Name every trouble and every site left.")
 def main(
     folder: Path,
@@ -37,59 +38,48 @@ def main(
     report: Path | None,
     copies: Path | None,
     diffs: Path | None,
+    limit: float,
     verbose: bool,
 ) -> None:
     """Migrate a copy of each repository in FOLDER and print what came of it."""
-    checkouts = sorted(path for path in folder.iterdir() if path.is_dir())
+    checkouts = sorted(
+        (path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.name.lower()
+    )
     checkouts = [path for path in checkouts if not only or any(text in path.name for text in only)]
     checkouts = [path for path in checkouts if not any(text in path.name for text in skip)]
     if not checkouts:
         raise click.UsageError(f"no repository in {folder}")
-    rows = _measured(checkouts, Output(copies, diffs), jobs)
-    for line in table(rows):
-        click.echo(line)
+    form = _form(max(len(path.name) for path in checkouts))
+    click.echo(form.format(*_HEAD))
+    rows: list[Row] = []
+    run = partial(measure, output=Output(copies, diffs), limit=limit)
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        for row in pool.map(run, checkouts):
+            rows.append(row)
+            click.echo(form.format(*_cells(row)).rstrip())
+            if report:
+                report.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     for line in _details(rows) if verbose else ():
         click.echo(line)
     for line in summary(rows):
         click.echo(line)
-    if report:
-        report.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
-def _measured(checkouts: list[Path], output: Output, jobs: int) -> list[Row]:
-    rows = []
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(measure, path, output) for path in checkouts]
-        for future in as_completed(futures):
-            rows.append(future.result())
-            if sys.stderr.isatty():
-                click.echo(
-                    f"\r{len(rows)}/{len(checkouts)} {rows[-1].name:60.60}\r", err=True, nl=False
-                )
-    return sorted(rows, key=lambda row: row.name.lower())
-
-
-def table(rows: list[Row]) -> Iterator[str]:
-    """Yield one line per repository.
+def _form(width: int) -> str:
+    """Return the format of a line of the table; its cells are those of `_HEAD`.
 
     "sites" is scale_loss blocks migrated / found by the scan, "found" to "left" is the tool's tally.
     """
-    width = max(len(row.name) for row in rows)
-    form = f"{{:{width}}} {{:>9}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}}  {{}}"
-    yield form.format(*_HEAD).rstrip()
-    for row in rows:
-        found, rest = row.scale_loss
-        counts = [row.total(status) for status in ("migrated", "fixed", "left")]
-        yield form.format(
-            row.name,
-            f"{found - rest}/{found}",
-            sum(counts),
-            *counts,
-            "yes" if row.whole else "no",
-            len(row.changed),
-            f"{row.seconds:.1f}",
-            _trouble(row),
-        ).rstrip()
+    return f"{{:{width}}} {{:>9}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>5}} {{:>6}}  {{}}"
+
+
+def _cells(row: Row) -> tuple[str | int, ...]:
+    found, rest = row.scale_loss
+    counts = [row.total(status) for status in ("migrated", "fixed", "left")]
+    whole = "yes" if row.whole else "no"
+    sites = f"{found - rest}/{found}"
+    seconds = f"{row.seconds:.1f}"
+    return row.name, sites, sum(counts), *counts, whole, len(row.changed), seconds, _trouble(row)
 
 
 def _trouble(row: Row) -> str:

@@ -22,7 +22,6 @@ from corpus_links import broken_links
 from corpus_scan import Scan, parsed, scan
 
 TOOL = (sys.executable, "-m", "amp_migrate")
-LONGEST = 600.0
 _RUFF = (
     *(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"),
     *("--target-version", "py311", "--output-format", "json"),
@@ -90,20 +89,45 @@ class Output:
     diffs: Path | None = None
 
 
-def measure(checkout: Path, output: Output, tool: Sequence[str] = TOOL) -> Row:
-    """Migrate a copy of `checkout` and return what came of it; a failure becomes part of the row."""
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """The command line of the tool, and how many seconds it may take."""
+
+    command: tuple[str, ...]
+    limit: float
+
+    def run(self, scratch: Path) -> subprocess.CompletedProcess[str]:
+        """Run it in a folder with nothing but checkouts, so that no file of theirs is imported."""
+        root = Path(__file__).resolve().parent.parent
+        return subprocess.run(
+            [*self.command, "--output-format", "json", _COPY],
+            cwd=scratch,
+            env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            timeout=self.limit,
+        )
+
+
+def measure(
+    checkout: Path, output: Output, tool: Sequence[str] = TOOL, limit: float = 600.0
+) -> Row:
+    """Migrate a copy of `checkout` and return what came of it; a failure becomes part of the row.
+
+    A run of the tool is ended after `limit` seconds.
+    """
     row = Row(checkout.name)
     with tempfile.TemporaryDirectory(prefix="corpus-") as scratch:
         try:
-            _measure(row, checkout, Path(scratch), output, tool)
+            _measure(row, checkout, Path(scratch), output, _Tool((*tool,), limit))
         except subprocess.TimeoutExpired:
-            row.crash = f"ran longer than {LONGEST:.0f} s"
+            row.crash = f"ran longer than {limit:.0f} s"
         except Exception:
             row.crash = traceback.format_exc(limit=-3)
     return row
 
 
-def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: Sequence[str]) -> None:
+def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: _Tool) -> None:
     before, after = scratch / "before", scratch / _COPY
     for folder in (before, after):
         shutil.copytree(checkout, folder, symlinks=True)
@@ -112,7 +136,7 @@ def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: Sequ
     row.scale_loss = (sites.count("scale_loss"),) * 2
     row.uses = (sites.count(),) * 2
     start = time.perf_counter()
-    run = _run_tool(scratch, tool)
+    run = tool.run(scratch)
     row.seconds = time.perf_counter() - start
     row.crash = _crash(run)
     _compare(row, sites, before, after)
@@ -120,19 +144,6 @@ def _measure(row: Row, checkout: Path, scratch: Path, output: Output, tool: Sequ
         _read_report(row, run.stdout)
         row.unstable = _second_run(scratch, tool)
     _keep(row, before, after, output)
-
-
-def _run_tool(scratch: Path, tool: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run the tool from an empty folder, so that no file of the checkout shadows a module."""
-    root = Path(__file__).resolve().parent.parent
-    return subprocess.run(
-        [*tool, "--output-format", "json", _COPY],
-        cwd=scratch,
-        env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
 
 
 def _crash(run: subprocess.CompletedProcess[str]) -> str:
@@ -229,11 +240,11 @@ def _lint(folder: Path, names: list[str]) -> Counter[tuple[str, str, str]]:
     )
 
 
-def _second_run(scratch: Path, tool: Sequence[str]) -> list[str]:
+def _second_run(scratch: Path, tool: _Tool) -> list[str]:
     """Return the files that another run changes again."""
     once = scratch / "once"
     shutil.copytree(scratch / _COPY, once, symlinks=True)
-    _run_tool(scratch, tool)
+    tool.run(scratch)
     names = _differing(once, scratch / _COPY)
     shutil.rmtree(scratch / _COPY)
     once.rename(scratch / _COPY)
