@@ -1,0 +1,82 @@
+"""Generate Apex trainings, migrate them, run both and compare; shrink and keep what fails.
+
+Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers N] [--save]
+Exit code 1 if a program failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from generated.check import check  # noqa: E402
+from generated.features import draw  # noqa: E402
+from generated.hunt import Summary, judged, kind, same_failure  # noqa: E402
+from generated.program import build  # noqa: E402
+from generated.saved import save  # noqa: E402
+from generated.shrink import shrunk  # noqa: E402
+
+
+def main() -> int:
+    """Hunt, print the summary, shrink one failure of each kind."""
+    options = _options()
+    summary = Summary()
+    start = time.monotonic()
+    seeds: Iterator[int] = itertools.count(options.seed)
+    if options.programs:
+        seeds = iter(range(options.seed, options.seed + options.programs))
+    for seed, outcome, why in judged(_until(seeds, start + 60 * options.minutes), options.workers):
+        summary.add(seed, outcome, why)
+        _progress(summary, time.monotonic() - start)
+    print("\n".join(summary.lines()))
+    _shrink(summary, options.save)
+    return 1 if summary.failures else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--programs", type=int, default=0, help="stop after so many, 0: no limit")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--save", action="store_true", help="keep shrunk failures as test cases")
+    return parser.parse_args()
+
+
+def _until(seeds: Iterator[int], end: float) -> Iterator[int]:
+    return itertools.takewhile(lambda _: time.monotonic() < end, seeds)
+
+
+def _progress(summary: Summary, seconds: float) -> None:
+    total = sum(summary.outcomes.values())
+    if sys.stderr.isatty() or total % 100 == 0:
+        text = f"{total} programs, {60 * total / seconds:.0f} a minute, {dict(summary.outcomes)}"
+        print(f"\r{text}", end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
+
+
+def _shrink(summary: Summary, keep: bool) -> None:
+    seen = set()
+    for seed, _ in summary.failures:
+        program = build(draw(seed))
+        verdict = check(program)
+        if verdict.outcome != "failed" or kind(verdict) in seen:
+            continue
+        seen.add(kind(verdict))
+        small = build(shrunk(program.features, same_failure(verdict)))
+        verdict = check(small)
+        print(f"\nseed {seed}, shrunk: {verdict.why}")
+        for name, data in small.files.items():
+            print(f"--- {name}\n{data.decode('latin-1')}")
+        if keep:
+            print(f"kept in {save(small, verdict.why, f'seed_{seed}')}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""Runs programs in forked processes, under the reference Apex or natively, and records the training."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import runpy
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from amp_migrate.equivalence.reference import install, uninstall
+
+# The first optimizer imports half of torch: once here, not in every child.
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
+
+_scalers: list[torch.amp.GradScaler] = []
+Record = list[tuple[object, ...]]
+
+
+def record(
+    files: dict[str, bytes],
+    entry: str,
+    runs: tuple[tuple[str, ...], ...],
+    overflow: int,
+    modes: tuple[str, ...],
+    apex: bool,
+) -> dict[str, Record]:
+    """Run a program in each mode, "logic" without casts or "casts", in one forked process.
+
+    A record holds what was printed, the exception that ended the run, and for every optimizer step the
+    number of backwards before it, the learning rates, gradient norm and digest, and the parameters.
+    """
+    folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    try:
+        for name, data in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return _in_child(lambda: {m: _runs(folder, entry, runs, overflow, m, apex) for m in modes})
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_child(work: Callable[[], dict[str, Record]]) -> dict[str, Record]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            with os.fdopen(writing, "wb") as stream:
+                pickle.dump(work(), stream)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        data = stream.read()
+    os.waitpid(child, 0)
+    return pickle.loads(data) if data else {"crashed": [("crashed",)]}
+
+
+def _runs(
+    folder: str, entry: str, runs: tuple[tuple[str, ...], ...], overflow: int, mode: str, apex: bool
+) -> Record:
+    os.chdir(folder)
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    sys.path.insert(0, folder)
+    own = {
+        path.relative_to(folder).parts[0].removesuffix(".py") for path in Path(folder).rglob("*.py")
+    }
+    result: Record = []
+    for argv in runs:
+        for name in [n for n in sys.modules if n.partition(".")[0] in own]:
+            del sys.modules[name]
+        if apex:
+            install("cpu", casts=mode == "casts", quiet=True)
+        else:
+            _redirect(mode == "casts")
+        recorder = Recorder(overflow, census=mode == "casts")
+        result += recorder.run(entry, argv)
+        result.append(("scale", _scale(apex)))
+        _scalers.clear()
+        if apex:
+            uninstall()
+    return result
+
+
+def _scale(apex: bool) -> float:
+    """Return the loss scale of the first loss at the end of a run, 1 where AMP is off."""
+    if not apex:
+        return float(_scalers[-1].get_scale()) if _scalers else 1.0
+    found = vars(sys.modules["apex.amp"]._amp_state).get("loss_scalers")
+    return float(found[0].loss_scale()) if found else 1.0
+
+
+class CPUAutocast(torch.amp.autocast):
+    """CUDA autocast on the CPU; without `casts` it does nothing."""
+
+    casts = True
+
+    def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
+        super().__init__("cpu", dtype=torch.float16, enabled=enabled and self.casts, **kwargs)
+
+
+class CPUGradScaler(torch.amp.GradScaler):
+    """The CUDA GradScaler on the CPU."""
+
+    def __init__(self, *device: str, **kwargs: Any) -> None:
+        super().__init__("cpu", **kwargs)
+        _scalers.append(self)
+
+
+def _redirect(casts: bool) -> None:
+    CPUAutocast.casts = casts
+    for module in (torch.cuda.amp, torch.amp):
+        vars(module).update(autocast=CPUAutocast, GradScaler=CPUGradScaler)
+
+
+class Recorder:
+    """Records one run by hooks on optimizers, modules and backward."""
+
+    def __init__(self, overflow: int, census: bool) -> None:
+        self._overflow = overflow
+        self._census = census
+        self._backwards = 0
+        self._events: Record = []
+        self._optimizers: list[torch.optim.Optimizer] = []
+
+    def run(self, entry: str, argv: tuple[str, ...]) -> Record:
+        """Run a script and return what was recorded."""
+        sys.argv = [entry, *argv]
+        hooks = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ]
+        if self._census:
+            hooks.append(torch.nn.modules.module.register_module_forward_hook(self._forward))
+        original = torch.autograd.backward
+
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
+            leaves = _leaves(tensors)
+            finite = _finite(leaves)
+            original(tensors, *args, **kwargs)
+            self._after_backward(leaves, finite)
+
+        vars(torch.autograd)["backward"] = backward
+        output = io.StringIO()
+        ended = ""
+        with redirect_stdout(output), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                runpy.run_path(entry, run_name="__main__")
+            except BaseException as error:
+                ended = f"{type(error).__name__}: {error}"
+        vars(torch.autograd)["backward"] = original
+        for hook in hooks:
+            hook.remove()
+        ends = [("end", _digest(_parameters(o)), _rates(o)) for o in self._optimizers]
+        printed = [("printed", line) for line in output.getvalue().splitlines()]
+        return [*printed, *self._events, ("backwards", self._backwards), *ends, ("ended", ended)]
+
+    def _forward(self, module: torch.nn.Module, args: Any, result: Any) -> None:
+        if not any(True for _ in module.children()) and isinstance(result, torch.Tensor):
+            self._events.append((type(module).__name__, str(result.dtype), module.training))
+
+    def _after_backward(self, leaves: list[torch.Tensor], finite: bool) -> None:
+        self._backwards += 1
+        if self._backwards == self._overflow:
+            for leaf in leaves:
+                if leaf.grad is not None:
+                    leaf.grad.view(-1)[0] = float("inf")
+        elif self._census and finite and not _finite(leaves):
+            self._events.append(("overflowed", self._backwards))
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not any(optimizer is known for known in self._optimizers):
+            self._optimizers.append(optimizer)
+        grads = [p.grad for p in _parameters(optimizer) if p.grad is not None]
+        norm = float(torch.stack([g.double().norm() for g in grads]).norm()) if grads else 0.0
+        number = next(k for k, known in enumerate(self._optimizers) if known is optimizer)
+        self._events.append(
+            ("step", number, self._backwards, repr(norm), _digest(grads), _rates(optimizer))
+        )
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        self._events.append(("stepped", _digest(_parameters(optimizer))))
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _rates(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
+    return tuple(float(group["lr"]) for group in optimizer.param_groups)
+
+
+def _finite(leaves: list[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(leaf.grad).all()) for leaf in leaves if leaf.grad is not None)
+
+
+def _digest(tensors: list[torch.Tensor]) -> str:
+    found = hashlib.blake2b(digest_size=8)
+    for tensor in tensors:
+        found.update(tensor.detach().numpy().tobytes())
+    return found.hexdigest()
+
+
+def _leaves(root: Any) -> list[torch.Tensor]:
+    """Return the leaf tensors that a backward reached."""
+    stack = [tensor.grad_fn for tensor in ([root] if isinstance(root, torch.Tensor) else root)]
+    seen: set[Any] = set()
+    found = []
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        stack.extend(up for up, _ in node.next_functions)
+    return found

@@ -1,0 +1,82 @@
+"""Checks many programs: one process to import torch once, forked workers, results as they come."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from generated.check import Verdict, check
+from generated.features import draw
+from generated.program import build
+from generated.settle import Features
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of outcomes, in all and by feature and option; `pairs` are the combinations of two options."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_option: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    left: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    pairs: set[tuple[str, str, str, str]] = field(default_factory=set)
+
+    def add(self, seed: int, outcome: str, why: str) -> None:
+        """Count one program."""
+        f = draw(seed)
+        self.outcomes[outcome] += 1
+        items = sorted(f.items())
+        for item in items:
+            self.by_option.setdefault(item, Counter())[outcome] += 1
+        self.pairs |= {(*a, *b) for a in items for b in items if a < b}
+        if outcome == "left":
+            self.left[why] += 1
+        if outcome == "failed":
+            self.failures.append((seed, why))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the summary as text, by feature."""
+        total = sum(self.outcomes.values()) or 1
+        shares = ", ".join(f"{n} {o} ({100 * n / total:.1f} %)" for o, n in self.outcomes.items())
+        yield f"{total} programs: {shares}; {len(self.pairs)} pairs of options"
+        for (name, option), counts in sorted(self.by_option.items()):
+            yield (
+                f"  {name + ' ' + option:32} {sum(counts.values()):6} ran"
+                f" {counts['left']:5} left {counts['failed']:5} failed"
+            )
+        for why, count in self.left.most_common():
+            yield f"left {count}: {why}"
+        for seed, why in self.failures:
+            yield f"failed, seed {seed}: {why}"
+
+
+def judged(seeds: Iterable[int], workers: int) -> Iterator[tuple[int, str, str]]:
+    """Yield seed, outcome and reason of every program, as they are done."""
+    if workers == 1:
+        yield from map(_judge, seeds)
+        return
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        yield from pool.imap_unordered(_judge, seeds, chunksize=4)
+
+
+def _judge(seed: int) -> tuple[int, str, str]:
+    verdict = check(build(draw(seed)))
+    return seed, verdict.outcome, verdict.why
+
+
+def same_failure(verdict: Verdict) -> Callable[[Features], bool]:
+    """Return a function of features: whether their program fails as this one did."""
+    wanted = kind(verdict)
+
+    def fails(f: Features) -> bool:
+        return kind(check(build(f))) == wanted
+
+    return fails
+
+
+def kind(verdict: Verdict) -> tuple[str, str]:
+    """Return an outcome and its reason without numbers and what follows the first words."""
+    words = [word for word in verdict.why.split() if not any(c.isdigit() for c in word)]
+    return verdict.outcome, " ".join(words[:4])

@@ -1,0 +1,291 @@
+"""The training step: forward, backward, clip, update."""
+
+from __future__ import annotations
+
+from generated.names import Names
+from generated.settle import ACCUMULATING, Features
+from generated.text import Lines, block
+
+CLIP = "torch.nn.utils.clip_grad_norm_"
+
+
+def guarded(f: Features, n: Names, amp: Lines, plain: Lines) -> Lines:
+    """Return what runs under the flag and without it, or the former alone where there is no flag."""
+    if not n.flag or amp == plain:
+        return amp
+    if not plain:
+        return block(f"if {n.flag}", amp)
+    first, second, test = amp, plain, n.flag
+    if f["branch_order"] == "plain_first":
+        first, second = plain, amp
+        test = n.flag.replace(" is not None", " is None") if " is " in n.flag else f"not {n.flag}"
+    return [*block(f"if {test}", first), *block("else", second)]
+
+
+def forward(f: Features, n: Names) -> Lines:
+    """Return the statements from the forward to the loss."""
+    o, m, c, x, y = n.output, n.model, n.criterion, n.x, n.y
+    between = zero(f, n) if f["zero"] == "in_forward" else []
+    shapes: dict[str, Lines] = {
+        "two_lines": [f"{o} = {m}({x})", *between, f"loss = {c}({o}, {y})"],
+        "one_line": [*between, f"loss = {c}({m}({x}), {y})"],
+        "functional": [f"{o} = {m}({x})", *between, f"loss = F.cross_entropy({o}, {y})"],
+        "model_loss": [f"result = {m}({x}, {y})", "loss = result[0]"],
+        "metric_between": [
+            f"{o} = {m}({x})",
+            f"accuracy = ({o}.argmax(dim=1) == {y}).float().mean().item()",
+            *between,
+            f"loss = {c}({o}, {y})",
+            'print("accuracy", accuracy)',
+        ],
+        "branches": [
+            *block(
+                f"if {n.args}.mixup > 0",
+                [
+                    f"mixed = {n.args}.mixup * {x} + (1 - {n.args}.mixup) * {x}.flip(0)",
+                    f"{o} = {m}(mixed)",
+                    f"loss = {c}({o}, {y})",
+                ],
+            ),
+            *block("else", [f"{o} = {m}({x})", f"loss = {c}({o}, {y})"]),
+        ],
+        "gpu_mean": [
+            f"result = {m}({x}, {y})",
+            "loss = result[0]  # model returns loss and scores",
+            *block(f"if {n.args}.n_gpu > 1", ["loss = loss.mean()"]),
+        ],
+    }
+    lines = shapes[f["forward"]]
+    if f["losses"] == "sum":
+        lines = [*lines, f"aux_loss = {c}({o} * 0.5, {y})", "loss = loss + 0.4 * aux_loss"]
+    if f["losses"] in ("sum_in_call", "two"):
+        lines = [*lines, f"aux_loss = {c}({o} * 0.5, {y})"]
+    return [*lines, *divide(f, n)]
+
+
+def divide(f: Features, n: Names) -> Lines:
+    """Return the division of the loss by the number of micro-batches."""
+    if f["accumulation"] == "none" or f["divide"] == "no":
+        return []
+    line = f"loss = loss / {n.args}.accum"
+    if f["divide"] == "always":
+        return [line]
+    return block(f"if {n.args}.accum > 1", [line])
+
+
+def zero(f: Features, n: Names) -> Lines:
+    """Return the statements that zero gradients."""
+    if f["zero_on"] == "model":
+        return [f"{n.model}.zero_grad()"]
+    if f["zero_on"] == "parameters":
+        return block(f"for p in {n.model}.parameters()", ["p.grad = None"])
+    return [f"{name}.zero_grad()" for name in n.optimizers]
+
+
+def scaled(
+    f: Features,
+    n: Names,
+    loss: str,
+    loss_id: int = 0,
+    retain: bool = False,
+    more: str = "",
+    tail: Lines | None = None,
+) -> Lines:
+    """Return one scale_loss block."""
+    optimizers = n.optimizer if len(n.optimizers) == 1 else f"[{', '.join(n.optimizers)}]"
+    arguments = [loss, optimizers]
+    if f["loss_id"] != "no" and f["losses"] in ("two", "gan", "gan_joint"):
+        arguments.append(f"loss_id={loss_id}" if f["loss_id"] == "keyword" else str(loss_id))
+    if more:
+        arguments.append(more)
+    backward = f"{n.scaled}.backward({'retain_graph=True' if retain else ''})"
+    head = f"with {n.amp}.scale_loss({', '.join(arguments)}) as {n.scaled}"
+    return block(head, [backward, *(tail or [])])
+
+
+def backward(f: Features, n: Names, clipped: bool = True) -> Lines:
+    """Return the backward passes of one micro-batch; `clipped` where a clip stands in their branches."""
+    if f["mistake"] == "plain_backward":
+        return ["loss.backward()"]
+    more = (
+        f"delay_unscale=({n.index} + 1) % {n.args}.accum != 0"
+        if f["accumulation"] == "delay"
+        else ""
+    )
+    loss = "loss + 0.4 * aux_loss" if f["losses"] == "sum_in_call" else "loss"
+    two = f["losses"] == "two"
+    retain = two or (f["retain"] == "yes" and f["losses"] == "one")
+    plain = [
+        f"{loss if loss == 'loss' else f'({loss})'}.backward({'retain_graph=True' if retain else ''})"
+    ]
+    tail = [_clip_call(n, f"{n.model}.parameters()")] if f["mistake"] == "clip_inside" else []
+    amp = scaled(f, n, loss, retain=retain, more=more, tail=tail)
+    if f["mistake"] == "clip_inside":
+        plain = [*plain, *tail]
+    if clipped and f["clip"] == "both_branches":
+        amp = [*amp, _clip_call(n, f"{n.amp}.master_params({n.optimizer})")]
+        plain = [*plain, _clip_call(n, f"{n.model}.parameters()")]
+    lines = guarded(f, n, amp, plain)
+    if two:
+        lines += guarded(f, n, scaled(f, n, "aux_loss", loss_id=1), ["aux_loss.backward()"])
+    if f["losses"] == "plain_second":
+        lines += [
+            f"penalty = 1e-3 * sum((p * p).sum() for p in {n.model}.parameters())",
+            "penalty.backward()",
+        ]
+    return lines
+
+
+def _clip_call(n: Names, parameters: str) -> str:
+    return f"{CLIP}({parameters}, {n.args}.max_grad_norm)"
+
+
+def clip(f: Features, n: Names) -> Lines:
+    """Return the clip, as it stands before the step."""
+    master, plain = f"{n.amp}.master_params({n.optimizer})", f"{n.model}.parameters()"
+    by_flag = guarded(f, n, [_clip_call(n, master)], [_clip_call(n, plain)])
+    if f["clip"] in ("none", "both_branches") or f["mistake"] == "clip_inside":
+        return []
+    if f["clip"] in ("flag_else", "master"):
+        return by_flag
+    if f["clip"] == "conditional":
+        return block(f"if {n.args}.max_grad_norm > 0", by_flag)
+    if f["clip"] == "model":
+        return [_clip_call(n, plain)]
+    if f["clip"] == "value":
+        return guarded(
+            f,
+            n,
+            [f"torch.nn.utils.clip_grad_value_({master}, 0.01)"],
+            [f"torch.nn.utils.clip_grad_value_({plain}, 0.01)"],
+        )
+    if f["clip"] == "logged":
+        amp, other = f"grad_norm = {_clip_call(n, master)}", f"grad_norm = {_clip_call(n, plain)}"
+        return [*guarded(f, n, [amp], [other]), 'print("norm", float(grad_norm))']
+    if f["clip"] == "assigned":
+        return [
+            *guarded(f, n, [f"params = {master}"], [f"params = {plain}"]),
+            _clip_call(n, "params"),
+        ]
+    return [
+        "total_norm = 0.0",
+        *block(
+            f"for p in {master if not n.flag else plain}",
+            block("if p.grad is not None", ["total_norm += p.grad.norm().item() ** 2"]),
+        ),
+        'print("norm", total_norm ** 0.5)',
+    ]
+
+
+def update(f: Features, n: Names, clips: bool = True) -> Lines:
+    """Return the statements of an optimizer step."""
+    steps = [f"{name}.step()" for name in n.optimizers]
+    if f["step_in_branches"] == "yes":
+        steps = guarded(f, n, [*steps, "stepped += 1"], steps)
+    scheduled = [f"{n.scheduler}.step()"]
+    after = f["accumulation"] in ACCUMULATING or f["zero"] == "after_step"
+    zeroed = (
+        zero(f, n)
+        if after and f["mistake"] not in ("zero_every", "zero_missing", "zero_before_step")
+        else []
+    )
+    before = zero(f, n) if f["mistake"] == "zero_before_step" else []
+    return [
+        *(scheduled if f["scheduler"] == "before" else []),
+        *(clip(f, n) if clips else []),
+        *before,
+        *steps,
+        *(scheduled if f["scheduler"] == "after" else []),
+        *averaged(f, n),
+        *zeroed,
+    ]
+
+
+def averaged(f: Features, n: Names) -> Lines:
+    """Return the update of the moving average of the weights."""
+    if f["ema"] == "no":
+        return []
+    pair = f"for e, p in zip({n.ema}.parameters(), {n.model}.parameters())"
+    return block("with torch.no_grad()", block(pair, ["e.mul_(0.9).add_(p, alpha=0.1)"]))
+
+
+def boundary(f: Features, n: Names) -> str:
+    """Return the test of the accumulation boundary."""
+    k = f"{n.args}.accum"
+    if f["accumulation"] == "every_k_zero":
+        return f"{n.index} % {k} == 0"
+    test = f"({n.index} + 1) % {k} == 0"
+    if f["accumulation"] == "or_last":
+        return f"{test} or {n.index} + 1 == len({n.loader})"
+    return test
+
+
+def note(f: Features, text: str) -> Lines:
+    """Return a comment line, where the program has comments."""
+    return [] if f["comments"] == "none" else [f"# {text}"]
+
+
+def logged(f: Features, n: Names) -> Lines:
+    """Return the logging after a micro-batch."""
+    if f["logging"] == "average":
+        return ["running_loss += loss.item()"]
+    if f["logging"] == "scale":
+        read = f'print("scale", {n.amp}._amp_state.loss_scalers[0].loss_scale())'
+        return ['print("loss", loss.item())', *guarded(f, n, [read], [])]
+    if f["logging"] == "item_between":
+        return []
+    return ['print("loss", loss.item())']
+
+
+def whole(f: Features, n: Names) -> Lines:
+    """Return the statements of one micro-batch, all in place."""
+    lines: Lines = []
+    if f["zero"] == "before_forward":
+        lines += zero(f, n)
+    lines += note(f, "forward pass")
+    lines += _with_between(f, n)
+    if f["skip_bad"] == "yes":
+        lines += block(
+            "if not torch.isfinite(loss)", ['print("skipped a batch")', *zero(f, n), "continue"]
+        )
+    if f["logging"] == "item_between":
+        lines.append('print("loss", loss.item())')
+    if f["zero"] == "before_backward":
+        lines += zero(f, n)
+    return [*lines, *finish(f, n, backward(f, n))]
+
+
+def _with_between(f: Features, n: Names) -> Lines:
+    lines = forward(f, n)
+    if f["zero"] != "between":
+        return lines
+    first = next(k for k, line in enumerate(lines) if line.startswith(n.output)) + 1
+    return [*lines[:first], "", *zero(f, n), *lines[first:]]
+
+
+def finish(f: Features, n: Names, backwards: Lines, call: Lines | None = None) -> Lines:
+    """Return backward, logging and update, at the boundary where gradients accumulate."""
+    if f["accumulation"] == "delay_branches":
+        done = [*scaled(f, n, "loss"), *update(f, n)]
+        waiting = scaled(f, n, "loss", more="delay_unscale=True")
+        return [*block(f"if {boundary(f, n)}", done), *block("else", waiting), *logged(f, n)]
+    lines = [*note(f, "backward pass"), *backwards, *logged(f, n)]
+    every = f["mistake"] == "clip_every"
+    updated = call if call is not None else update(f, n, clips=not every)
+    if every:
+        lines += clip(f, n)
+    if f["mistake"] == "zero_every":
+        lines = [*zero(f, n), *lines]
+    if f["accumulation"] in ("none", "inner_loop"):
+        return [*lines, *note(f, "update the weights"), *updated]
+    if f["accumulation"] == "negated":
+        k = f"{n.args}.accum"
+        return [*lines, *block(f"if ({n.index} + 1) % {k} != 0", ["continue"]), *updated]
+    return [*lines, *block(f"if {boundary(f, n)}", [*note(f, "update the weights"), *updated])]
+
+
+def inner(f: Features, n: Names) -> Lines:
+    """Return the step of a loop over the chunks of a batch."""
+    chunk = f"for {n.x}, {n.y} in zip(batch_{n.x}.chunk({n.args}.accum), batch_{n.y}.chunk({n.args}.accum))"
+    passes = [*forward(f, n), *backward(f, n), *logged(f, n)]
+    return [*block(chunk, passes), *update(f, n)]
