@@ -12,10 +12,10 @@ from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import AddParameter, Decision, Edit, Finding, Plan, RenameParameter, Status
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
-from amp_migrate.rules.amp102_initialize import needed_import
 from amp_migrate.rules.amp114_native_beside import remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.prepare import prepare
+from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import Settings
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units

@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan import (
-    AddImport,
     Decision,
     Drop,
     Edit,
@@ -35,7 +34,6 @@ from amp_migrate.plan import (
     ReplaceExpression,
     Status,
 )
-from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
@@ -299,24 +297,3 @@ def _values(options: Options) -> list[ast.expr]:
 
 def _pair(site: Site, options: Options) -> str:
     return ", ".join(site.module.tree.segment(value) for value in _values(options))
-
-
-def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
-    """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
-    texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
-    read = [t.replace("from torch.", "").replace("import torch.", "") for t in texts]
-    if not any("torch." in text for text in read) or _binds_torch(module):
-        return
-    first = module.tree.module.body[0]
-    yield decision(
-        RULE, Status.ROUTINE, module, first, "torch is imported", [AddImport("import torch")]
-    )
-
-
-def _binds_torch(module: Module) -> bool:
-    for stmt in module.tree.module.body:
-        if isinstance(stmt, ast.Import) and any(
-            (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names
-        ):
-            return True
-    return False

@@ -1,0 +1,32 @@
+"""`import torch` where the written code needs it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan import AddImport, Decision, Edit, Status
+from amp_migrate.project import Module
+from amp_migrate.rules.amp102_initialize import RULE
+from amp_migrate.rules.base import decision
+
+
+def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
+    """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
+    texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
+    read = [t.replace("from torch.", "").replace("import torch.", "") for t in texts]
+    if not any("torch." in text for text in read) or _binds_torch(module):
+        return
+    first = module.tree.module.body[0]
+    yield decision(
+        RULE, Status.ROUTINE, module, first, "torch is imported", [AddImport("import torch")]
+    )
+
+
+def _binds_torch(module: Module) -> bool:
+    for stmt in module.tree.module.body:
+        if isinstance(stmt, ast.Import) and any(
+            (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names
+        ):
+            return True
+    return False
