@@ -62,7 +62,12 @@ def data_lines(f: Features) -> Lines:
         item = "(torch.randn(4, 27), torch.zeros(4))"
     else:
         item = "(torch.randn(6, 3, 3, 3), torch.randint(0, 3, (6,)))"
-    return block("def make_batches(count)", [f"return [{item} for _ in range(count)]"])
+    lines = block("def make_batches(count)", [f"return [{item} for _ in range(count)]"])
+    if f["batches"] == "loader":
+        sample = "(torch.randn(3, 3, 3), torch.randint(0, 3, ()))"
+        samples = block("def make_samples(count)", [f"return [{sample} for _ in range(count)]"])
+        lines = [*lines, "", "", *samples] if f["evaluation"] != "none" else samples
+    return lines
 
 
 def build_lines(f: Features, n: Names) -> Lines:
@@ -87,8 +92,17 @@ def build_lines(f: Features, n: Names) -> Lines:
         first, second = n.optimizers
         lines.append(f"{first} = {_optimizer(f, f'{n.model}.layers[:-1].parameters()', n)}")
         lines.append(f"{second} = {_optimizer(f, f'{n.model}.layers[-1].parameters()', n)}")
+    elif f["groups"] == "yes":
+        lines += [
+            f"decay = [p for p in {n.model}.parameters() if p.dim() > 1]",
+            f"others = [p for p in {n.model}.parameters() if p.dim() == 1]",
+            'groups = [{"params": decay}, {"params": others, "weight_decay": 0.0}]',
+            f"{n.optimizer} = {_optimizer(f, 'groups', n)}",
+        ]
     else:
         lines.append(f"{n.optimizer} = {_optimizer(f, f'{n.model}.parameters()', n)}")
+    if f["teacher"] == "yes":
+        lines += [f"{n.teacher} = Classifier()", f"{n.teacher}.eval()"]
     if f["ema"] == "yes":
         lines.append(f"{n.ema} = copy.deepcopy({n.model})")
     return [*lines, *_data(f, n)]
@@ -106,6 +120,9 @@ def _optimizer(f: Features, params: str, n: Names) -> str:
 def _data(f: Features, n: Names) -> Lines:
     count = 7 if f["accumulation"] == "after_loop" else 6
     lines = [f"{n.loader} = make_batches({count})"]
+    if f["batches"] == "loader":
+        samples = f"make_samples({6 * count})"
+        lines = [f"{n.loader} = DataLoader({samples}, batch_size=6, shuffle=True)"]
     if f["evaluation"] != "none":
         lines.append("val_loader = make_batches(2)")
     return lines

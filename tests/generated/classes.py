@@ -61,7 +61,7 @@ def _last(parts: list[Part]) -> str:
 def _given(f: Features, n: Names) -> Lines:
     models = [f"{n.model}_d", f"{n.model}_g"] if f["losses"] in GANS else [n.model]
     built = build_lines(f, n)
-    names = [n.args, *models, *n.optimizers, n.loader, "val_loader", n.criterion, n.ema]
+    names = [n.args, *models, *n.optimizers, n.loader, "val_loader", n.criterion, n.ema, n.teacher]
     return [name for name in names if name == n.args or any(_binds(line, name) for line in built)]
 
 

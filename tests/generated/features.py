@@ -18,6 +18,7 @@ OPTIONS: dict[str, dict[str, float]] = {
         "nested": 6,
         "helper_backward": 7,
         "helper_update": 6,
+        "helper_clip": 6,
         "helper_forward": 5,
         "setup": 6,
         "amp_argument": 5,
@@ -89,6 +90,7 @@ OPTIONS: dict[str, dict[str, float]] = {
         "metric_between": 8,
         "branches": 6,
         "gpu_mean": 10,
+        "twice": 7,
     },
     "clip": {
         "none": 42,
@@ -101,6 +103,7 @@ OPTIONS: dict[str, dict[str, float]] = {
         "loop": 4,
         "conditional": 6,
         "both_branches": 8,
+        "edit": 3,
     },
     "zero": {
         "after_step": 40,
@@ -157,6 +160,11 @@ OPTIONS: dict[str, dict[str, float]] = {
         "latin": 3,
         "long_lines": 6,
     },
+    "calls": {"positional": 75, "keyword": 25},
+    "defaults": {"no": 80, "yes": 20},
+    "teacher": {"no": 93, "yes": 7},
+    "groups": {"no": 85, "yes": 15},
+    "batches": {"list": 70, "loader": 30},
     "docstrings": {"no": 70, "yes": 30},
     "overflow": {"none": 30, "1": 15, "2": 20, "3": 20, "5": 15},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from generated import step
@@ -52,6 +53,7 @@ def candidates(f: Features, n: Names) -> Lines:
         *n.optimizers,
         n.scheduler,
         n.ema,
+        n.teacher,
         n.x,
         n.y,
         "loss",
@@ -61,6 +63,15 @@ def candidates(f: Features, n: Names) -> Lines:
         "mixed_precision",
         "epoch",
     ]
+
+
+def arguments(f: Features, given: Lines, renamed: Mapping[str, str] | None = None) -> Lines:
+    """Return the arguments of a call in the style of the program."""
+    values = [(renamed or {}).get(name, name) for name in given]
+    if f["calls"] == "positional":
+        return values
+    keywords = [f"{name}={value}" for name, value in zip(given, values, strict=True)]
+    return [*values[:1], *keywords[1:]]
 
 
 def own_import(f: Features, n: Names, body: Lines) -> Lines:
@@ -82,11 +93,12 @@ def function(
     doc: str,
     known: Lines,
     decorator: str = "",
+    defaults: tuple[str, ...] = (),
 ) -> tuple[Part, Lines]:
     """Return a function as a part, and the arguments to call it with."""
     body = own_import(f, n, body)
     doc = doc if f["docstrings"] == "yes" else ""
-    return Part(name, define(name, known, body, doc=doc, decorator=decorator), kind), parameters(
+    return Part(name, define(name, known, body, "", doc, decorator, defaults), kind), parameters(
         known, body
     )
 
@@ -158,21 +170,23 @@ def split(f: Features, n: Names) -> list[Part]:
     if f["layout"] == "deep":
         part, given = function(f, inside, "train_epoch", one, "engine", "Train one epoch.", known)
         parts.append(part)
-        one = [call("train_epoch", given)]
+        one = [call("train_epoch", arguments(f, given))]
     saved = _save(f, inside, known, parts)
     trained = epochs({**f, "checkpoint": "none"} if saved else f, inside, one, evaluate)
+    tagged = f["defaults"] == "yes"
     part, given = function(
         f,
         inside,
         "train",
-        [*flag, *clash(f), *trained, *saved],
+        [*flag, *(["print(tag)"] if tagged else []), *clash(f), *trained, *saved],
         "engine",
         "Train the model.",
         known,
+        defaults=('tag="training"',) if tagged else (),
     )
     parts.append(part)
     renamed = {n.model: after.model, n.optimizer: after.optimizer}
-    start = [call("train", [renamed.get(name, name) for name in given])]
+    start = [call("train", arguments(f, given, renamed))]
     if f["layout"] == "setup":
         prepared, made = _setup(f, n, prepared, given)
         parts.append(made)
@@ -202,7 +216,7 @@ def _evaluate(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
         f, n, "validate", body, "engine", "Evaluate the model.", known, decorator
     )
     parts.append(part)
-    return [call("validate", given)]
+    return [call("validate", arguments(f, given))]
 
 
 def _save(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
@@ -211,7 +225,7 @@ def _save(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
     body = save_lines(f, n)
     part, given = function(f, n, "save_checkpoint", body, "utils", "Write a checkpoint.", known)
     parts.append(part)
-    return [call("save_checkpoint", given)]
+    return [call("save_checkpoint", arguments(f, given))]
 
 
 def _steps(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
@@ -229,14 +243,22 @@ def _steps(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
         )
         parts.append(part)
         return _with_zero(
-            f, n, [*step.forward(f, n), *step.finish(f, n, [call("backward", given)])]
+            f, n, [*step.forward(f, n), *step.finish(f, n, [call("backward", arguments(f, given))])]
         )
+    if layout == "helper_clip":
+        part, given = function(
+            f, n, "clip_gradients", step.clip(f, n), "utils", "Clip gradients.", known
+        )
+        parts.append(part)
+        updates = step.update(f, n, [call("clip_gradients", arguments(f, given))])
+        finish = step.finish(f, n, step.backward(f, n), updates)
+        return _with_zero(f, n, [*step.forward(f, n), *finish])
     if layout == "helper_update":
         part, given = function(
             f, n, "update", step.update(f, n), "utils", "One optimizer step.", known
         )
         parts.append(part)
-        finish = step.finish(f, n, step.backward(f, n), [call("update", given)])
+        finish = step.finish(f, n, step.backward(f, n), [call("update", arguments(f, given))])
         return _with_zero(f, n, [*step.forward(f, n), *finish])
     if layout == "helper_forward":
         wanted = ["loss", "aux_loss"] if f["losses"] == "two" else ["loss"]
@@ -244,7 +266,7 @@ def _steps(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
         inputs = [name for name in known if name != "loss"]
         part, given = function(f, n, "compute_loss", body, "engine", "The training loss.", inputs)
         parts.append(part)
-        forward = [f"{', '.join(wanted)} = {call('compute_loss', given)}"]
+        forward = [f"{', '.join(wanted)} = {call('compute_loss', arguments(f, given))}"]
         return _with_zero(f, n, [*forward, *step.finish(f, n, step.backward(f, n))])
     return step_lines(f, n)
 

@@ -25,6 +25,7 @@ class Names:
     optimizers: tuple[str, ...]
     scheduler: str
     ema: str
+    teacher: str
     x: str
     y: str
     index: str
@@ -43,7 +44,7 @@ class Names:
         """Return the names as methods spell them."""
         held = {
             name: f"self.{getattr(self, name)}"
-            for name in ("args", "model", "criterion", "loader", "scheduler", "ema")
+            for name in ("args", "model", "criterion", "loader", "scheduler", "ema", "teacher")
         }
         return replace(
             self,
@@ -77,6 +78,7 @@ def names(f: Features) -> Names:
         optimizers=optimizers,
         scheduler="scheduler",
         ema="ema",
+        teacher="teacher",
         x=x,
         y=y,
         index=index,

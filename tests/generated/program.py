@@ -116,7 +116,7 @@ def _texts(f: Features) -> dict[str, bytes]:
     layouts = {"module": functions.module, "main": functions.main_only, "nested": functions.nested}
     make = classes.trainer if f["layout"] in CLASSES else layouts.get(f["layout"], functions.split)
     parts = [
-        Part("make_batches", data_lines(f), "data"),
+        Part("make_batches make_samples", data_lines(f), "data"),
         Part("make_discriminator make_generator Classifier", model_lines(f), "model"),
         *make(f, n),
     ]
@@ -162,6 +162,8 @@ def _file(f: Features, file: str, parts: list[Part], homes: dict[str, str]) -> L
 def _header(f: Features, file: str, bodies: Lines, homes: dict[str, str]) -> Lines:
     text = "\n".join(bodies)
     plain = [line for name, line in _MODULES.items() if re.search(rf"(?<![\w.]){name}\.", text)]
+    if re.search(r"(?<!\.)\bDataLoader\(", text):
+        plain.append("from torch.utils.data import DataLoader")
     own = []
     for name, home in homes.items():
         if home != file and re.search(rf"\b{name}\b", text):

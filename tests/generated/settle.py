@@ -6,7 +6,15 @@ Features = dict[str, str]
 Wish = tuple[dict[str, set[str]], dict[str, str]]
 
 CLASSES = {"trainer", "methods", "hierarchy"}
-SPREAD = {"helper_backward", "helper_update", "helper_forward", "methods", "hierarchy", "nested"}
+SPREAD = {
+    "helper_backward",
+    "helper_update",
+    "helper_forward",
+    "helper_clip",
+    "methods",
+    "hierarchy",
+    "nested",
+}
 ACCUMULATING = {
     "every_k",
     "every_k_zero",
@@ -24,6 +32,14 @@ WINDOW_MISTAKES = {"clip_every", "zero_every"}
 
 # Where the first part of a wish holds, the second is put in force; in this order.
 _RULES: tuple[Wish, ...] = (
+    ({"layout": {"helper_clip"}, "clip": {"none", "both_branches"}}, {"clip": "flag_else"}),
+    ({"losses": GANS}, {"teacher": "no", "groups": "no", "batches": "list"}),
+    ({"batches": {"loader"}, "loop": {"range"}}, {"loop": "enumerate"}),
+    (
+        {"teacher": {"yes"}, "forward": {"one_line", "model_loss", "gpu_mean"}},
+        {"forward": "two_lines"},
+    ),
+    ({"level": {"args", "formatted"}, "level_run": {"O0"}}, {"scale_argument": "none"}),
     ({"mistake": {"clip_every"}, "clip": {"none", "both_branches", "loop"}}, {"clip": "flag_else"}),
     ({"mistake": {"clip_inside"}}, {"clip": "model", "accumulation": "none", "losses": "one"}),
     ({"mistake": {"clip_inside"}, "layout": SPREAD}, {"layout": "train"}),
@@ -121,7 +137,7 @@ _RULES: tuple[Wish, ...] = (
     (
         {
             "losses": {"sum", "sum_in_call", "two"},
-            "forward": {"one_line", "branches", "model_loss", "gpu_mean"},
+            "forward": {"one_line", "branches", "model_loss", "gpu_mean", "twice"},
         },
         {"forward": "two_lines"},
     ),
@@ -154,6 +170,7 @@ _RULES: tuple[Wish, ...] = (
                 "hierarchy",
                 "helper_forward",
                 "helper_backward",
+                "helper_clip",
                 "helper_update",
             },
             "zero": {"between", "in_forward", "before_backward"},
@@ -230,6 +247,22 @@ _RULES: tuple[Wish, ...] = (
     ({"losses": {"plain_second"}, "overflow": {"2"}}, {"overflow": "3"}),
     ({"accumulation": {"after_loop"}, "overflow": {"3", "5"}}, {"overflow": "2"}),
     ({"checkpoint": {"none"}}, {"resume": "no"}),
+    ({"losses": {"two_optimizers"}}, {"groups": "no"}),
+    (
+        {
+            "groups": {"yes"},
+            "clip": {
+                "flag_else",
+                "master",
+                "logged",
+                "assigned",
+                "loop",
+                "conditional",
+                "both_branches",
+            },
+        },
+        {"groups": "no"},
+    ),
     (
         {"clash": {"scaler_parameter"}, "layout": CLASSES | {"module", "main", "nested"}},
         {"clash": "scaler"},

@@ -28,6 +28,12 @@ def forward(f: Features, n: Names) -> Lines:
     between = zero(f, n) if f["zero"] == "in_forward" else []
     shapes: dict[str, Lines] = {
         "two_lines": [f"{o} = {m}({x})", *between, f"loss = {c}({o}, {y})"],
+        "twice": [
+            f"{o} = {m}({x})",
+            *between,
+            f"flipped = {m}({x}.flip(0))",
+            f"loss = {c}({o}, {y}) + {c}(flipped, {y}.flip(0))",
+        ],
         "one_line": [*between, f"loss = {c}({m}({x}), {y})"],
         "functional": [f"{o} = {m}({x})", *between, f"loss = F.cross_entropy({o}, {y})"],
         "model_loss": [f"result = {m}({x}, {y})", "loss = result[0]"],
@@ -60,6 +66,9 @@ def forward(f: Features, n: Names) -> Lines:
         lines = [*lines, f"aux_loss = {c}({o} * 0.5, {y})", "loss = loss + 0.4 * aux_loss"]
     if f["losses"] in ("sum_in_call", "two"):
         lines = [*lines, f"aux_loss = {c}({o} * 0.5, {y})"]
+    if f["teacher"] == "yes":
+        guide = block("with torch.no_grad()", [f"soft_targets = {n.teacher}({x})"])
+        lines = [*guide, *lines, f"loss = loss + 0.1 * F.mse_loss({o}, soft_targets)"]
     return [*lines, *divide(f, n)]
 
 
@@ -167,6 +176,9 @@ def clip(f: Features, n: Names) -> Lines:
             *guarded(f, n, [f"params = {master}"], [f"params = {plain}"]),
             _clip_call(n, "params"),
         ]
+    if f["clip"] == "edit":
+        changed = block("if p.grad is not None", ["p.grad.add_(1e-4)"])
+        return block(f"for p in {plain}", changed)
     return [
         "total_norm = 0.0",
         *block(
@@ -177,8 +189,8 @@ def clip(f: Features, n: Names) -> Lines:
     ]
 
 
-def update(f: Features, n: Names, clips: bool = True) -> Lines:
-    """Return the statements of an optimizer step."""
+def update(f: Features, n: Names, clips: Lines | None = None) -> Lines:
+    """Return the statements of an optimizer step; `clips` stand in place of the clip."""
     steps = [f"{name}.step()" for name in n.optimizers]
     if f["step_in_branches"] == "yes":
         steps = guarded(f, n, [*steps, "stepped += 1"], steps)
@@ -192,7 +204,7 @@ def update(f: Features, n: Names, clips: bool = True) -> Lines:
     before = zero(f, n) if f["mistake"] == "zero_before_step" else []
     return [
         *(scheduled if f["scheduler"] == "before" else []),
-        *(clip(f, n) if clips else []),
+        *(clip(f, n) if clips is None else clips),
         *before,
         *steps,
         *(scheduled if f["scheduler"] == "after" else []),
@@ -271,7 +283,7 @@ def finish(f: Features, n: Names, backwards: Lines, call: Lines | None = None) -
         return [*block(f"if {boundary(f, n)}", done), *block("else", waiting), *logged(f, n)]
     lines = [*note(f, "backward pass"), *backwards, *logged(f, n)]
     every = f["mistake"] == "clip_every"
-    updated = call if call is not None else update(f, n, clips=not every)
+    updated = call if call is not None else update(f, n, clips=[] if every else None)
     if every:
         lines += clip(f, n)
     if f["mistake"] == "zero_every":

@@ -32,9 +32,10 @@ def define(
     receiver: str = "",
     doc: str = "",
     decorator: str = "",
+    defaults: Sequence[str] = (),
 ) -> Lines:
     """Return a function that takes those candidates that its body mentions."""
-    given = parameters(candidates, body)
+    given = [*parameters(candidates, body), *defaults]
     head = f"def {name}({', '.join([receiver, *given] if receiver else given)}):"
     lines = [f'"""{doc}"""', *body] if doc else body
     return [*([decorator] if decorator else []), head, *indent(lines)]
