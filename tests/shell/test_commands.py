@@ -23,7 +23,8 @@ class TestCommands:
         for word in ("--diff", "verify", "explain", "convert-checkpoint", "Exit codes"):
             assert word in done.stdout
 
-    def test_options_without_a_path_do_nothing(self) -> None:
+    def test_options_without_a_path_do_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.argv", ["amp-migrate", "--check"])
         done = amp_migrate("--check")
 
         assert done.exit_code == 0
