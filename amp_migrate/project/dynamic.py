@@ -29,7 +29,8 @@ class NameLookups:
         for module in modules:
             for node in module.tree.parents:
                 if isinstance(node, ast.Call) and last_name(node) in wanted:
-                    self._calls.append((module, node))
+                    if not _of_object(node):
+                        self._calls.append((module, node))
 
     def of(self, function: Function, called: bool) -> Iterator[Escape]:
         """Yield the lookups that may give `function`; those of a class for its ``__init__``."""
@@ -83,6 +84,11 @@ class NameLookups:
         if not facts and _is_method(thing):
             return not computed
         return _is_computed_module(base, facts) and _is_global(thing) and not (computed and called)
+
+
+def _of_object(call: ast.Call) -> bool:
+    """Tell whether a call is ``vars(args)``: the attributes of an object, not the names of a module."""
+    return last_name(call) == "vars" and bool(call.args)
 
 
 def _is_computed_module(base: ast.expr, facts: list[Fact]) -> bool:

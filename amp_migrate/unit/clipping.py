@@ -11,7 +11,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
-from amp_migrate.unit.order import inside, key, levels, position
+from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.steps import Step, boundary, children_of, parent_statement
 from amp_migrate.unit.unit import Unit
 
@@ -110,6 +110,7 @@ def _unscale(
     result = Unscale(function, first, text)
     if step is None:
         return result
+    _refuse_between(unit, function, step, found, gone)
     if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
         anchor = step.anchor
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
@@ -120,6 +121,29 @@ def _unscale(
     if limit is None or not outside:
         return result
     return _across(result, step, limit, outside, found)
+
+
+def _refuse_between(
+    unit: Unit, function: Function, step: Step, found: list[Use], gone: set[ast.AST]
+) -> None:
+    """Gradients read between two backward passes into one step would need `unscale_` twice."""
+    tree = function.module.tree
+    optimizer = ast.dump(step.optimizer)
+    for backward in unit.backwards_of(function):
+        if backward.node in gone or not key(backward.node) < key(step.call):
+            continue
+        feeds = {ast.dump(o) for o in backward.optimizers}
+        for use in found:
+            if key(use.node) < key(backward.node) and (not feeds or optimizer in feeds):
+                if not exclusive(tree, use.node, backward.node):
+                    raise Cannot(
+                        "AMP907",
+                        function.module,
+                        use.node,
+                        "gradients are read here, and a further backward adds to them before the step",
+                        "natively gradients can be unscaled once per step: read them after the last "
+                        "backward, or divide what is read by scaler.get_scale()",
+                    )
 
 
 def _across(
@@ -158,13 +182,15 @@ def _across(
 
 
 def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
-    """Return the statement to move for a read: what holds it beside the `if`, unless it runs a backward too."""
+    """Return the statement to move for a read: what holds it beside the `if`, as far as it runs no backward."""
     block = tree.block(limit)
+    top = stmt
     for level in levels(tree, stmt):
+        if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level):
+            return top
+        top = level
         if tree.block(level) is block:
-            return (
-                stmt if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level) else level
-            )
+            return top
     return stmt
 
 

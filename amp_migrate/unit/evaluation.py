@@ -10,7 +10,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.forwards import Forward, is_housekeeping
-from amp_migrate.unit.order import position
+from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import merged, under_autocast
 from amp_migrate.unit.sites import Kind, Site
@@ -35,7 +35,16 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken)
-    return [r for r in merged(found) if not _called_inside(unit, r, taken)]
+    return [
+        r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
+    ]
+
+
+def _before_apex(unit: Unit, region: Region) -> bool:
+    """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
+    sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is region.function]
+    looped = any(isinstance(level, Loop) for level in levels(region.module.tree, region.first))
+    return bool(sites) and not looped and all(key(region.first) < key(s.node) for s in sites)
 
 
 def _through_helpers(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
@@ -102,6 +111,8 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> 
     if path(func) is not None and unit.project.values.groups(module, func) & models:
         return True
     if not isinstance(func, ast.Attribute) or is_housekeeping(func.attr):
+        return False
+    if isinstance(module.tree.parent(call), ast.Expr):
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":

@@ -121,7 +121,26 @@ def _use(
         return Use(_statement(tree, node), node, True, named)
     if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
         return Use(_statement(tree, node), node, False, None)
+    if any(reads(unit, callee) for callee in unit.project.callees(node)):
+        return Use(_statement(tree, node), node, False, None)
     return None
+
+
+def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
+    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters."""
+    if function.node is None or depth == 0 or function in unit.functions:
+        return False
+    tree = function.module.tree
+    for node in walk(function.node):
+        if not isinstance(node, ast.Call):
+            continue
+        if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
+            return True
+        if _tail(node) in CLIPS:
+            return True
+        if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
+            return True
+    return False
 
 
 def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:

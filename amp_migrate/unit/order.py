@@ -33,12 +33,34 @@ def common(tree: Tree, a: ast.AST, b: ast.AST) -> tuple[ast.stmt, ast.stmt] | No
     return None
 
 
+def tests_between(tree: Tree, stmt: ast.stmt, anchor: ast.stmt) -> Iterator[ast.If]:
+    """Yield the `if`s that a statement leaves when it moves to an anchor, inner first."""
+    pair = common(tree, stmt, anchor)
+    for level in levels(tree, stmt):
+        if isinstance(level, ast.If) and level is not stmt:
+            yield level
+        if pair is not None and level is pair[0]:
+            return
+
+
 def dominates(tree: Tree, before: ast.stmt, use: ast.AST) -> bool:
     """Tell whether `before`, or a statement in it, always runs before `use` when `use` runs."""
     block = tree.block(before)
     for stmt in levels(tree, use):
         if tree.block(stmt) is block:
             return position(tree, before) < position(tree, stmt)
+    return False
+
+
+def exclusive(tree: Tree, a: ast.AST, b: ast.AST) -> bool:
+    """Tell whether two nodes stand in different branches of one `if`, so that never both run."""
+    theirs = {id(level): level for level in levels(tree, b)}
+    for level in levels(tree, a):
+        if isinstance(level, ast.If) and id(level) in theirs:
+            return any(
+                in_branch(tree, a, one) and in_branch(tree, b, other)
+                for one, other in ((level.body, level.orelse), (level.orelse, level.body))
+            )
     return False
 
 
