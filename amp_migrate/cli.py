@@ -75,6 +75,7 @@ def main() -> None:
 @click.option("--select", type=_Listed(), metavar="CODES", help="Rules to use, as AMP1,AMP203.")
 @click.option("--ignore", type=_Listed(), metavar="CODES", help="Rules to leave out.")
 @click.option("--fixes/--no-fixes", default=None, help="Fix known mistakes (AMP2xx); the default.")
+@click.option("--only-fixes", is_flag=True, default=None, help="Stay with Apex; only fix mistakes.")
 @click.option(
     "--unsafe", is_flag=True, default=None, help="Also rewrite what changes the training."
 )

@@ -44,6 +44,10 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
 
     `given` are fields of `Settings`, None where the command line did not say.
     """
+    if given.get("only_fixes"):
+        if given.get("fixes") is False:
+            raise click.UsageError("--only-fixes and --no-fixes exclude each other.")
+        given = {**given, "fixes": True}
     console = Console(options.form, options.file, options.quiet, options.colour)
     stdin = "-" in paths
     if stdin and len(paths) > 1:
@@ -100,7 +104,7 @@ def _check_codes(settings: Settings) -> None:
 
 
 def _spelling_hint(settings: Settings, report: Report) -> str:
-    if settings.api != "auto" or not report.changes:
+    if settings.api != "auto" or not report.changes or settings.only_fixes:
         return ""
     if report.api == "torch.amp":
         return "hint: the project declares torch >= 2.4, so this is torch.amp; see --api"

@@ -14,6 +14,7 @@ from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import remove
 from amp_migrate.rules.base import Context, FileContext
+from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import Settings
@@ -23,6 +24,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit_summary import summary
 
 if TYPE_CHECKING:
     from amp_migrate.engine import UnitSummary
@@ -50,7 +52,7 @@ class Planner:
         if self._index is not None:
             self._plan_apex(plan, summaries, refused)
         for path, tree in self._trees.items():
-            if path not in refused:
+            if path not in refused and not self._settings.only_fixes:
                 plan.decisions += self._native(path, tree, plan)
         return plan, summaries
 
@@ -79,7 +81,9 @@ class Planner:
             first, second = pair
             self._units[first] = [*self._units[first], *self._units.pop(second)]
             answers = [self._unit(found, None) for found in self._units]
-        if any(gone is None for _, gone, _ in answers):
+        if self._settings.only_fixes:
+            answers = [self._fixes(found, a) for found, a in zip(self._units, answers, strict=True)]
+        elif any(gone is None for _, gone, _ in answers):
             answers = [
                 self._unless_dual(found, a) for found, a in zip(self._units, answers, strict=True)
             ]
@@ -92,7 +96,9 @@ class Planner:
                 for decision in decisions:
                     for path, _ in decision.edits:
                         self._owners.setdefault(path, []).append(number)
-            summaries.append(_summary(found, decisions, reason))
+            summaries.append(summary(found, decisions, reason))
+        if self._settings.only_fixes:
+            return
         self._left = {s.module for found in self._units for s in found if s not in handled}
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
@@ -129,6 +135,21 @@ class Planner:
             return decisions, context.gone_nodes | folded, ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
+
+    def _fixes(self, found: list[Site], answer: Answer) -> Answer:
+        """Return the corrections alone of a unit whose migration is known."""
+        decisions, gone, reason = answer
+        index = self._index
+        if index is None or gone is None:
+            causes = (d.finding for d in decisions if d.finding.message == reason)
+            return [unexamined(cause) for cause in causes], None, reason
+        if branches(index.project, found):
+            return [], gone, ""
+        try:
+            context = prepare(index, found, self._settings, self._spelling)
+            return list(fixes(context)), gone, ""
+        except Cannot as cause:
+            return [Decision(cause.finding())], None, cause.message
 
     def _unless_dual(self, found: list[Site], answer: Answer) -> Answer:
         """Keep the Apex branches beside native ones where other Apex code of the project is left."""
@@ -261,32 +282,3 @@ def _left(found: list[Site], cause: Cannot) -> Iterable[Decision]:
                 finding.advice,
             )
         )
-
-
-def _summary(found: list[Site], decisions: list[Decision], reason: str) -> UnitSummary:
-    from amp_migrate.engine import UnitSummary
-
-    files = list(
-        dict.fromkeys(
-            [*(s.module.path for s in found), *(p for d in decisions for p, _ in d.edits)]
-        )
-    )
-    roles = [
-        {
-            "file": s.module.path,
-            "line": str(s.span.line),
-            "function": s.function.qualname,
-            "role": s.kind.value,
-        }
-        for s in found
-    ]
-    made = [
-        {
-            "file": d.finding.path,
-            "line": str(d.finding.span.line),
-            "code": d.finding.code,
-            "why": d.finding.message,
-        }
-        for d in decisions
-    ]
-    return UnitSummary(files, roles, made, reason)

@@ -72,7 +72,8 @@ class Exit(NamedTuple):
 class Report:
     """What a run found and did, for every form of output.
 
-    `changes` are those that can be made, `api` is the spelling they were written in.
+    `changes` are those that can be made, `api` is the spelling they were written in; `only_fixes` tells that the
+    program was to stay with Apex.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class Report:
     passed_over: list[Skipped] = field(default_factory=list)
     written: bool = False
     api: str = ""
+    only_fixes: bool = False
 
     @property
     def files_with_sites(self) -> int:

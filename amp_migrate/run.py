@@ -95,6 +95,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
         return
     settings = _with_api(settings)
     report.api = settings.api
+    report.only_fixes = settings.only_fixes
     from amp_migrate.engine import migrate, unstable
     from amp_migrate.source import UnwritableSource
 

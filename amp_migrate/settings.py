@@ -22,7 +22,8 @@ class Settings:
 
     `select` and `ignore` are rule codes or their beginnings ("AMP2"). `api` is the spelling to write;
     "auto" is "torch.amp" where the project declares torch >= 2.4, else "torch.cuda.amp", and is
-    settled before the engine runs; `respell` then says whether native code is to follow. `scaler` "module" allows a GradScaler at module level.
+    settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
+    programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
     relative to `root`.
     """
@@ -30,6 +31,7 @@ class Settings:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     fixes: bool = True
+    only_fixes: bool = False
     unsafe: bool = False
     api: str = "auto"
     respell: bool = True

@@ -22,7 +22,7 @@ from amp_migrate.source import Source
 
 CHANGED = [case for case in cases() if case.changed]
 UNCHANGED = [case for case in cases() if not case.changed]
-_GIVEN = ("api", "scaler", "fixes", "select", "ignore", "unsafe", "resume_compat")
+_GIVEN = ("api", "scaler", "fixes", "only_fixes", "select", "ignore", "unsafe", "resume_compat")
 
 
 def _settings(case: Case) -> Settings:
@@ -81,11 +81,13 @@ def _answers(found: tuple[str, str, str], expected: tuple[str, str, str]) -> boo
 
 @_named(list(cases()))
 def test_tally_adds_up(case: Case) -> None:
-    """Found is migrated, fixed and left together, and something is migrated where files change."""
+    """Found is migrated, fixed and left together, and something is done where files change."""
     result, _ = _migrated(case, _bytes(case.before))
     tally = result.tally
     assert tally.found == tally.migrated + tally.fixed + tally.left
-    assert (tally.migrated > 0) == case.changed
+    stays = "--only-fixes" in case.args
+    assert (tally.migrated > 0) == (case.changed and not stays)
+    assert not stays or (tally.fixed > 0) == case.changed
 
 
 @_named(CHANGED)

@@ -21,7 +21,9 @@ def summary(report: Report, style: Style) -> str:
     """Return the tally and what happened to the files."""
     counts = report.counts
     lines = []
-    if counts.found:
+    if report.only_fixes and not report.problems:
+        lines.append(f"Apex stays: {_corrected(report, style)}")
+    elif counts.found:
         kinds = (
             (counts.migrated, "migrated", "green"),
             (counts.fixed, "fixed", "yellow"),
@@ -38,6 +40,15 @@ def summary(report: Report, style: Style) -> str:
         verb = "rewrote" if report.written else "would rewrite"
         lines.append(f"{verb} {plural(len(report.changes), 'file')}")
     return "".join(line + "\n" for line in lines)
+
+
+def _corrected(report: Report, style: Style) -> str:
+    counts = report.counts
+    if not counts.found:
+        return "nothing to fix"
+    fixed = style(f"{counts.fixed} fixed", *(["yellow"] if counts.fixed else []))
+    left = style(f"{counts.left} left", *(["red"] if counts.left else []))
+    return f"{fixed}, {left} (in {plural(report.files_with_sites, 'file')})"
 
 
 def decided(verdict: Exit, style: Style) -> str:

@@ -23,13 +23,12 @@ Changes behaviour: the threshold now means what it says.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from amp_migrate.facts.paths import path, walk
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.branches import CLIPS
+from amp_migrate.rules.behind_block import behind, clips
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.scaled import ScaleLoss
 
@@ -44,22 +43,27 @@ RULE = Rule(
 def decide(context: Context) -> Iterator[Decision]:
     """Report the clips that stood inside a scale_loss block; AMP106 unscales before them."""
     for block in context.scaled.values():
-        module = block.site.module
-        for node in _clips(block):
-            if not context.settings.enabled(RULE.code):
-                raise Cannot(
-                    RULE.code,
-                    module,
-                    node,
-                    "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
-                    "move the clip behind the block by hand",
-                )
-            message = "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones"
-            yield decision(RULE, Status.FIXED, module, node, message)
+        yield from _clips(context, block)
 
 
-def _clips(block: ScaleLoss) -> Iterator[ast.Call]:
-    for stmt in block.node.body:
-        for node in walk(stmt):
-            if isinstance(node, ast.Call) and (path(node.func) or "").rpartition(".")[2] in CLIPS:
-                yield node
+def decide_in_apex(context: Context) -> Iterator[Decision]:
+    """End the block before its first clip."""
+    for block in context.scaled.values():
+        path = block.site.module.path
+        for made in _clips(context, block):
+            yield replace(made, edits=[(path, e) for e in behind(context, block, RULE.code)])
+
+
+def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
+    module = block.site.module
+    for node in clips(block):
+        if not context.settings.enabled(RULE.code):
+            raise Cannot(
+                RULE.code,
+                module,
+                node,
+                "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
+                "move the clip behind the block by hand",
+            )
+        message = "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones"
+        yield decision(RULE, Status.FIXED, module, node, message)

@@ -28,29 +28,72 @@ Changes behaviour: the sum of the micro-batches is clipped once, not every parti
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Move, Status
+from amp_migrate.plan import Decision, Edit, Move, Status
+from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.relocated import relocated
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.clipping import Unscale
+from amp_migrate.unit.order import tests_between
 
 RULE = Rule("AMP208", "clipping on every micro-batch moves to the step", Safety.CHANGES, order=26)
 
 
 def decide(context: Context) -> Iterator[Decision]:
     """Move the clips that the accumulation boundary must hold."""
-    for unscale in context.unscales:
+    for unscale, stmt in _moved(context):
         module = unscale.function.module
+        _refuse_conditional(context, module, stmt, unscale.before)
+        edit = Move(module.tree.span(stmt), module.tree.span(unscale.before), after=False)
+        yield _decision(unscale, stmt, [edit])
+
+
+def decide_in_apex(context: Context) -> Iterator[Decision]:
+    """Move the clips of every branch, each under its own condition."""
+    groups: dict[ast.stmt, dict[ast.stmt, Unscale]] = {}
+    for unscale, stmt in _moved(context):
+        if unscale.accumulates:
+            groups.setdefault(unscale.before, {})[stmt] = unscale
+    for anchor, moved in groups.items():
+        module = next(iter(moved.values())).function.module
+        edits = relocated(module, list(moved), anchor)
+        for stmt, unscale in moved.items():
+            yield _decision(unscale, stmt, edits)
+
+
+def _moved(context: Context) -> Iterator[tuple[Unscale, ast.stmt]]:
+    for unscale in context.unscales:
         for stmt in unscale.moved:
             if unscale.accumulates and not context.settings.enabled(RULE.code):
                 raise Cannot(
                     RULE.code,
-                    module,
+                    unscale.function.module,
                     stmt,
                     "gradients are clipped on every micro-batch, and AMP208 is switched off",
                     "natively gradients can be unscaled once per step: move the clip to the step by hand",
                 )
-            span, anchor = module.tree.span(stmt), module.tree.span(unscale.before)
-            status = Status.FIXED if unscale.accumulates else Status.ROUTINE
-            message = "clipping moved from every micro-batch to the step: the accumulated sum is clipped once"
-            yield decision(RULE, status, module, stmt, message, [Move(span, anchor, after=False)])
+            yield unscale, stmt
+
+
+def _decision(unscale: Unscale, stmt: ast.stmt, edits: list[Edit]) -> Decision:
+    status = Status.FIXED if unscale.accumulates else Status.ROUTINE
+    message = (
+        "clipping moved from every micro-batch to the step: the accumulated sum is clipped once"
+    )
+    return decision(RULE, status, unscale.function.module, stmt, message, edits)
+
+
+def _refuse_conditional(context: Context, module: Module, stmt: ast.stmt, anchor: ast.stmt) -> None:
+    """Refuse to move a clip out of an `if` that stays: it would clip where it did not."""
+    for test in tests_between(module.tree, stmt, anchor):
+        if test not in context.branches.collapses:
+            raise Cannot(
+                "AMP908",
+                module,
+                stmt,
+                "gradients are clipped on every micro-batch, in one branch of an `if` alone",
+                "natively gradients can be unscaled once per step: move the clip, with its condition, to the step by hand",
+            )

@@ -1,0 +1,55 @@
+"""What reads gradients inside a `scale_loss` block moves behind it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.plan import Edit, Move
+from amp_migrate.rules.base import Context
+from amp_migrate.unit.branches import CLIPS
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.scaled import ScaleLoss
+
+
+def clips(block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the calls in a block that clip gradients."""
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Call) and (path(node.func) or "").rpartition(".")[2] in CLIPS:
+                yield node
+
+
+def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the optimizer steps in a block."""
+    inside = {node for stmt in block.node.body for node in ast.walk(stmt)}
+    yield from (step.call for step in context.unit.steps if step.call in inside)
+
+
+def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
+    """Return the edits that end a block before its first clip or step.
+
+    Statements that move to the accumulation boundary are left to that move. Raises `Cannot` with `code` where a
+    backward follows.
+    """
+    tree = block.site.module.tree
+    readers = {*clips(block), *steps(context, block)}
+    body = block.node.body
+    first = next(n for n, stmt in enumerate(body) if readers & set(ast.walk(stmt)))
+    for call in block.backwards:
+        if any(call in set(ast.walk(stmt)) for stmt in body[first:]):
+            raise Cannot(
+                code,
+                block.site.module,
+                call,
+                "a backward of this scale_loss block follows a clip or a step",
+                "end the block after its last backward, and clip and step behind it",
+            )
+    elsewhere = {id(stmt) for unscale in context.unscales for stmt in unscale.moved}
+    anchor = tree.span(block.node)
+    return [
+        Move(tree.span(stmt), anchor, after=True)
+        for stmt in body[first:]
+        if id(stmt) not in elsewhere
+    ]

@@ -1,0 +1,111 @@
+"""`--only-fixes`: mistakes are corrected in a program that stays with Apex."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fixture_support import Case, cases
+from shell_support import APEX_PROGRAM, amp_migrate
+
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
+
+WRONG = APEX_PROGRAM.replace(
+    """    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+""",
+    """    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+        optimizer.step()
+""",
+)
+LOST = """from apex import amp
+
+
+def train(model, optimizer, compute):
+    model, optimizer = amp.initialize(model, optimizer)
+    with amp.scale_loss(compute(), optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+def test_writes_the_corrected_apex_program(folder: Path) -> None:
+    """The result is the Apex program without its mistake, and a second run has nothing to do."""
+    (folder / "a.py").write_text(WRONG)
+
+    done = amp_migrate(".", "--only-fixes")
+
+    assert (folder / "a.py").read_text() == APEX_PROGRAM
+    assert done.stderr.endswith("Apex stays: 1 fixed, 0 left (in 1 file)\nrewrote 1 file\n")
+    assert done.exit_code == 0
+    assert amp_migrate(".", "--only-fixes").stderr == "Apex stays: nothing to fix\n"
+
+
+def test_check_and_report_count_fixes_alone(folder: Path) -> None:
+    """Apex that stays is not pending; a fix is."""
+    (folder / "a.py").write_text(WRONG)
+    (folder / "b.py").write_text(APEX_PROGRAM)
+
+    checked = amp_migrate("a.py", "--only-fixes", "--check")
+    right = amp_migrate("b.py", "--only-fixes", "--check")
+    listed = amp_migrate(".", "--only-fixes", "--check", "--output-format", "json")
+    report = json.loads(listed.stdout)
+
+    assert (checked.exit_code, right.exit_code) == (1, 0)
+    assert checked.stderr.endswith("exit 1: 1 file would change\n")
+    counts = {key: report["summary"][key] for key in ("found", "migrated", "fixed", "left")}
+    assert counts == {"found": 1, "migrated": 0, "fixed": 1, "left": 0}
+    assert [item["code"] for item in report["findings"]] == ["AMP212"]
+
+
+def test_what_could_not_be_migrated_was_not_examined(folder: Path) -> None:
+    """No fix is made by halves: the unit stays, the finding says why, and the exit code is 1."""
+    (folder / "a.py").write_text(LOST)
+
+    done = amp_migrate(".", "--only-fixes")
+
+    assert (folder / "a.py").read_text() == LOST
+    assert "was not examined for mistakes: the forward pass" in done.stderr
+    assert done.exit_code == 1
+
+
+def test_rules_can_be_chosen_but_not_all_switched_off(folder: Path) -> None:
+    """`--ignore` holds; `--no-fixes` would leave nothing, so it is refused; a setting of it gives way."""
+    (folder / "a.py").write_text(WRONG)
+    (folder / "pyproject.toml").write_text("[tool.amp-migrate]\nfixes = false\n")
+
+    ignored = amp_migrate(".", "--only-fixes", "--ignore", "AMP212")
+    refused = amp_migrate(".", "--only-fixes", "--no-fixes")
+
+    assert "AMP212 is switched off" in ignored.stderr
+    assert (folder / "a.py").read_text() == WRONG
+    assert refused.exit_code == 2
+    assert "--only-fixes and --no-fixes exclude each other" in refused.stderr
+    assert amp_migrate(".", "--only-fixes").exit_code == 0
+    assert (folder / "a.py").read_text() == APEX_PROGRAM
+
+
+FIXED = [
+    case
+    for case in cases()
+    if case.name.startswith("fixes/") and any(e.status == "fixed" for e in case.findings)
+]
+
+
+@pytest.mark.parametrize("case", FIXED, ids=[case.name for case in FIXED])
+def test_migrating_afterwards_is_migrating_at_once(case: Case) -> None:
+    """The fixes first and the migration then lead to the same text."""
+    fixed = _files(case.before, Settings(only_fixes=True, api="torch.cuda.amp"))
+    assert fixed != case.before
+    assert _files(fixed, Settings(api="torch.cuda.amp")) == case.after
+
+
+def _files(files: dict[str, str], settings: Settings) -> dict[str, str]:
+    result = migrate([Source.from_bytes(n, t.encode()) for n, t in files.items()], settings)
+    assert [o.failed for o in result.outcomes if o.failed] == []
+    return {o.path: o.before.text if o.after is None else o.after for o in result.outcomes}
