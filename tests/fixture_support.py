@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -83,6 +87,13 @@ def _case(folder: Path) -> Case:
         modes=tuple(facts.get("modes", ("logic", "casts"))) if run else (),
         overflow=facts.get("overflow", 3),
     )
+
+
+def only_fixes(files: dict[str, str]) -> dict[str, str]:
+    """Return an Apex program with its mistakes corrected, as ``--only-fixes`` writes it."""
+    sources = [Source.from_bytes(name, text.encode()) for name, text in files.items()]
+    outcomes = migrate(sources, Settings(only_fixes=True, api="torch.cuda.amp")).outcomes
+    return {o.path: o.before.text if o.after is None else o.after for o in outcomes}
 
 
 def _files(folder: Path, side: str) -> dict[str, str]:

@@ -91,11 +91,7 @@ def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
     named = ", ".join(trees.fixes)
     fixed = home / "only-fixes"
     copy(source, fixed, options.links)
-    try:
-        migrate(fixed, ("--only-fixes", *options.codemod))
-    except WorkspaceError:
-        pass
-    else:
+    if set(migrate(fixed, ("--only-fixes", *options.codemod)).fixes) >= set(trees.fixes):
         note = f"before is the Apex program with {named} applied"
         return dataclasses.replace(trees, before=fixed, notes=(*trees.notes, note))
     bare = home / "without-fixes"

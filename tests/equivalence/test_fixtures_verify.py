@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
 
 import pytest
-from fixture_support import Case, cases
+from fixture_support import Case, cases, only_fixes
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.census import compare_census
@@ -28,18 +27,22 @@ for _name in [name for name, case in TRAINING.items() if "inference" in name]:
     del TRAINING[_name]
 
 
-@cache
-def before(name: str, config: CaptureConfig) -> Run:
-    """The record of the Apex program."""
-    case = TRAINING[name]
+_RECORDED: dict[tuple[str, frozenset[tuple[str, str]], CaptureConfig], Run] = {}
+
+
+def before(case: Case, config: CaptureConfig) -> Run:
+    """The record of the Apex program, made once."""
     # Without its fix this program throws away all but its last micro-batch, with its overflow.
-    config = replace(config, inject_last=name == THROWING_AWAY)
-    return record_files(case.reference, case.run, case.run_args, config)
+    config = replace(config, inject_last=case.name == THROWING_AWAY)
+    known = case.name, frozenset(case.reference.items()), config
+    if known not in _RECORDED:
+        _RECORDED[known] = record_files(case.reference, case.run, case.run_args, config)
+    return _RECORDED[known]
 
 
 def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | None:
     """Return the first quantity that differs, or the census, or None."""
-    ours = before(case.name, config)
+    ours = before(case, config)
     assert ours.steps, ours.failure
     apex = ours.notes.get("apex_amp", {"dynamic": False, "opt_level": "O0"})
     last = case.name == THROWING_AWAY
@@ -60,6 +63,17 @@ def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | 
 def test_fixture_is_exact(name: str, config: CaptureConfig) -> None:
     """The expected output of the codemod takes the very steps of the Apex program."""
     assert found_in(TRAINING[name], TRAINING[name].after, config) is None
+
+
+FIXED = [name for name, case in TRAINING.items() if any(e.status == "fixed" for e in case.findings)]
+
+
+@pytest.mark.parametrize("config", [LOGIC, NUMERIC], ids=["logic", "casts"])
+@pytest.mark.parametrize("name", FIXED)
+def test_fixes_alone_are_the_program_before(name: str, config: CaptureConfig) -> None:
+    """With a fix rule active, verify compares with the Apex program that `--only-fixes` writes."""
+    case = replace(TRAINING[name], corrected=only_fixes(TRAINING[name].before))
+    assert found_in(case, case.after, config) is None
 
 
 WRONG = {

@@ -193,3 +193,4 @@ def test_fix_is_held_to_the_large_batch(tmp_path: Path, monkeypatch: pytest.Monk
     code, report = verify(tmp_path)
     assert (code, report["verdict"]["word"], report["fixes"]) == (0, "EXACT", ["AMP201"])
     assert report["fix_check"]["agrees"] and report["fix_check"]["micro_batches"] == 4
+    assert "before is the Apex program with AMP201 applied" in report["notes"]
