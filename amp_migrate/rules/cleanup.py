@@ -26,9 +26,20 @@ def tidied(tree: Tree, edits: list[Edit]) -> list[Edit]:
 
     What would be edited in the head of such a statement is left out.
     """
+    edits = _outside_dropped(edits)
     drops = list(emptied(tree, edits))
     edits, drops = _in_place(tree, edits, drops)
     return [e for e in edits if not any(_inside(e, drop) for drop in drops)] + drops
+
+
+def _outside_dropped(edits: list[Edit]) -> list[Edit]:
+    """Leave out what would be edited in a statement that goes as a whole."""
+    spans = {e.span for e in edits if isinstance(e, Drop)}
+    return [e for e in edits if not any(s != _place(e) and _within(e, s) for s in spans)]
+
+
+def _place(edit: Edit) -> Span | None:
+    return getattr(edit, "span", None) or getattr(edit, "call", None)
 
 
 def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Edit], list[Edit]]:
@@ -61,7 +72,7 @@ def _comment_above(tree: Tree, span: Span) -> str:
 
 
 def _within(edit: Edit, span: Span) -> bool:
-    place = getattr(edit, "span", None) or getattr(edit, "call", None)
+    place = _place(edit)
     return place is not None and span.contains(place)
 
 

@@ -222,7 +222,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
             if elements(options[site].arguments.get("optimizers")):
                 inits[site.function].append(site)
     modules = {site.module for site in found}
-    needing = {site.function for site in found if site.kind is not Kind.INITIALIZE}
+    needing = {s.function for s in found if s.kind not in (Kind.INITIALIZE, Kind.HANDED_ON)}
     carriers = Carriers(index.project, found)
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
     return Unit(index.project, found, index.availability, index.forwards, home, options)

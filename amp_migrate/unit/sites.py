@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.span import Span
+from amp_migrate.unit import passthrough
 
 
 class Kind(enum.Enum):
@@ -25,6 +26,7 @@ class Kind(enum.Enum):
     DISABLE_CASTS = "amp.disable_casts"
     REGISTER = "amp.register_*_function"
     DECORATOR = "amp.*_function"
+    HANDED_ON = "Apex in a function that only calls it"
     VALUE = "amp as a value"
     OTHER_AMP = "amp"
     OTHER = "apex"
@@ -122,6 +124,8 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         if isinstance(parent, ast.Attribute) and _apex_name(project, module, parent):
             continue
         name = _apex_name(project, module, node)
+        if name is None and isinstance(parent, ast.Call) and parent.func is node:
+            name = passthrough.target(project, module, parent)
         if name is None or _loop_variable(tree, node):
             continue
         yield _site(project, module, node, name)
@@ -148,6 +152,8 @@ def _apex_name(project: Project, module: Module, node: ast.expr) -> str | None:
 def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
     tree = module.tree
     function = project.function_of(module, node)
+    if passthrough.is_passthrough(project, function):
+        return Site(Kind.HANDED_ON, module, function, node, name)
     parent = tree.parent(node)
     called = isinstance(parent, ast.Call) and parent.func is node
     tail = name.removeprefix("apex.amp.") if name.startswith("apex.amp.") else ""

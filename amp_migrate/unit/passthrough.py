@@ -1,0 +1,92 @@
+"""Functions of a project that only hand their arguments on to Apex: ``def scale_loss(*args): return amp.scale_loss(*args)``."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Function, Module, Project
+
+_HANDED_ON = frozenset(
+    {"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"}
+)
+
+
+def target(project: Project, module: Module, call: ast.Call) -> str | None:
+    """Return the Apex function that a call comes down to; None where it calls anything else."""
+    callees = project.callees(call)
+    names = {_hands_on(project, callee) for callee in callees}
+    if len(names) != 1 or not callees:
+        return None
+    name = names.pop()
+    own = {n for f in callees for n in f.parameters.names}
+    if name is None or any(keyword.arg in own - _KEPT for keyword in call.keywords):
+        return None
+    return name
+
+
+# Parameters that go by the same name in Apex.
+_KEPT = frozenset({"models", "optimizers", "loss", "optimizer", "state_dict", "destination"})
+
+
+def is_passthrough(project: Project, function: Function) -> bool:
+    """Tell whether a function only hands its arguments on to Apex, where Apex is installed."""
+    return _hands_on(project, function) is not None
+
+
+def _hands_on(project: Project, function: Function) -> str | None:
+    if function.node is None or function.cls is not None or function.node.decorator_list:
+        return None
+    body = function.node.body
+    if ast.get_docstring(function.node, clean=False) is not None:
+        body = body[1:]
+    call = _returned(project, function.module, body)
+    if call is None or not _same_arguments(function, call):
+        return None
+    name = project.external(function.module, call.func) or ""
+    tail = name.removeprefix("apex.amp.")
+    return name if tail != name and tail in _HANDED_ON else None
+
+
+def _returned(project: Project, module: Module, body: list[ast.stmt]) -> ast.Call | None:
+    """Return the call that a body returns at once, or under a test that Apex is there."""
+    if not body:
+        return None
+    first = body[0]
+    if isinstance(first, ast.Return) and isinstance(first.value, ast.Call) and len(body) == 1:
+        return first.value
+    if not isinstance(first, ast.If) or len(body) > 2 or not _is_amp(project, module, first.test):
+        return None
+    other = first.orelse or body[1:]
+    if len(other) != 1 or not isinstance(other[0], ast.Return):
+        return None
+    return _returned(project, module, first.body)
+
+
+def _is_amp(project: Project, module: Module, test: ast.expr) -> bool:
+    if (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.IsNot)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+    ):
+        test = test.left
+    return isinstance(test, ast.Name) and project.external(module, test) in ("apex", "apex.amp")
+
+
+def _same_arguments(function: Function, call: ast.Call) -> bool:
+    """Tell whether a call gets the parameters of a function, all of them and in their order."""
+    parameters = function.parameters
+    given = [
+        path(node.value) if isinstance(node, ast.Starred) else path(node) for node in call.args
+    ]
+    wanted: list[str | None] = list(parameters.positional)
+    if parameters.vararg:
+        wanted.append(parameters.vararg)
+    named = {k.arg: path(k.value) for k in call.keywords}
+    return (
+        given == wanted
+        and not parameters.defaults
+        and not parameters.keyword_only
+        and named == ({None: parameters.kwarg} if parameters.kwarg else {})
+    )
