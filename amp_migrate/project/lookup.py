@@ -18,8 +18,13 @@ _IMPORTERS = {"import_module", "__import__"}
 # What a star import of Apex brings that other star imports cannot be asked about.
 _STARRED = {f"apex.{name}" for name in ("amp", "fp16_utils", "optimizers", "parallel", "RNN")}
 _STARRED |= {
-    f"apex.amp.{name}" for name in ("initialize", "scale_loss", "master_params", "state_dict")
+    f"apex.amp.{name}"
+    for name in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict")
 }
+_STARRED |= {
+    f"apex.optimizers.Fused{name}" for name in ("Adam", "LAMB", "SGD", "NovoGrad", "Adagrad")
+}
+_STARRED |= {f"apex.normalization.Fused{name}Norm" for name in ("Layer", "RMS")}
 _STARRED |= {
     f"apex.parallel.{name}"
     for name in ("DistributedDataParallel", "convert_syncbn_model", "SyncBatchNorm", "LARC")
@@ -195,7 +200,9 @@ class Lookup:
             if not statement.level and self.source(reader, statement) is None
         ]
         known = [dotted for dotted in outside if dotted in _STARRED]
-        return tuple(known or (outside if len(outside) == 1 else ()))
+        if known or len(outside) != 1 or outside[0].startswith("apex."):
+            return tuple(known)
+        return tuple(outside)
 
     def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
         if not node.args or last_name(node) not in _IMPORTERS:

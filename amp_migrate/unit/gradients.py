@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -24,7 +25,8 @@ _REDUCE = (
     "sync_grad",
     "zero_none_grad",
 )
-_CLIP = ("clip", "grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+_CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+_OWNERS = re.compile(r"(optim|model|param|net$|^opt)", re.I)
 _VISITED = frozenset(
     {
         "parameters",
@@ -114,9 +116,7 @@ def _use(
     tail = _tail(node)
     if any(word in tail for word in _REDUCE):
         return None
-    if tail in CLIPS or (
-        any(word in tail for word in _CLIP) and (node.args or isinstance(node.func, ast.Attribute))
-    ):
+    if tail in CLIPS or _clips(node, tail):
         named = _named(node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
@@ -141,6 +141,14 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
         if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
             return True
     return False
+
+
+def _clips(call: ast.Call, tail: str) -> bool:
+    """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
+    if any(word in tail for word in _CLIP) or ("clip" in tail and "grad" in tail):
+        return bool(call.args) or isinstance(call.func, ast.Attribute)
+    given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
+    return "clip" in tail and any(_OWNERS.search(name.rpartition(".")[2]) for name in given if name)
 
 
 def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:
