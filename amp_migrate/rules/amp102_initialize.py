@@ -78,7 +78,7 @@ def _replaced(
         made = f"{_target(context, site)} = {_constructor(context, options, creation)}"
         if creation.climbed:
             span = site.module.tree.span(creation.top)
-            edits.append(Insert(span, made, after=_after(context, site, creation)))
+            edits.append(Insert(span, made, after=made_after(context, site, creation)))
         else:
             lines.append(made)
         edits += _default(context, site, creation)
@@ -110,8 +110,8 @@ def _is_used(context: Context, site: Site) -> bool:
     )
 
 
-def _after(context: Context, site: Site, creation: Creation) -> bool:
-    """Create after the guard where the guard's body sets what the condition reads."""
+def made_after(context: Context, site: Site, creation: Creation) -> bool:
+    """Tell whether the scaler is made after the guard, whose body sets what the condition reads."""
     from amp_migrate.facts.paths import defs
     from amp_migrate.unit.condition import names
 

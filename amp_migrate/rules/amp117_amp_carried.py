@@ -37,6 +37,7 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.project import Function
+from amp_migrate.rules.amp102_initialize import made_after
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.carriers import Passed, Stored
 from amp_migrate.unit.sites import Kind
@@ -141,7 +142,8 @@ def _stored(context: Context, stored: Stored) -> Decision:
         edits = [Drop(span)]
     elif inits and inits[0] in context.creations:
         creation = context.creations[inits[0]]
-        edits = [Drop(span), Insert(tree.span(creation.top), text, after=not creation.climbed)]
+        after = not creation.climbed or made_after(context, inits[0], creation)
+        edits = [Drop(span), Insert(tree.span(creation.top), text, after=after)]
     else:
         edits = [Replace(span, text)]
     return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", edits)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
 from amp_migrate.unit.bce import Bce, keep_out
 from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.build import Index, make
+from amp_migrate.unit.build import Index, make, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import initial_scale
+from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
@@ -34,6 +35,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
     gather(unit, blocks)
+    unit.home.name = free_name(_passed(unit))
     branches = Branches(unit, blocks)
     gone = _gone(branches)
     _refuse_unstepped(unit, gone)
@@ -59,6 +61,12 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     context.entropies = entropies
     context.hoisted_losses = names
     return context
+
+
+def _passed(unit: Unit) -> list[Module]:
+    """Return the files of a unit and those of the functions through which its scaler may be handed on."""
+    callers = {f.module for function in unit.functions for f in upwards(unit.project, function)}
+    return sorted(callers, key=lambda module: module.path)
 
 
 def _training_functions(unit: Unit) -> list[Function]:
@@ -135,6 +143,7 @@ def _gone(branches: Branches) -> set[ast.AST]:
 def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
     """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
     if unit.steps:
+        _refuse_steps_alone(unit)
         return
     for backward in unit.backwards:
         if backward.node not in gone:
@@ -157,6 +166,19 @@ def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
                 "no backward and no step of this optimizer is in sight",
                 "give the files that train to the tool as well, or migrate them by hand",
             )
+
+
+def _refuse_steps_alone(unit: Unit) -> None:
+    """A step through a GradScaler that scaled no loss raises."""
+    if not unit.backwards:
+        step = unit.steps[0]
+        raise Cannot(
+            "AMP905",
+            step.module,
+            step.call,
+            "no backward is in sight for this step",
+            "scale the loss where it is computed: scaler.scale(loss).backward()",
+        )
 
 
 def _without_entropies(unit: Unit) -> tuple[list[Region], list[Bce]]:

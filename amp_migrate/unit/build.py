@@ -119,13 +119,14 @@ def _join_reachable(
         inits = [site for site in found if site.kind is Kind.INITIALIZE]
         if not inits:
             continue
-        for start in _upwards(project, function):
+        for start in upwards(project, function):
             for reached in reachable(project, start):
                 if reached in functions:
                     groups.join_all([inits[0], functions[reached][0]])
 
 
-def _upwards(project: Project, function: Function) -> set[Function]:
+def upwards(project: Project, function: Function) -> set[Function]:
+    """Return a function and those that call it, directly or not."""
     seen: set[Function] = set()
     stack = [function]
     while stack:

@@ -120,7 +120,15 @@ def _training_functions(unit: Unit) -> list[Function]:
         s.function for s in unit.steps
     }:
         found |= reachable(unit.project, function)
+    if not any(unit.of(Kind.SCALE_LOSS)):
+        found |= _called_beside(unit)
     return sorted(found, key=lambda f: (f.module.path, f.qualname))
+
+
+def _called_beside(unit: Unit) -> set[Function]:
+    """Return what the callers of a step call too: without scale_loss, a plain backward may stand there."""
+    callers = {call.function for step in unit.steps for call in unit.project.callers(step.function)}
+    return {reached for caller in callers for reached in reachable(unit.project, caller)}
 
 
 def _plain_loss(

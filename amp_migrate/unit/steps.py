@@ -6,7 +6,7 @@ import ast
 import itertools
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root
+from amp_migrate.facts.paths import root, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot
@@ -57,18 +57,30 @@ def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
 
 
 def boundary(step: Step, backward: ast.AST) -> ast.If | None:
-    """Return the outermost `if` around a step that a backward in the same loop or function does not share."""
+    """Return the outermost `if` around a step that a backward in the same loop or function does not share.
+
+    An `if` that steps the optimizer whichever way it goes is no boundary.
+    """
     found: ast.If | None = None
     for level in levels(step.tree, step.anchor):
         if level is step.anchor:
             continue
         if inside(step.tree, backward, level):
             return found
-        if isinstance(level, ast.If):
+        if isinstance(level, ast.If) and not _steps_either_way(step, level):
             found = level
         if isinstance(level, Loop):
             return None
     return found
+
+
+def _steps_either_way(step: Step, test: ast.If) -> bool:
+    other = test.orelse if in_branch(step.tree, step.anchor, test.body) else test.body
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "step" and same(node.value, step.optimizer)
+        for stmt in other
+        for node in ast.walk(stmt)
+    )
 
 
 def updates(steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:

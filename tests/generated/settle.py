@@ -40,6 +40,7 @@ _RULES: tuple[Wish, ...] = (
         {"forward": "two_lines"},
     ),
     ({"level": {"args", "formatted"}, "level_run": {"O0"}}, {"scale_argument": "none"}),
+    ({"level": {"O0"}, "scale_argument": {"args"}}, {"scale_argument": "none"}),
     ({"mistake": {"clip_every"}, "clip": {"none", "both_branches", "loop"}}, {"clip": "flag_else"}),
     ({"mistake": {"clip_inside"}}, {"clip": "model", "accumulation": "none", "losses": "one"}),
     ({"mistake": {"clip_inside"}, "layout": SPREAD}, {"layout": "train"}),
@@ -244,8 +245,8 @@ _RULES: tuple[Wish, ...] = (
     ({"scale_argument": {"static"}}, {"overflow": "none"}),
     ({"logging": {"scale"}}, {"overflow": "none"}),
     ({"layout": {"deep"}, "clash": {"scaler"}}, {"clash": "scaler_parameter"}),
-    ({"losses": {"plain_second"}, "overflow": {"2"}}, {"overflow": "3"}),
     ({"accumulation": {"after_loop"}, "overflow": {"3", "5"}}, {"overflow": "2"}),
+    ({"losses": {"plain_second"}, "overflow": {"2", "3", "5"}}, {"overflow": "1"}),
     ({"checkpoint": {"none"}}, {"resume": "no"}),
     ({"losses": {"two_optimizers"}}, {"groups": "no"}),
     (
