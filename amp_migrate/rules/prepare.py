@@ -39,6 +39,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     branches = Branches(unit, blocks)
     gone = _gone(branches)
     _refuse_unstepped(unit, gone)
+    unit.clip_helpers = clipping.helpers(unit)
     unscales = [
         unscale
         for function in _training_functions(unit)

@@ -12,6 +12,7 @@ from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
+from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Step, boundary, children_of, parent_statement
 from amp_migrate.unit.unit import Unit
 
@@ -34,8 +35,22 @@ class Unscale:
     outside: ast.If | None = None
 
 
+def helpers(unit: Unit) -> set[Function]:
+    """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
+    training = {item.function for item in [*unit.steps, *unit.backwards]}
+    found = set()
+    for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
+        calls = unit.project.callers(function)
+        stepping = all(unit.steps_of(call.function) for call in calls)
+        if calls and stepping and not any(unit.project.escapes(function)):
+            found.add(function)
+    return found
+
+
 def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     """Return the `unscale_` calls that a function needs, in source order."""
+    if function in unit.clip_helpers:
+        return []
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
     groups: dict[tuple[int, str], list[Use]] = {}
     chosen: dict[tuple[int, str], Step | None] = {}

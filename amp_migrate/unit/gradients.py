@@ -113,6 +113,8 @@ def _use(
         if isinstance(parent, ast.Call) and _tail(parent) in CLIPS:
             return None
         return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
+    if unit.clip_helpers.intersection(unit.project.callees(node)):
+        return Use(_statement(tree, node), node, True, None)
     tail = _tail(node)
     if any(word in tail for word in _REDUCE):
         return None

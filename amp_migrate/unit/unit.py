@@ -19,7 +19,10 @@ from amp_migrate.unit.steps import Backward, Step
 
 @dataclass(eq=False)
 class Unit:
-    """Everything that has to change together. Built by `amp_migrate.unit.build`."""
+    """Everything that has to change together. Built by `amp_migrate.unit.build`.
+
+    `clip_helpers` read gradients that their callers have unscaled.
+    """
 
     project: Project
     sites: list[Site]
@@ -30,6 +33,7 @@ class Unit:
     steps: list[Step] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
+    clip_helpers: set[Function] = field(default_factory=set)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
