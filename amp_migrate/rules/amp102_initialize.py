@@ -35,11 +35,11 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.scaler_made import made_after, scaler_made
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.creation import Creation, outermost
 from amp_migrate.unit.options import Options
-from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
@@ -75,7 +75,7 @@ def _replaced(
     lines = [rest] if rest else []
     made = ""
     if creation is not None and _is_used(context, site):
-        made = f"{_target(context, site)} = {_constructor(context, options, creation)}"
+        made = scaler_made(context, site, creation, _target(context, site))
         if creation.climbed:
             span = site.module.tree.span(creation.top)
             edits.append(Insert(span, made, after=made_after(context, site, creation)))
@@ -92,8 +92,13 @@ def _replaced(
         edits.append(ReplaceExpression(site.span, f"({_pair(site, options)})"))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
-    message = f"amp.initialize becomes `{made}`" if made else "amp.initialize removed"
+    message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _first(made: str) -> str:
+    """Return the line that makes the scaler, the first where two ways are open."""
+    return next(line.strip() for line in made.splitlines() if "GradScaler(" in line)
 
 
 def _is_used(context: Context, site: Site) -> bool:
@@ -110,36 +115,9 @@ def _is_used(context: Context, site: Site) -> bool:
     )
 
 
-def made_after(context: Context, site: Site, creation: Creation) -> bool:
-    """Tell whether the scaler is made after the guard, whose body sets what the condition reads."""
-    from amp_migrate.facts.paths import defs
-    from amp_migrate.unit.condition import names
-
-    text = creation.casts.text
-    tree = site.module.tree
-    uses = context.unit.home.users.get(site.function, [])
-    if any(inside(tree, use, creation.top) for use in uses):
-        return False
-    if creation.casts.value is not None or not text:
-        return False
-    return bool(names(text) & defs(creation.top))
-
-
 def _target(context: Context, site: Site) -> str:
     home = context.unit.home
     return home.attribute(site.function) if home.is_attribute(site.function) else home.name
-
-
-def _constructor(context: Context, options: Options, creation: Creation) -> str:
-    arguments = []
-    if options.init_scale is not None:
-        arguments.append(f"init_scale={options.init_scale}")
-    off = creation.casts.value is False and not (options.level == "O0" and options.always_scales)
-    if not options.scaling or off:
-        arguments.append("enabled=False")
-    elif creation.casts.value is None:
-        arguments.append(f"enabled={creation.casts.text}")
-    return context.spelling.scaler(arguments)
 
 
 def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:

@@ -37,8 +37,8 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.project import Function
-from amp_migrate.rules.amp102_initialize import made_after
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.scaler_made import made_after
 from amp_migrate.unit.carriers import Passed, Stored
 from amp_migrate.unit.sites import Kind
 

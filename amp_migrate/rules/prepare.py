@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
@@ -15,6 +16,7 @@ from amp_migrate.unit.build import Index, make, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation, creations
+from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import initial_scale
 from amp_migrate.unit.naming import free_name
@@ -49,7 +51,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.regions, entropies = _without_entropies(unit)
     _reach(unit, gone)
     unit.home.returning.prepare()
-    made = _creations(unit)
+    made = _together(unit, _creations(unit), gone)
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     trains = {site for sites in unit.home.inits.values() for site in sites}
     context.creations = {
@@ -228,6 +230,21 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
         ):
             access(site.function, site.node)
+
+
+def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:
+    """Scale only where casts are on, where a forward can ask the GradScaler alone whether they are."""
+    apart = [c for c in made.values() if c.scales != c.casts and c.casts.value is None]
+    if not apart:
+        return made
+    functions = [region.function for region in [*unit.regions, *evaluations(unit, gone)]]
+    if Casts(unit, list(made.values())).repeatable(functions):
+        return made
+    for creation in apart:
+        unit.options[creation.site].remarks.append(
+            "at O0 the GradScaler is off, although Apex honoured the given loss_scale there too"
+        )
+    return {site: replace(c, scales=c.casts) if c in apart else c for site, c in made.items()}
 
 
 def _creations(unit: Unit) -> dict[Site, Creation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
@@ -50,7 +51,7 @@ class Casts:
         text = condition.text
         if text and is_plain(text) and self._visible(text, function, creations):
             return text
-        scaling = all(self._unit.options[c.site].scaling for c in creations)
+        scaling = all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
         if not training and text and self._visible(text, function, creations):
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
@@ -63,6 +64,11 @@ class Casts:
             return f"{self._unit.home.access(function, node)}.is_enabled()"
         scaler = at_hand(self._unit.home, function, node)
         return None if scaler is None else f"{scaler}.is_enabled()"
+
+    def repeatable(self, functions: Iterable[Function]) -> bool:
+        """Tell whether all functions can see what the condition reads."""
+        text = self.condition.text
+        return bool(text) and all(self._visible(text, f, self._of(f)) for f in functions)
 
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
         if not training:

@@ -37,7 +37,7 @@ class Unscale:
 
 def helpers(unit: Unit) -> set[Function]:
     """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
-    training = {item.function for item in [*unit.steps, *unit.backwards]}
+    training = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
     found = set()
     for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
         calls = unit.project.callers(function)

@@ -20,7 +20,8 @@ from amp_migrate.unit.unit import Unit
 class Creation:
     """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
 
-    `casts` is the condition under which Apex was on; `shared` tells that other initializes of the
+    `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
+    opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
     function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
     method that makes it need not run, so that the constructor must make a disabled one.
     """
@@ -28,6 +29,7 @@ class Creation:
     site: Site
     top: ast.stmt
     casts: Condition
+    scales: Condition
     shared: bool = False
     sometimes: bool = False
 
@@ -92,7 +94,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "amp.initialize does not always run before the GradScaler it stands for is used",
                 "create the GradScaler once, before the training loop, and run again",
             )
-    casts = conjunction([*reversed(guards), unit.options[site].casts])
+    outer = list(reversed(guards))
     apart = set(unit.home.users) - reachable(unit.project, function)
     sometimes = (
         unit.home.is_attribute(function)
@@ -100,7 +102,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
         and sometimes_called(unit.project, function)
     )
     sometimes = sometimes or unit.home.returning.conditional(function)
-    return Creation(site, top, as_bool(casts, unit.not_bools), sometimes=sometimes)
+    return Creation(site, top, *_conditions(unit, site, outer), sometimes=sometimes)
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
@@ -129,8 +131,16 @@ def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
 
 
 def _in_place(unit: Unit, site: Site) -> Creation:
-    casts = as_bool(unit.options[site].casts, unit.not_bools)
-    return Creation(site, site.statement, casts, shared=True, sometimes=True)
+    return Creation(site, site.statement, *_conditions(unit, site, []), shared=True, sometimes=True)
+
+
+def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:
+    """Return the conditions under which Apex cast and scaled."""
+    options = unit.options[site]
+    casts = as_bool(conjunction([*guards, options.casts]), unit.not_bools)
+    if not options.always_scales:
+        return casts, casts
+    return casts, as_bool(conjunction([*guards, options.switch]), unit.not_bools)
 
 
 def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:

@@ -35,6 +35,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken)
+    found += _beside_training(unit, gone, taken)
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
     ]
@@ -66,6 +67,21 @@ def _through_helpers(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
         and node not in gone
         and helpers & set(unit.project.callees(node))
         and _without_gradients(unit, module, node)
+    ]
+
+
+def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
+    """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
+    functions = dict.fromkeys(region.function for region in unit.regions)
+    return [
+        _region(unit, function.module, function.module.tree.statement(node))
+        for function in functions
+        for node in walk(function.scope)
+        if isinstance(node, ast.Call)
+        and id(node) not in taken
+        and node not in gone
+        and unit.forwards.is_network(function.module, node.func)
+        and _without_gradients(unit, function.module, node)
     ]
 
 

@@ -43,3 +43,23 @@ def _destination(call: ast.Call, given: ast.expr | None) -> str | None:
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     long = [name for name in names if name.startswith("--")] or names
     return long[0].lstrip("-").replace("-", "_") if long else None
+
+
+def numbers(project: Project) -> dict[str, bool]:
+    """Return the command-line options whose values are numbers, and whether they always have one."""
+    found: dict[str, bool] = {}
+    others: set[str] = set()
+    for module in project.modules.values():
+        for call in module.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+                keywords = {k.arg: k.value for k in call.keywords if k.arg}
+                name = _destination(call, keywords.get("dest"))
+                kind, default = keywords.get("type"), keywords.get("default")
+                if name is not None and isinstance(kind, ast.Name) and kind.id in ("int", "float"):
+                    empty = default is None or (
+                        isinstance(default, ast.Constant) and default.value is None
+                    )
+                    found[name] = found.get(name, True) and not empty
+                elif name is not None:
+                    others.add(name)
+    return {name: always for name, always in found.items() if name not in others}

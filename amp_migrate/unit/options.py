@@ -34,11 +34,13 @@ PARAMETERS = (
 class Options:
     """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
 
-    `always_scales`: a loss scale is asked for, which Apex honours at O0 too.
+    `switch` is `enabled=` alone. `always_scales`: a loss scale is asked for, which Apex honours at O0 too.
+    `chosen_scale` is a loss_scale known only at run time.
     """
 
     arguments: dict[str, ast.expr]
     casts: Condition
+    switch: Condition
     level: str | None
     scaling: bool = True
     init_scale: str | None = None
@@ -46,6 +48,7 @@ class Options:
     minimum: str | None = None
     maximum: str | None = None
     always_scales: bool = False
+    chosen_scale: ast.expr | None = None
     remarks: list[str] = field(default_factory=list)
 
 
@@ -75,18 +78,14 @@ def read(site: Site) -> Options:
     segment = speller(site.module.tree)
     level, on = _level(named.get("opt_level"), unpacked, segment)
     switch = named.get("enabled")
-    conditions = [on]
+    given = TRUE
     if switch is not None and not _is(switch, True):
-        conditions.append(FALSE if _is(switch, False) else Condition(None, segment(switch)))
-    options = Options(named, _both(conditions), level)
+        given = FALSE if _is(switch, False) else Condition(None, segment(switch))
+    options = Options(named, conjunction([on, given]), given, level)
     _loss_scale(options, named.get("loss_scale"), segment)
     _bounds(options, named, segment)
     _remarks(options, named, level)
     return options
-
-
-def _both(conditions: list[Condition]) -> Condition:
-    return conjunction(conditions)
 
 
 def _is(node: ast.expr | None, value: object) -> bool:
@@ -145,9 +144,10 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
             "whose gradients overflow"
         )
         return
+    options.chosen_scale = node
     options.remarks.append(
-        f"loss_scale={segment(node)} is known only at run time: GradScaler scales dynamically, as Apex does for "
-        "'dynamic'; for a fixed scale pass init_scale= and update(new_scale)"
+        f"loss_scale={segment(node)} is decided at run time: a number is a scale that stays; unlike Apex, "
+        "GradScaler then skips a step whose gradients overflow, and at O0 scales nothing"
     )
 
 

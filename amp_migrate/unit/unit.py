@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.flags import not_bools
+from amp_migrate.unit.flags import not_bools, numbers
 from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import Options
@@ -55,6 +55,11 @@ class Unit:
     def not_bools(self) -> frozenset[str]:
         """The options of the program that are strings or numbers."""
         return not_bools(self.project)
+
+    @cached_property
+    def numbers(self) -> dict[str, bool]:
+        """The options of the program that are numbers, and whether they always have one."""
+        return numbers(self.project)
 
     @property
     def scales(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generated.names import Names
-from generated.settle import GANS, Features
+from generated.sets import GANS, Features
 from generated.text import Lines, block
 
 

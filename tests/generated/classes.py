@@ -9,7 +9,7 @@ from generated.build import build_lines
 from generated.functions import Part, own_import
 from generated.loop import epoch_lines, epochs, evaluation, step_lines
 from generated.names import Names
-from generated.settle import GANS, Features
+from generated.sets import GANS, Features
 from generated.setup import (
     availability_lines,
     initialize,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from generated.settle import Features, settled
+from generated.sets import Features
+from generated.settle import settled
 
 # The first option of each feature is the simplest: shrinking goes there.
 OPTIONS: dict[str, dict[str, float]] = {
@@ -64,7 +65,11 @@ OPTIONS: dict[str, dict[str, float]] = {
         "dynamic": 10,
         "static": 6,
         "one": 3,
-        "args": 5,
+        "args": 4,
+        "args_number": 3,
+        "args_absent": 3,
+        "args_float": 2,
+        "args_zero": 2,
         "bounds": 6,
     },
     "other_arguments": {"none": 60, "verbosity": 15, "keep_batchnorm": 8, "enabled": 12},

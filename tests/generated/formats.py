@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from generated.settle import Features
+from generated.sets import Features
 from generated.text import Lines
 
 _REMARKS = ("TODO check this", "see the paper", "as in the baseline", "keep in sync with eval")

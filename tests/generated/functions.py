@@ -16,7 +16,7 @@ from generated.loop import (
     step_lines,
 )
 from generated.names import Names, names
-from generated.settle import GANS, Features
+from generated.sets import GANS, Features
 from generated.setup import (
     availability_lines,
     import_lines,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generated.names import Names
-from generated.settle import Features
+from generated.sets import Features
 from generated.step import guarded, note
 from generated.text import Lines, block
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from generated.check import Verdict, check
 from generated.features import draw
 from generated.program import build
-from generated.settle import Features
+from generated.sets import Features
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from generated import gan, step
 from generated.build import wants_loss
 from generated.names import Names
-from generated.settle import ACCUMULATING, GANS, Features
+from generated.sets import ACCUMULATING, GANS, Features
 from generated.setup import save_lines
 from generated.text import Lines, block
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from generated.settle import GANS, Features
+from generated.sets import GANS, Features
 
 _WORDS = {
     "first": ("images", "labels", "i", "optimizer", "scaled_loss", "fp16", "output"),

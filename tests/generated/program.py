@@ -12,7 +12,7 @@ from generated.features import draw
 from generated.formats import encoded
 from generated.functions import Part
 from generated.names import names
-from generated.settle import CLASSES, Features
+from generated.sets import CLASSES, Features
 from generated.setup import import_lines, is_local
 from generated.text import Lines
 
@@ -104,8 +104,8 @@ def _runs(f: Features) -> tuple[tuple[str, ...], ...]:
         arguments += ["--opt_level", f["level_run"]]
     if f["level"] == "formatted":
         arguments += ["--level", f["level_run"][1]]
-    if f["scale_argument"] == "args":
-        arguments += ["--loss_scale", "dynamic"]
+    if f["scale_argument"] in ("args", "args_number"):
+        arguments += ["--loss_scale", "dynamic" if f["scale_argument"] == "args" else "128.0"]
     if f["resume"] == "no":
         return (tuple(arguments),)
     return tuple(arguments), (*arguments, "--resume", "checkpoint.pt")

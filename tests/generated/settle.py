@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-Features = dict[str, str]
-Wish = tuple[dict[str, set[str]], dict[str, str]]
+from generated.sets import (
+    ACCUMULATING,
+    AT_RUN_TIME,
+    BY_INDEX,
+    CLASSES,
+    GANS,
+    SPREAD,
+    STATIC,
+    WINDOW_MISTAKES,
+    WITHOUT_ARGUMENTS,
+    WITHOUT_FLAG,
+    Features,
+)
 
-CLASSES = {"trainer", "methods", "hierarchy"}
-SPREAD = {
-    "helper_backward",
-    "helper_update",
-    "helper_forward",
-    "helper_clip",
-    "methods",
-    "hierarchy",
-    "nested",
-}
-ACCUMULATING = {
-    "every_k",
-    "every_k_zero",
-    "or_last",
-    "delay",
-    "delay_branches",
-    "after_loop",
-    "inner_loop",
-    "negated",
-}
-BY_INDEX = ACCUMULATING - {"inner_loop"}
-GANS = {"gan", "gan_joint"}
-WITHOUT_FLAG = {"none", "truthy_amp", "is_not_none"}
-WINDOW_MISTAKES = {"clip_every", "zero_every"}
+Wish = tuple[dict[str, set[str]], dict[str, str]]
 
 # Where the first part of a wish holds, the second is put in force; in this order.
 _RULES: tuple[Wish, ...] = (
@@ -39,8 +27,15 @@ _RULES: tuple[Wish, ...] = (
         {"teacher": {"yes"}, "forward": {"one_line", "model_loss", "gpu_mean"}},
         {"forward": "two_lines"},
     ),
-    ({"level": {"args", "formatted"}, "level_run": {"O0"}}, {"scale_argument": "none"}),
-    ({"level": {"O0"}, "scale_argument": {"args"}}, {"scale_argument": "none"}),
+    (
+        {"level": {"args", "formatted"}, "level_run": {"O0"}, "layout": WITHOUT_ARGUMENTS},
+        {"scale_argument": "none"},
+    ),
+    (
+        {"level": {"args", "formatted"}, "level_run": {"O0"}, "scale_argument": AT_RUN_TIME},
+        {"scale_argument": "none"},
+    ),
+    ({"level": {"O0", "conditional"}, "scale_argument": AT_RUN_TIME}, {"scale_argument": "none"}),
     ({"mistake": {"clip_every"}, "clip": {"none", "both_branches", "loop"}}, {"clip": "flag_else"}),
     ({"mistake": {"clip_inside"}}, {"clip": "model", "accumulation": "none", "losses": "one"}),
     ({"mistake": {"clip_inside"}, "layout": SPREAD}, {"layout": "train"}),
@@ -151,7 +146,7 @@ _RULES: tuple[Wish, ...] = (
         {"clip": "none", "guard": "none", "step_in_branches": "no", "logging": "loss"},
     ),
     (
-        {"accumulation": ACCUMULATING, "mistake": {"none"}, "clip": {"both_branches"}},
+        {"accumulation": ACCUMULATING, "clip": {"both_branches"}},
         {"clip": "flag_else"},
     ),
     ({"accumulation": ACCUMULATING}, {"zero": "after_step", "skip_bad": "no"}),
@@ -242,11 +237,11 @@ _RULES: tuple[Wish, ...] = (
     ({"layout": SPREAD | {"deep"}}, {"step_in_branches": "no"}),
     ({"losses": {"two_optimizers"}}, {"step_in_branches": "no", "scheduler": "none"}),
     ({"clip": {"logged", "loop"}}, {"overflow": "none"}),
-    ({"scale_argument": {"static"}}, {"overflow": "none"}),
+    ({"scale_argument": STATIC}, {"overflow": "none"}),
     ({"logging": {"scale"}}, {"overflow": "none"}),
     ({"layout": {"deep"}, "clash": {"scaler"}}, {"clash": "scaler_parameter"}),
     ({"accumulation": {"after_loop"}, "overflow": {"3", "5"}}, {"overflow": "2"}),
-    ({"losses": {"plain_second"}, "overflow": {"2", "3", "5"}}, {"overflow": "1"}),
+    ({"losses": {"plain_second"}, "overflow": {"2"}}, {"overflow": "3"}),
     ({"checkpoint": {"none"}}, {"resume": "no"}),
     ({"losses": {"two_optimizers"}}, {"groups": "no"}),
     (

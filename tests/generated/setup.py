@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generated.names import Names
-from generated.settle import GANS, Features
+from generated.sets import GANS, Features
 from generated.text import Lines, block
 
 _PLEASE = (
@@ -107,12 +107,17 @@ def _arguments(f: Features, n: Names) -> tuple[Lines, Lines]:
         before.append('opt_level = "O1"')
     if level != "absent":
         given.append(f"opt_level={levels[level]}")
+    scale = f"{n.args}.loss_scale"
     scales = {
         "none": [],
         "dynamic": ['loss_scale="dynamic"'],
         "static": ["loss_scale=128.0"],
         "one": ["loss_scale=1.0"],
-        "args": [f"loss_scale={n.args}.loss_scale"],
+        "args": [f"loss_scale={scale}"],
+        "args_number": [f"loss_scale={scale}"],
+        "args_absent": [f"loss_scale={scale}"],
+        "args_float": [f"loss_scale={scale}"],
+        "args_zero": [f'loss_scale="dynamic" if {scale} == 0 else {scale}'],
         "bounds": ["min_loss_scale=1.0", "max_loss_scale=2.**24"],
     }
     given += scales[f["scale_argument"]]
@@ -132,6 +137,7 @@ def _arguments(f: Features, n: Names) -> tuple[Lines, Lines]:
 def parser_lines(f: Features, n: Names) -> Lines:
     """Return the command line of the program."""
     switch = n.switch.rpartition(".")[2]
+    scales = {"args_float": "type=float, default=128.0", "args_zero": "type=float, default=0"}
     options = [
         ("epochs", "type=int, default=2" if f["epochs"] == "several" else "type=int, default=1"),
         ("lr", "type=float, default=0.05"),
@@ -142,7 +148,7 @@ def parser_lines(f: Features, n: Names) -> Lines:
         (switch, 'action="store_true", help="16-bit (mixed) precision training"'),
         ("opt_level", 'type=str, default="O1"'),
         ("level", "type=int, default=1"),
-        ("loss_scale", "default=None"),
+        ("loss_scale", scales.get(f["scale_argument"], "default=None")),
         ("keep_batchnorm_fp32", "default=None"),
         ("resume", 'type=str, default=""'),
         ("output", 'type=str, default="checkpoint.pt"'),

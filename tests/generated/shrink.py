@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from generated.features import OPTIONS, simplest
 from generated.program import build
-from generated.settle import Features, settled
+from generated.sets import Features
+from generated.settle import settled
 
 
 def shrunk(f: Features, fails: Callable[[Features], bool]) -> Features:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generated.names import Names
-from generated.settle import ACCUMULATING, Features
+from generated.sets import ACCUMULATING, Features
 from generated.text import Lines, block
 
 CLIP = "torch.nn.utils.clip_grad_norm_"
