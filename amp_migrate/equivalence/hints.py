@@ -41,9 +41,17 @@ def explain(first: Difference, result: Result) -> str:
         meaning += (
             "; Apex skips every optimizer of a scale_loss list, GradScaler decides for each alone"
         )
+    if first.quantity in ("skipped steps", "loss scale") and _loss_scales(result) > 1:
+        meaning += "; Apex kept a loss scale for each loss_id, GradScaler keeps one"
     if result.fixes_differ:
         meaning += f"; to be expected, as {', '.join(result.fixes)} changed the training on purpose"
     return f"{where}: {meaning}" if meaning else where
+
+
+def _loss_scales(result: Result) -> int:
+    """Return how many loss scales the program before had."""
+    level = result.logic
+    return 1 if level is None else int(level.before.notes.get("apex_amp", {}).get("num_losses", 1))
 
 
 def _scaled(first: Difference, result: Result) -> bool:

@@ -258,6 +258,10 @@ class Ladder:
     def _label(self, before: Run) -> None:
         apex = before.notes.get("apex")
         self.result.before_label = str(apex) if apex else "no Apex"
+        if before.notes.get("compiles"):
+            self.result.notes.append(
+                "torch.compile is switched off in the compared runs, as kernels of its own choice prove nothing"
+            )
         if "apex_unrelated" in before.notes:
             self.result.notes.append(
                 f"the installed `apex` ({before.notes['apex_unrelated']}) is another project of "

@@ -91,6 +91,9 @@ def _environment(
     environment["PYTHONHASHSEED"] = str(config.seed)
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if config.device == "cpu" or not config.light:
+        # The compiler sees neither the recording nor a redirected device, and picks its own kernels.
+        environment["TORCHDYNAMO_DISABLE"] = "1"
     if config.device == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
         environment.setdefault("OMP_NUM_THREADS", "1")

@@ -79,7 +79,8 @@ def prepare(options: Options, home: Path) -> Trees:
     migration = migrate(after, options.codemod)
     changed = tuple(changed_files(original, after))
     if not changed:
-        raise NothingMigratedError("the codemod changes nothing here")
+        left = f": {migration.left} Apex sites are left unmigrated" if migration.left else ""
+        raise NothingMigratedError(f"the codemod changes nothing here{left}")
     notes = (f"{migration.left} Apex sites are left unmigrated",) if migration.left else ()
     trees = Trees(original, after, fixes=migration.fixes, changed=changed, notes=notes)
     return _with_fixes(options, home, trees) if migration.fixes else trees

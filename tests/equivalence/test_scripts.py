@@ -82,6 +82,83 @@ model.load_state_dict(torch.load(os.path.join(args.data, "start.pt"), map_locati
 for _ in range(100):
     step()
 """,
+    "spellings of CUDA": """
+import torch
+from torch import nn
+torch.cuda.set_device(0)
+torch.cuda.manual_seed_all(3)
+print(torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).total_memory)
+device = torch.device("cuda", 0)
+model = nn.DataParallel(nn.Linear(8, 2).to(0), device_ids=[0, 1]).cuda(0)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+stream = torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    ahead = torch.zeros(3, device="cuda:0")
+torch.cuda.current_stream().wait_stream(stream)
+ahead.record_stream(torch.cuda.current_stream())
+start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+torch.save(model.state_dict(), "start.pt")
+for place in ("cuda:0", {"cuda:0": "cuda:0"}, lambda storage, name: storage.cuda(0)):
+    model.load_state_dict(torch.load("start.pt", map_location=place))
+assert torch.cuda.FloatTensor(3).zero_().dtype == torch.rand(3).type(torch.cuda.FloatTensor).dtype
+while True:
+    start.record()
+    torch.cuda.nvtx.range_push("step")
+    x = torch.randn(4, 8).cuda(0, non_blocking=True)
+    y = torch.randint(2, (4,)).to(device=device, dtype=torch.long, non_blocking=True)
+    with torch.cuda.amp.autocast():
+        loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    torch.cuda.nvtx.range_pop()
+    end.record()
+    torch.cuda.synchronize(device)
+    print(start.elapsed_time(end), torch.cuda.max_memory_allocated() / 2**20, torch.cuda.memory_summary())
+""",
+    "an optimizer class of its own, wrapped by a plain class": """
+import torch
+
+class Signs(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data.add_(p.grad.sign(), alpha=-group["lr"])
+
+class Lookahead:
+    def __init__(self, inner):
+        self.inner = inner
+        self.slow = [p.detach().clone() for p in inner.param_groups[0]["params"]]
+
+    def step(self):
+        self.inner.step()
+        for p, slow in zip(self.inner.param_groups[0]["params"], self.slow):
+            p.data.copy_(slow.add_(p.data - slow, alpha=0.5))
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = Lookahead(Signs(model.parameters(), lr=0.1))
+for _ in range(100):
+    model.zero_grad()
+    model(torch.randn(3, 4).cuda()).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a compiled model": """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)).cuda()
+model = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for _ in range(100):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(torch.randn(4, 8).cuda()).float().pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+""",
     "LBFGS with a closure": """
 import torch
 model = torch.nn.Linear(8, 1)
@@ -121,7 +198,12 @@ for _ in range(100):
 }
 
 
-LOOKED_INTO = ("LBFGS with a closure", "fused AdamW and a scaler", "two optimizers in turn")
+LOOKED_INTO = (
+    "LBFGS with a closure",
+    "fused AdamW and a scaler",
+    "two optimizers in turn",
+    "a compiled model",
+)
 
 
 def launched(folder: Path, source: str, *command: str, **changes: object) -> Run:
@@ -153,16 +235,12 @@ def test_fused_optimizer_is_seen_unscaled_and_skipping(tmp_path: Path) -> None:
     assert done.steps[0].grad_norm is not None and done.steps[0].grad_norm < 100
 
 
-def test_no_optimizer_records_nothing(tmp_path: Path) -> None:
-    """Manual updates leave no step, which must never count as agreement."""
-    source = """
-    import torch
-    w = torch.randn(3, requires_grad=True)
-    for _ in range(5):
-        (g,) = torch.autograd.grad(w.pow(2).sum(), w)
-        w = (w - 0.1 * g).detach().requires_grad_()
-    """
-    assert launched(tmp_path, source).steps == ()
+def test_compiled_model_is_noted(tmp_path: Path) -> None:
+    """The compiler is off in a recorded run, so dtypes are counted as ever, and the record says so."""
+    done = launched(tmp_path, SCRIPTS["a compiled model"], inject=(2,), census=True)
+    assert done.notes["compiles"] is True
+    assert [step.skipped for step in done.steps] == [False, True, False, False]
+    assert done.processes[0].census[("addmm", "float16", "forward")] == 4
 
 
 def test_spawned_processes_are_recorded_by_rank(tmp_path: Path) -> None:

@@ -137,7 +137,13 @@ def test_envelope_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "word", "reason"),
     [
-        ("import torch\n", "INCONCLUSIVE", "no optimizer step was recorded"),
+        ("import torch\nw = torch.randn(3, requires_grad=True)\nfor _ in range(5):\n"
+         "    g, = torch.autograd.grad(w.pow(2).sum(), w)\n    w = (w - g).detach().requires_grad_()\n",
+         "INCONCLUSIVE", "no optimizer step was recorded"),
+        ("import torch\nclass Descent:\n    def step(self):\n        w.data -= w.grad\n"
+         "w = torch.ones(3, requires_grad=True)\no = Descent()\nfor _ in range(5):\n"
+         "    w.pow(2).sum().backward(); o.step()\n",
+         "INCONCLUSIVE", "no optimizer step was recorded"),
         ("raise SystemExit('no data')\n", "CANNOT_RUN", "before: no data"),
         ("import random, torch\nrandom.seed()\nw = torch.nn.Linear(1, 1)\n"
          "o = torch.optim.SGD(w.parameters(), lr=.1)\n"

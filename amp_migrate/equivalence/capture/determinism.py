@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import Any
 
 import torch
+
+from amp_migrate.equivalence.capture.patching import wrap
 
 
 def seed_everything(seed: int) -> None:
     """Seed torch; the program's own seeds come later and win."""
     torch.manual_seed(seed)
+
+
+def note_compile(notes: dict[str, Any]) -> None:
+    """Note that the program compiles a model; recorded runs are told to leave it as it is."""
+    if "compile" not in vars(torch):  # torch < 2.0
+        return
+
+    def make(original: Any) -> Any:
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            notes["compiles"] = True
+            return original(*args, **kwargs)
+
+        return compile
+
+    wrap(torch, "compile", make)
 
 
 def switch_on() -> None:

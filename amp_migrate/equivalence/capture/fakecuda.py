@@ -12,11 +12,15 @@ from amp_migrate.equivalence.capture import cudapolicy
 from amp_migrate.equivalence.capture.patching import put, wrap
 
 _TYPES = "Float Double Half BFloat16 Int Long Short Byte Char Bool"
+_NVTX = "mark range range_push range_pop range_start range_end"
 _ZERO = """current_device memory_allocated max_memory_allocated memory_reserved
 max_memory_reserved memory_cached max_memory_cached utilization"""
 _NOTHING = """set_device synchronize empty_cache init reset_peak_memory_stats
 reset_max_memory_allocated reset_max_memory_cached ipc_collect manual_seed manual_seed_all seed
-seed_all set_rng_state set_rng_state_all set_per_process_memory_fraction set_stream"""
+seed_all memory_summary set_rng_state set_rng_state_all set_per_process_memory_fraction set_stream"""
+
+
+_PARSE = torch._C._nn._parse_to  # what Module.to gives its arguments to
 
 
 class CudaOnCpu(TorchFunctionMode):
@@ -35,6 +39,12 @@ class CudaOnCpu(TorchFunctionMode):
             return self._backward(*args, **kwargs)
         args = tuple(on_cpu(value) for value in args)
         kwargs = {name: on_cpu(value) for name, value in kwargs.items()}
+        if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:  # `.to(0)` is a GPU
+            args = (args[0], "cpu", *args[2:])
+        elif func is _PARSE and type(args[0]) is int:
+            args = ("cpu", *args[1:])
+        if type(kwargs.get("device")) is int:
+            kwargs["device"] = "cpu"
         return func(*args, **kwargs)
 
     def _backward(
@@ -89,6 +99,10 @@ def _replace_module() -> None:
     put(cuda, "get_rng_state", lambda *args, **kwargs: torch.zeros(8, dtype=torch.uint8))
     put(cuda, "get_rng_state_all", lambda: [torch.zeros(8, dtype=torch.uint8)])
     put(cuda, "mem_get_info", lambda *args, **kwargs: (1 << 34, 1 << 34))
+    put(torch.Tensor, "record_stream", lambda tensor, stream: None)
+    put(cuda, "memory_stats", lambda *args, **kwargs: {})
+    for name in _NVTX.split():
+        put(cuda.nvtx, name, _Nothing if name == "range" else lambda *args, **kwargs: None)
     put(cuda, "device", _Nothing)
     put(cuda, "Stream", _Nothing)
     put(cuda, "Event", _Nothing)

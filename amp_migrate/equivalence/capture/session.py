@@ -24,6 +24,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     steps = Steps(recorder, registry)
     backward = Backward(recorder, registry)
     determinism.seed_everything(config.seed)
+    determinism.note_compile(recorder.notes)
     fake = config.device == "cpu"
     if fake:
         fakecuda.install()
