@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
-from amp_migrate.plan import AddParameter, Decision, Edit, Finding, Plan, RenameParameter, Status
+from amp_migrate.plan import (
+    AddParameter,
+    AddWithItem,
+    Decision,
+    Edit,
+    Finding,
+    Plan,
+    RenameParameter,
+    Status,
+    Wrap,
+)
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import remove
@@ -222,12 +232,12 @@ def _refused(sites: list[Site], reason: str) -> Iterable[Decision]:
 
 
 def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
-    """Return two units that give parameters or arguments to the same place, and so are one."""
+    """Return two units that give parameters or autocast to the same place, and so are one."""
     owners: dict[tuple[str, Edit], int] = {}
     for number, decisions in enumerate(made):
         for decision in decisions:
             for path, edit in decision.edits:
-                if isinstance(edit, AddParameter | RenameParameter):
+                if isinstance(edit, AddParameter | RenameParameter | Wrap | AddWithItem):
                     other = owners.setdefault((path, edit), number)
                     if other != number:
                         return other, number

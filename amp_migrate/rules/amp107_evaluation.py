@@ -26,10 +26,12 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
+from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.evaluation import evaluations, runs_in
+from amp_migrate.unit.order import inside
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 
@@ -40,7 +42,7 @@ def decide(context: Context) -> Iterator[Decision]:
     """Wrap the evaluation forwards of the unit's models."""
     if context.casts.never:
         return
-    regions = evaluations(context.unit, context.gone_nodes)
+    regions = _reachable(context, evaluations(context.unit, context.gone_nodes))
     decisions = [(region, _evaluation(context, region)) for region in regions]
     cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
     for site in context.unit.of(Kind.INITIALIZE):
@@ -49,6 +51,50 @@ def decide(context: Context) -> Iterator[Decision]:
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made
+
+
+def _reachable(context: Context, regions: list[Region]) -> list[Region]:
+    """Replace the regions that see neither flag nor scaler by the calls that lead to them, where those do."""
+    found: dict[tuple[str, int], Region] = {}
+    for region in regions:
+        for chosen in _seeing(context, region, 3) or [region]:
+            found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
+    whole = list(found.values())
+    return [r for r in whole if not any(_holds(other, r) for other in whole if other is not r)]
+
+
+def _holds(outer: Region, inner: Region) -> bool:
+    tree = outer.module.tree
+    return outer.module is inner.module and any(
+        inside(tree, inner.first, stmt) for stmt in outer.statements()
+    )
+
+
+def _seeing(context: Context, region: Region, depth: int) -> list[Region]:
+    """Return the region, or the statements of all its callers, that can say whether AMP is on."""
+    if context.casts.enabled(region.function, region.first, training=False) is not None:
+        return [region]
+    calls = context.unit.project.callers(region.function) if depth else []
+    calls = [c for c in calls if context.casts.runs(c.function)]
+    found: list[Region] = []
+    for call in calls:
+        caller = _calling(context, call)
+        above = _seeing(context, caller, depth - 1) if caller is not None else []
+        if not above:
+            return []
+        found += above
+    return found
+
+
+def _calling(context: Context, call: CallSite) -> Region | None:
+    """Return the statement of a call as a region; None where autocast cannot stand around it."""
+    module = call.function.module
+    stmt = module.tree.statement(call.call)
+    if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
+        return None
+    if call.call in context.gone_nodes or "backward" in ast.dump(stmt):
+        return None
+    return Region(module, call.function, stmt, stmt)
 
 
 def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:

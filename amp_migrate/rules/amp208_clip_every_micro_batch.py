@@ -31,7 +31,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Edit, Move, Status
+from amp_migrate.plan import Decision, Edit, Insert, Move, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.relocated import relocated
@@ -49,6 +49,8 @@ def decide(context: Context) -> Iterator[Decision]:
         _refuse_conditional(context, module, stmt, unscale.before)
         edit = Move(module.tree.span(stmt), module.tree.span(unscale.before), after=False)
         yield _decision(unscale, stmt, [edit])
+    for unscale in context.unscales:
+        yield from _guards(unscale)
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
@@ -62,6 +64,22 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         edits = relocated(module, list(moved), anchor)
         for stmt, unscale in moved.items():
             yield _decision(unscale, stmt, edits)
+        for unscale in dict.fromkeys(moved.values()):
+            yield from _guards(unscale)
+
+
+def _guards(unscale: Unscale) -> Iterator[Decision]:
+    """Let what uses the norm of a moved clip ask whether this micro-batch stepped."""
+    if not unscale.pending or unscale.limit is None:
+        return
+    module = unscale.function.module
+    names = " = ".join(unscale.pending)
+    edits: list[Edit] = [Insert(module.tree.span(unscale.limit), f"{names} = None", after=False)]
+    for stmt in unscale.guarded:
+        test = f"if {unscale.pending[0]} is not None:"
+        edits.append(Wrap(module.tree.span(stmt), module.tree.span(stmt), test))
+    message = f"`{unscale.pending[0]}` is None on the micro-batches that do not step"
+    yield decision(RULE, Status.ROUTINE, module, unscale.limit, message, edits)
 
 
 def _moved(context: Context) -> Iterator[tuple[Unscale, ast.stmt]]:

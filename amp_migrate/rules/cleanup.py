@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import (
     AddArgument,
@@ -211,9 +212,20 @@ def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
         target, scope = node.targets[0], tree.function(node)
         local = scope is not None and scope.name in idle
         if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            if isinstance(node.value, _PURE) or _makes_optimizer(node.value):
+            if _is_pure(node.value) or _makes_optimizer(node.value):
                 found.append(Drop(tree.span(node)))
     return found
+
+
+_HARMLESS = frozenset({"enumerate", "range", "zip", "len", "keys", "values", "items"})
+
+
+def _is_pure(node: ast.expr) -> bool:
+    """Tell whether making a value does nothing else: a name, a test, a table of loss ids."""
+    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List):
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        return all(last_name(call) in _HARMLESS for call in calls)
+    return isinstance(node, _PURE)
 
 
 def _makes_optimizer(node: ast.expr) -> bool:

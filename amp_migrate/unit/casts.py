@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.at_hand import at_hand
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.condition import Condition, is_plain, names
+from amp_migrate.unit.condition import Condition, as_bool, is_plain, names
 from amp_migrate.unit.creation import Creation
+from amp_migrate.unit.order import key
 from amp_migrate.unit.unit import Unit
 
 
@@ -43,21 +45,23 @@ class Casts:
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
         creations = self._of(function)
+        if not training:
+            creations = self._nearest(creations, function, node)
         condition = self._condition(creations)
         if condition.value is True:
             return ""
         if condition.value is False:
             return "False"
         text = condition.text
-        if text and is_plain(text) and self._visible(text, function, creations):
+        if text and is_plain(text) and self._visible(text, function, creations, training):
             return text
         scaling = all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
-        if not training and text and self._visible(text, function, creations):
+        if not training and text and self._visible(text, function, creations, training):
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
                 return text
         if not scaling or not self._unit.home.inits:
-            if text and self._visible(text, function, creations):
+            if text and self._visible(text, function, creations, training):
                 return text
             return self._give_up(function, node, training)
         if training:
@@ -65,10 +69,34 @@ class Casts:
         scaler = at_hand(self._unit.home, function, node)
         return None if scaler is None else f"{scaler}.is_enabled()"
 
+    def runs(self, function: Function) -> bool:
+        """Tell whether a program that initializes a model of the unit can run a function."""
+        return any(function in self._reached(creation) for creation in self._creations)
+
+    def _nearest(
+        self, creations: list[Creation], function: Function, node: ast.AST
+    ) -> list[Creation]:
+        """Return the initializes of models alone that share the most guards with a node, less those guards."""
+        own = [
+            c
+            for c in creations
+            if c.site.function is function and c.site not in self._unit.home.inits.get(function, [])
+        ]
+        before = [c for c in own if key(c.site.node) < key(node)]
+        if len(own) < len(creations) or not before:
+            return creations
+        near = {c: len(c.within) - len(c.apart(node)) for c in before}
+        best = [c for c in before if near[c] == max(near.values())]
+        options = self._unit.options
+        return [
+            replace(c, casts=as_bool(c.casts_at(node, options[c.site].casts), self._unit.not_bools))
+            for c in best
+        ]
+
     def repeatable(self, functions: Iterable[Function]) -> bool:
         """Tell whether all functions can see what the condition reads."""
         text = self.condition.text
-        return bool(text) and all(self._visible(text, f, self._of(f)) for f in functions)
+        return bool(text) and all(self._visible(text, f, self._of(f), True) for f in functions)
 
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
         if not training:
@@ -98,16 +126,20 @@ class Casts:
             self._reach[origin] = known
         return known
 
-    def _visible(self, text: str, function: Function, creations: list[Creation]) -> bool:
-        return all(self._same_name(name, function, creations) for name in names(text))
+    def _visible(
+        self, text: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
+        return all(self._same_name(name, function, creations, training) for name in names(text))
 
-    def _same_name(self, name: str, function: Function, creations: list[Creation]) -> bool:
+    def _same_name(
+        self, name: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
         """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
         for creation in creations:
             origin = creation.site.function
             if function is origin or _encloses(origin, function):
                 if function is not origin and name in function.parameters.names:
-                    return self._same_value(name, creation, function)
+                    return self._same_value(name, creation, function, training)
                 continue
             if name == "self" and function.cls is not None and origin.cls is not None:
                 from amp_migrate.unit.relatives import family
@@ -116,19 +148,39 @@ class Casts:
                     continue
             if _global_in_both(name, origin, function):
                 continue
-            if not self._same_value(name, creation, function):
+            if not self._same_value(name, creation, function, training):
                 return False
         return True
 
-    def _same_value(self, name: str, creation: Creation, function: Function) -> bool:
+    def _same_value(
+        self, name: str, creation: Creation, function: Function, training: bool
+    ) -> bool:
         module = creation.site.module
         ours = _name_node(creation.site.function, module, name)
         theirs = _name_node(function, function.module, name)
         if ours is None or theirs is None:
             return False
         values = self._unit.project.values
-        group = values.group(module, ours)
-        return group is not None and group == values.group(function.module, theirs)
+        group, own = values.group(module, ours), values.group(function.module, theirs)
+        if group is not None and group == own:
+            return True
+        several = values.groups(function.module, theirs)
+        known = values.groups(module, ours)
+        return (
+            bool(known)
+            and known <= several
+            and (not training or several - {own} <= self._of_programs(name))
+        )
+
+    def _of_programs(self, name: str) -> frozenset[int]:
+        """Return what a variable holds in the programs of the unit, each with an initialize of its own."""
+        values = self._unit.project.values
+        found: set[int] = set()
+        for creation in self._creations:
+            node = _name_node(creation.site.function, creation.site.module, name)
+            if node is not None:
+                found |= values.groups(creation.site.module, node)
+        return frozenset(found)
 
 
 def _global_in_both(name: str, origin: Function, function: Function) -> bool:

@@ -23,7 +23,8 @@ _ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro",
 class Unscale:
     """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
 
-    `moved` statements go with it to `before`;
+    `moved` statements go with it to `before`. The names `pending` that they assign are None on the other
+    micro-batches, so that the statements `guarded` have to ask.
     """
 
     function: Function
@@ -33,6 +34,9 @@ class Unscale:
     moved: list[ast.stmt] = field(default_factory=list)
     accumulates: bool = False
     outside: ast.If | None = None
+    limit: ast.If | None = None
+    pending: tuple[str, ...] = ()
+    guarded: list[ast.stmt] = field(default_factory=list)
 
 
 def helpers(unit: Unit) -> set[Function]:
@@ -178,22 +182,58 @@ def _across(
         for stmt in tree.block(level)[position(tree, level) + 1 :]
     ]
     between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
-    if any(written & uses(stmt) for stmt in [*after, *between] if stmt not in tops):
-        if result.accumulates:
-            raise Cannot(
-                "AMP908",
-                step.module,
-                outside[0].node,
-                "gradients are clipped on every micro-batch and the norm is used outside the step",
-                "natively gradients can be unscaled once per step: move the clip into the `if` that steps, "
-                "and use its norm there",
-            )
+    later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
+    if later and not result.accumulates:
         result.outside = limit
         return result
+    if later:
+        _await_step(result, step, limit, outside, written, later)
     inner = [u.statement for u in found if inside(tree, u.statement, limit)]
     result.moved = tops
     result.before = min([*inner, step.anchor], key=key)
     return result
+
+
+def _await_step(
+    result: Unscale,
+    step: Step,
+    limit: ast.If,
+    outside: list[Use],
+    written: set[str],
+    later: list[ast.stmt],
+) -> None:
+    """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
+    guarded = [s for stmt in later for s in _calls_using(stmt, written)]
+    used = {name for stmt in guarded for name in uses(stmt) & written}
+    if any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written)) or not used:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            outside[0].node,
+            "gradients are clipped on every micro-batch and the norm is used outside the step",
+            "natively gradients can be unscaled once per step: move the clip into the `if` that steps, "
+            "and use its norm there",
+        )
+    result.limit = limit
+    result.pending = tuple(sorted(used))
+    result.guarded = guarded
+
+
+def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
+    """Return the calls in a statement that use some names; none where something else uses them too."""
+    if isinstance(stmt, ast.Expr):
+        return [stmt] if isinstance(stmt.value, ast.Call) else []
+    if not isinstance(stmt, ast.If | ast.With):
+        return []
+    if isinstance(stmt, ast.If):
+        heads: list[ast.expr] = [stmt.test]
+        body = [*stmt.body, *stmt.orelse]
+    else:
+        heads, body = [item.context_expr for item in stmt.items], stmt.body
+    if any(names & uses(head) for head in heads):
+        return []
+    inner = [_calls_using(s, names) for s in body if names & uses(s)]
+    return [s for found in inner for s in found] if all(inner) else []
 
 
 def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:

@@ -10,7 +10,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate, reduce, speller
-from amp_migrate.unit.order import Loop, dominates, inside, levels, position
+from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
 from amp_migrate.unit.places import sometimes_called
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
@@ -23,7 +23,8 @@ class Creation:
     `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
     opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
     function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
-    method that makes it need not run, so that the constructor must make a disabled one.
+    method that makes it need not run, so that the constructor must make a disabled one. `within` holds the
+    parts of `casts` that the guards of the initialize stand for.
     """
 
     site: Site
@@ -32,6 +33,18 @@ class Creation:
     scales: Condition
     shared: bool = False
     sometimes: bool = False
+    within: tuple[tuple[ast.If, Condition], ...] = ()
+
+    def apart(self, node: ast.AST) -> list[Condition]:
+        """Return the conditions of the guards that a node of the same function does not share, inner first."""
+        tree = self.site.module.tree
+        return [
+            c for holder, c in self.within if not _same_branch(tree, holder, self.site.node, node)
+        ]
+
+    def casts_at(self, node: ast.AST, asked: Condition) -> Condition:
+        """Return when Apex was on at a node of the same function; `asked` is what the initialize states."""
+        return conjunction([*reversed(self.apart(node)), asked])
 
     @property
     def climbed(self) -> bool:
@@ -73,12 +86,14 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     whole = unit.home.is_attribute(function) or not trains or carried
     top = site.statement
     guards: list[Condition] = []
+    within: list[tuple[ast.If, Condition]] = []
     while not _reaches_all(tree, top, uses, whole):
         holder = tree.holder(top)
         if isinstance(holder, ast.If):
             if _is_main(holder) and not unit.home.is_attribute(function):
                 break
             guards.append(_guard(unit, site, holder, top in holder.body))
+            within.append((holder, guards[-1]))
             top = holder
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
@@ -102,7 +117,13 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
         and sometimes_called(unit.project, function)
     )
     sometimes = sometimes or unit.home.returning.conditional(function)
-    return Creation(site, top, *_conditions(unit, site, outer), sometimes=sometimes)
+    conditions = _conditions(unit, site, outer)
+    return Creation(site, top, *conditions, sometimes=sometimes, within=tuple(within))
+
+
+def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
+    bodies = (holder.body, holder.orelse)
+    return any(in_branch(tree, a, body) and in_branch(tree, b, body) for body in bodies)
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:

@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
-from amp_migrate.unit.forwards import Forward, is_housekeeping
+from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import merged, under_autocast
@@ -126,7 +126,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> 
     func = call.func
     if path(func) is not None and unit.project.values.groups(module, func) & models:
         return True
-    if not isinstance(func, ast.Attribute) or is_housekeeping(func.attr):
+    if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
         return False
     if isinstance(module.tree.parent(call), ast.Expr):
         return False

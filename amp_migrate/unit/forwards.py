@@ -132,13 +132,21 @@ class Forwards:
         if external is not None:
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
-            return Forward.NONE if is_housekeeping(func.attr) else Forward.NETWORK
+            return Forward.NONE if self.keeps_house(module, call) else Forward.NETWORK
         callees = self._project.callees(call, self._project.function_of(module, call))
         if callees:
             return max((self._function(f) for f in callees), default=Forward.NONE)
         if self.is_network(module, func):
             return Forward.NETWORK
         return self._by_name(module, func)
+
+    def keeps_house(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if name in NOT_FORWARD or not is_housekeeping(name):
+            return name in NOT_FORWARD
+        callees = self._project.callees(call)
+        return all(self._function(f) is not Forward.NETWORK for f in callees)
 
     def _by_name(self, module: Module, func: ast.expr) -> Forward:
         node = func.value if isinstance(func, ast.Subscript) else func

@@ -186,11 +186,25 @@ def _reads_grad(tree: Tree, call: ast.Call) -> bool:
 def _reduces(tree: Tree, node: ast.AST) -> bool:
     """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
     stmt = _statement(tree, node)
-    return any(
-        any(word in _tail(call) for word in _REDUCE)
-        for call in ast.walk(stmt)
-        if isinstance(call, ast.Call)
-    )
+    return any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt)
+
+
+def _is_reduction(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(word in _tail(node) for word in _REDUCE)
+
+
+def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
+    """Tell whether a list of gradients is only made to be averaged: ``grads = [...]; all_reduce(grads)``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Name):
+        return False
+    scope = tree.function(stmt) or tree.module
+    name = stmt.targets[0].id
+    reads = [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+    ]
+    return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
 
 
 def _only_freed(tree: Tree, node: ast.Attribute) -> bool:
