@@ -92,7 +92,7 @@ class Branches:
             kept = stmt.body if self.collapses[stmt].kept == "body" else stmt.orelse
             for part in kept:
                 yield from self._statement(part, names)
-        elif not isinstance(stmt, ast.Pass) and not imports_apex([stmt]):
+        elif not _does_nothing(stmt) and not imports_apex([stmt]):
             yield self._form(stmt, names)
 
     def _form(self, node: object, names: dict[str, object]) -> object:
@@ -149,3 +149,10 @@ class Branches:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "parameters"
         )
+
+
+def _does_nothing(stmt: ast.stmt) -> bool:
+    """Tell whether a statement is `pass`, or code that was put into a string to switch it off."""
+    return isinstance(stmt, ast.Pass) or (
+        isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+    )
