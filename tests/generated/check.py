@@ -14,7 +14,7 @@ from amp_migrate.output.diff import patch
 from amp_migrate.plan import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
-from generated.execute import Record, record
+from generated.execute import Record, Run, records
 from generated.program import Program
 
 SETTINGS = Settings(api="torch.cuda.amp")
@@ -163,9 +163,8 @@ def _closed(lines: list[bytes], diff: bytes, before: bytes) -> bytes:
 
 def _difference(program: Program, after: dict[str, bytes]) -> str:
     modes = ("logic", "casts") if program.casts else ("logic",)
-    runs = (program.entry, program.runs, program.overflow, modes)
-    reference = record(program.twin or program.files, *runs, apex=True)
-    native = record(after, *runs, apex=False)
+    run = Run(program.entry, program.runs, program.overflow, modes)
+    reference, native = records(program.twin or program.files, after, run)
     for mode in modes:
         ended = _ended(reference.get(mode, [("crashed",)]))
         if ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -22,44 +24,64 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from amp_migrate.equivalence.reference import install, uninstall
+from amp_migrate.equivalence.reference import install, modules, uninstall
 
-# The first optimizer imports half of torch: once here, not in every child.
+# What every child would repeat: to import the modules of the reference, and half of torch with the first
+# optimizer; and a collection of garbage there would copy every page.
+modules.unregister()
 torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
+gc.collect()
+gc.freeze()
 
 _scalers: list[torch.amp.GradScaler] = []
 Record = list[tuple[object, ...]]
 
 
-def record(
-    files: dict[str, bytes],
-    entry: str,
-    runs: tuple[tuple[str, ...], ...],
-    overflow: int,
-    modes: tuple[str, ...],
-    apex: bool,
-) -> dict[str, Record]:
-    """Run a program in each mode, "logic" without casts or "casts", in one forked process.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a program runs: its script, the arguments of its runs, the backward that overflows, the modes."""
 
-    A record holds what was printed, the exception that ended the run, and for every optimizer step the
-    number of backwards before it, the learning rates, gradient norm and digest, and the parameters.
+    entry: str
+    argvs: tuple[tuple[str, ...], ...]
+    overflow: int
+    modes: tuple[str, ...]
+
+
+def records(
+    before: dict[str, bytes], after: dict[str, bytes], run: Run
+) -> tuple[dict[str, Record], dict[str, Record]]:
+    """Run a program under the reference Apex and its migration natively, in one forked process.
+
+    Each runs in every mode, "logic" without casts or "casts". A record holds what was printed, the exception
+    that ended the run, and for every optimizer step the number of backwards before it, the learning rates,
+    gradient norm and digest, and the parameters. The native side runs first, when nothing is patched yet.
     """
     folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     try:
-        for name, data in files.items():
-            path = Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        return _in_child(lambda: {m: _runs(folder, entry, runs, overflow, m, apex) for m in modes})
+        for side, files in (("before", before), ("after", after)):
+            for name, data in files.items():
+                path = Path(folder, side, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+
+        def both() -> tuple[dict[str, Record], dict[str, Record]]:
+            native = {m: _runs(f"{folder}/after", run, m, apex=False) for m in run.modes}
+            return {m: _runs(f"{folder}/before", run, m, apex=True) for m in run.modes}, native
+
+        return _in_child(both)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _in_child(work: Callable[[], dict[str, Record]]) -> dict[str, Record]:
+Both = tuple[dict[str, Record], dict[str, Record]]
+
+
+def _in_child(work: Callable[[], Both]) -> Both:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
+        gc.disable()
         try:
             with os.fdopen(writing, "wb") as stream:
                 pickle.dump(work(), stream)
@@ -69,12 +91,10 @@ def _in_child(work: Callable[[], dict[str, Record]]) -> dict[str, Record]:
     with os.fdopen(reading, "rb") as stream:
         data = stream.read()
     os.waitpid(child, 0)
-    return pickle.loads(data) if data else {"crashed": [("crashed",)]}
+    return pickle.loads(data) if data else ({}, {})
 
 
-def _runs(
-    folder: str, entry: str, runs: tuple[tuple[str, ...], ...], overflow: int, mode: str, apex: bool
-) -> Record:
+def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
     os.chdir(folder)
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)
@@ -83,19 +103,20 @@ def _runs(
         path.relative_to(folder).parts[0].removesuffix(".py") for path in Path(folder).rglob("*.py")
     }
     result: Record = []
-    for argv in runs:
+    for argv in run.argvs:
         for name in [n for n in sys.modules if n.partition(".")[0] in own]:
             del sys.modules[name]
         if apex:
             install("cpu", casts=mode == "casts", quiet=True)
         else:
             _redirect(mode == "casts")
-        recorder = Recorder(overflow, census=mode == "casts")
-        result += recorder.run(entry, argv)
+        recorder = Recorder(run.overflow, census=mode == "casts")
+        result += recorder.run(run.entry, argv)
         result.append(("scale", _scale(apex)))
         _scalers.clear()
         if apex:
             uninstall()
+    sys.path.remove(folder)
     return result
 
 
