@@ -1,6 +1,7 @@
 """Generate Apex trainings, migrate them, run both and compare; shrink and keep what fails.
 
-Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers N] [--save]
+Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers N]
+           [--summary FILE] [--save]
 Exit code 1 if a program failed.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -36,6 +38,10 @@ def main() -> int:
         summary.add(seed, outcome, why)
         _progress(summary, time.monotonic() - start)
     print("\n".join(summary.lines()))
+    if options.summary:
+        seconds = time.monotonic() - start
+        facts = {"first_seed": options.seed, "seconds": round(seconds), **summary.data()}
+        options.summary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     _shrink(summary, options.save)
     return 1 if summary.failures else 0
 
@@ -46,6 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=0, help="stop after so many, 0: no limit")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--summary", type=Path, help="write the summary to this file, as JSON")
     parser.add_argument("--save", action="store_true", help="keep shrunk failures as test cases")
     return parser.parse_args()
 

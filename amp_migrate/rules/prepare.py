@@ -232,14 +232,19 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             access(site.function, site.node)
 
 
-def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:
-    """Scale only where casts are on, where a forward can ask the GradScaler alone whether they are."""
+def _together(
+    unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]
+) -> dict[Site, Creation]:
+    """Let the GradScaler tell whether casts are on, where a forward cannot see what decides that."""
     apart = [c for c in made.values() if c.scales != c.casts and c.casts.value is None]
-    if not apart:
+    ones = [c for c in made.values() if not unit.options[c.site].scaling and c.casts.value is None]
+    if not apart and not ones:
         return made
     functions = [region.function for region in [*unit.regions, *evaluations(unit, gone)]]
     if Casts(unit, list(made.values())).repeatable(functions):
         return made
+    for creation in ones:
+        unit.options[creation.site].keep_scale(1.0)
     for creation in apart:
         unit.options[creation.site].remarks.append(
             "at O0 the GradScaler is off, although Apex honoured the given loss_scale there too"

@@ -51,6 +51,15 @@ class Options:
     chosen_scale: ast.expr | None = None
     remarks: list[str] = field(default_factory=list)
 
+    def keep_scale(self, scale: float) -> None:
+        """Scale by a number that stays."""
+        self.scaling = True
+        self.init_scale = self.pinned = repr(scale)
+        self.remarks.append(
+            f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "
+            "whose gradients overflow"
+        )
+
 
 def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], ast.expr | None]:
     """Return the arguments of an initialize call by name, and the mapping it unpacks (``**kwargs``), if any."""
@@ -138,11 +147,7 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
             options.scaling = False
             return
         options.always_scales = True
-        options.init_scale = options.pinned = repr(scale)
-        options.remarks.append(
-            f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "
-            "whose gradients overflow"
-        )
+        options.keep_scale(scale)
         return
     options.chosen_scale = node
     options.remarks.append(

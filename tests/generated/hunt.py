@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ class Summary:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     by_option: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
-    left: Counter[str] = field(default_factory=Counter)
+    left: dict[str, list[int]] = field(default_factory=dict)
     failures: list[tuple[int, str]] = field(default_factory=list)
     pairs: set[tuple[str, str, str, str]] = field(default_factory=set)
 
@@ -32,7 +33,7 @@ class Summary:
             self.by_option.setdefault(item, Counter())[outcome] += 1
         self.pairs |= {(*a, *b) for a in items for b in items if a < b}
         if outcome == "left":
-            self.left[why] += 1
+            self.left.setdefault(re.sub(r" \(\S+ (AMP\d+)\)", "", why), []).append(seed)
         if outcome == "failed":
             self.failures.append((seed, why))
 
@@ -46,10 +47,27 @@ class Summary:
                 f"  {name + ' ' + option:32} {sum(counts.values()):6} ran"
                 f" {counts['left']:5} left {counts['failed']:5} failed"
             )
-        for why, count in self.left.most_common():
-            yield f"left {count}: {why}"
+        for why, seeds in self.left.items():
+            yield f"left {len(seeds)}: {why}; seeds {', '.join(map(str, seeds[:5]))}"
         for seed, why in self.failures:
             yield f"failed, seed {seed}: {why}"
+
+
+    def data(self) -> dict[str, object]:
+        """Return the summary as plain data: counts, what was left by reason and by feature, failures."""
+        total = sum(self.outcomes.values())
+        features: dict[str, dict[str, dict[str, int]]] = {}
+        for (name, option), counts in sorted(self.by_option.items()):
+            features.setdefault(name, {})[option] = dict(counts)
+        return {
+            "programs": total,
+            "outcomes": dict(self.outcomes),
+            "migrated_share": self.outcomes["migrated"] / total if total else 0.0,
+            "pairs_of_options": len(self.pairs),
+            "left": {why: {"programs": len(s), "seeds": s[:20]} for why, s in self.left.items()},
+            "failures": [{"seed": seed, "why": why} for seed, why in self.failures],
+            "features": features,
+        }
 
 
 def judged(seeds: Iterable[int], workers: int) -> Iterator[tuple[int, str, str]]:

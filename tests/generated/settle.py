@@ -238,6 +238,7 @@ _RULES: tuple[Wish, ...] = (
     ({"losses": {"two_optimizers"}}, {"step_in_branches": "no", "scheduler": "none"}),
     ({"clip": {"logged", "loop"}}, {"overflow": "none"}),
     ({"scale_argument": STATIC}, {"overflow": "none"}),
+    ({"scale_argument": {"one"}, "layout": WITHOUT_ARGUMENTS}, {"overflow": "none"}),
     ({"logging": {"scale"}}, {"overflow": "none"}),
     ({"layout": {"deep"}, "clash": {"scaler"}}, {"clash": "scaler_parameter"}),
     ({"accumulation": {"after_loop"}, "overflow": {"3", "5"}}, {"overflow": "2"}),
