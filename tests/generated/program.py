@@ -82,7 +82,9 @@ def build(f: Features) -> Program:
 
 
 def _scales(f: Features) -> bool:
-    return f["accumulation"] == "none" and f["losses"] in ("one", "sum", "sum_in_call")
+    read_early = f["logging"] == "scale"  # Apex has changed it by then, GradScaler has not
+    once = f["accumulation"] == "none" and f["losses"] in ("one", "sum", "sum_in_call")
+    return once and not read_early
 
 
 def _casts(f: Features) -> bool:

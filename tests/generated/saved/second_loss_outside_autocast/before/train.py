@@ -1,0 +1,50 @@
+import argparse
+import torch
+import torch.nn as nn
+from apex import amp
+
+
+def make_batches(count):
+    return [(torch.randn(6, 3, 3, 3), torch.randint(0, 3, (6,))) for _ in range(count)]
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(27, 12), nn.ReLU(), nn.Linear(12, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float, default=0.05)
+    args = parser.parse_args()
+    torch.manual_seed(7)
+    model = Classifier()
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    train_loader = make_batches(6)
+
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+
+    optimizer.zero_grad()
+    model.train()
+    running_loss = 0.0
+    for i, (images, labels) in enumerate(train_loader):
+        output = model(images)
+        loss = criterion(output, labels)
+        aux_loss = criterion(output * 0.5, labels)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward(retain_graph=True)
+        with amp.scale_loss(aux_loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        running_loss += loss.item()
+        optimizer.step()
+        optimizer.zero_grad()
+    print("average", running_loss)
+
+
+if __name__ == "__main__":
+    main()

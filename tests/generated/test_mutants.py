@@ -1,0 +1,34 @@
+"""Broken on purpose, the rewriter is found out by the generated programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from generated.check import check
+from generated.features import draw
+from generated.mutants import MUTANTS, Mutant
+from generated.program import build
+from generated.test_programs import PROGRAMS
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_broken_rewriter_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among the programs of the fixed run, one shows the fault that it does not have otherwise."""
+    monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
+    found = next(filter(_fails, _seeds(mutant)))
+    monkeypatch.undo()
+    assert not _fails(found)
+
+
+def _seeds(mutant: Mutant) -> list[int]:
+    """Return seeds of the fixed run, those first in which the fault can show."""
+    features = {seed: draw(seed) for seed in range(PROGRAMS)}
+
+    def misses(seed: int) -> bool:
+        return any(features[seed][name] not in options for name, options in mutant.wanted.items())
+
+    return [seed for seed in sorted(features, key=misses) if not misses(seed)]
+
+
+def _fails(seed: int) -> bool:
+    return check(build(draw(seed))).outcome == "failed"

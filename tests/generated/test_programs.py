@@ -1,0 +1,30 @@
+"""Generated trainings: migrated, run before and after, the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from generated.check import check
+from generated.features import draw
+from generated.program import build
+from generated.saved import cases, load
+
+PROGRAMS = 300
+CHUNK = 10
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+def test_generated_programs_train_the_same(first: int) -> None:
+    """A program that is migrated trains to the same bits; one that is left is whole and reported."""
+    verdicts = {seed: check(build(draw(seed))) for seed in range(first, first + CHUNK)}
+    assert {s: v.why for s, v in verdicts.items() if v.outcome == "failed"} == {}
+    assert sum(v.outcome == "migrated" for v in verdicts.values()) >= CHUNK // 2
+
+
+@pytest.mark.parametrize("folder", list(cases()), ids=lambda folder: folder.name)
+def test_saved_programs_train_the_same(folder: Path) -> None:
+    """A program that failed once is migrated and trains to the same bits."""
+    verdict = check(load(folder))
+    assert verdict.outcome != "failed", verdict.why
