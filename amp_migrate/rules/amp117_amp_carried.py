@@ -53,6 +53,10 @@ def decide(context: Context) -> Iterator[Decision]:
     for passed in carriers.passed:
         if not carriers.receives(passed) and not context.is_gone(passed.call):
             yield _passed(context, passed)
+    for site in carriers.published:
+        edits: list[Edit] = [Drop(site.module.tree.span(site.statement))]
+        message = "goes with the import that it shared with other functions"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
     for stored in carriers.stored:
         if not context.is_gone(stored.statement):
             yield _stored(context, stored)

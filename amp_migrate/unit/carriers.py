@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
@@ -33,7 +34,7 @@ class Passed:
 
 
 class Carriers:
-    """Which functions receive `amp`, and through what it is reached."""
+    """Which functions receive `amp`, and through what it is reached; `published`: ``globals()["amp"] = amp``."""
 
     def __init__(self, project: Project, sites: list[Site]) -> None:
         self._project = project
@@ -41,6 +42,7 @@ class Carriers:
         self.paths: dict[Function, str] = {}
         self.stored: list[Stored] = []
         self.passed: list[Passed] = []
+        self.published: list[Site] = []
         for site in sites:
             self._receive(site)
         for site in sites:
@@ -51,6 +53,7 @@ class Carriers:
         """Note the parameter or attribute through which a site reaches `amp`."""
         node = amp_expression(site)
         if isinstance(node, ast.Name) and node.id in site.function.parameters.names:
+            self._refuse_inside(site)
             self.parameters[site.function] = node.id
         elif isinstance(node, ast.Attribute) and site.kind is not Kind.IMPORT:
             base = path(node.value)
@@ -69,6 +72,9 @@ class Carriers:
                 self._refuse_optional(site, target)
                 self.stored.append(Stored(site, parent, owner))
                 return
+            if isinstance(target, ast.Subscript) and global_name(target) is not None:
+                self.published.append(site)
+                return
         if isinstance(parent, ast.Call) and site.node in parent.args:
             self.passed.append(Passed(site, parent, None))
             return
@@ -84,6 +90,17 @@ class Carriers:
             "amp is handed on in a way that the GradScaler cannot follow",
             "pass the GradScaler there by hand",
         )
+
+    def _refuse_inside(self, site: Site) -> None:
+        """A function that initializes by the `amp` it is given makes the scaler that others cannot give it."""
+        if site.kind is Kind.INITIALIZE:
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                f"{site.function.qualname}() gets amp, or None where AMP is off, as a parameter and initializes by it",
+                "give it the flag instead of amp, import amp where it is used, and run again",
+            )
 
     def _refuse_optional(self, site: Site, target: ast.Attribute) -> None:
         """An attribute that is None where AMP is off decides what the program does."""

@@ -12,6 +12,9 @@ from amp_migrate.unit.forwards import Forward, Forwards
 from amp_migrate.unit.order import Loop, levels, position
 
 
+_FILLS = frozenset({"update", "append", "extend", "setdefault"})
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
     """Sibling statements `first` to `last` of one block that compute a loss."""
@@ -73,10 +76,32 @@ class RegionFinder:
         self, function: Function, at: ast.AST, needed: set[str], seen: frozenset[Function]
     ) -> Search:
         found = self._local(function, at, needed)
-        if found.network or function in seen or len(seen) > 6:
+        if function in seen or len(seen) > 6:
             return found
+        if found.network:
+            return self._left_on_object(function, found, needed, seen | {function})
         outer = self._in_callers(function, needed, seen | {function})
         return Search(found.regions + outer.regions, outer.network, outer.inlines)
+
+    def _left_on_object(
+        self, function: Function, found: Search, needed: set[str], seen: frozenset[Function]
+    ) -> Search:
+        """Add the calls of methods that ran a network before and left its result on `self`."""
+        kept = {p for p in needed if p.startswith("self.")}
+        for site in self._project.callers(function) if kept else ():
+            if site.bound and site.function not in seen and site.function.cls is not None:
+                here = self._local(site.function, site.call, set(kept))
+                found.regions += [r for r in here.regions if self._calls_method(r)]
+        return found
+
+    def _calls_method(self, region: Region) -> bool:
+        """Tell whether a region is no more than calls of methods that run a network."""
+        return all(
+            isinstance(stmt, ast.Expr)
+            and (path(getattr(stmt.value, "func", stmt.value)) or "").startswith("self.")
+            and self._forwards.strength(region.module, stmt) is Forward.NETWORK
+            for stmt in region.statements()
+        )
 
     def _local(self, function: Function, at: ast.AST, needed: set[str]) -> Search:
         tree = function.module.tree
@@ -134,6 +159,9 @@ class RegionFinder:
         """Return the paths that a statement writes, those that the methods it calls set on `self` too."""
         found = defs(stmt)
         for part in walk(stmt):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+                kept = path(part.func.value) if part.func.attr in _FILLS else None
+                found |= {kept} if kept is not None else set()
             if (
                 isinstance(part, ast.Call)
                 and path(part.func)
