@@ -22,7 +22,7 @@ from amp_migrate.plan import (
 )
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
-from amp_migrate.rules.amp114_native_beside import remove
+from amp_migrate.rules.amp114_native_beside import fall_back, remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
@@ -32,6 +32,7 @@ from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.dual import Branch, branches
+from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit_summary import summary
@@ -136,6 +137,10 @@ class Planner:
                 advice = "the rewrite failed its self-check; please report it, and migrate by hand"
                 raise Cannot("AMP910", site.module, site.node, refused, advice)
             _refuse_skipped(found)
+            native = fallback(index.project, index.availability, found, index.sites)
+            if native is not None:
+                found += [site for site in native.sites if site not in found]
+                return list(fall_back(native)), native.nodes(), ""
             beside = branches(index.project, found)
             if beside:
                 return list(remove(beside)), gone_of(beside), ""

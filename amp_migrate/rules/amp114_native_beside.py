@@ -26,9 +26,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Drop, DropElse, Edit, Hoist, Replace, Status
+from amp_migrate.plan import (
+    Decision,
+    Drop,
+    DropElse,
+    DropImportedName,
+    Edit,
+    Hoist,
+    Replace,
+    Status,
+)
+from amp_migrate.project import Module
 from amp_migrate.rules.base import Rule, Safety, decision
 from amp_migrate.unit.dual import Branch
+from amp_migrate.unit.fallback import Fallback
 
 RULE = Rule("AMP114", "an Apex branch beside a native one goes", Safety.FAITHFUL)
 
@@ -49,6 +60,43 @@ def remove(branches: list[Branch]) -> Iterator[Decision]:
         )
         message = f"`{test}` has no branch of its own any more"
         yield decision(RULE, Status.NOTE, branch.module, branch.node, message, advice=advice)
+
+
+def fall_back(found: Fallback) -> Iterator[Decision]:
+    """Remove what only ran where Apex was installed, from a program that falls back to native AMP."""
+    edits: dict[Module, list[Edit]] = {}
+    for module, test in _outermost(found):
+        edits.setdefault(module, []).extend(_edits(Branch(module, test, (), False)))
+    for module, definition in found.definitions:
+        edits.setdefault(module, []).append(Drop(module.tree.span(definition)))
+    for module, guard in found.guards:
+        kept = "\n".join(f"{name} = False" for owner, name in found.flags if owner is module)
+        span = module.tree.span(guard)
+        edits.setdefault(module, []).append(Replace(span, kept) if kept else Drop(span))
+    for module, statement, name in found.aliases:
+        edits.setdefault(module, []).append(DropImportedName(module.tree.span(statement), (name,)))
+    said: set[Module] = set()
+    for site in found.sites:
+        first = [] if site.module in said else edits.pop(site.module, [])
+        said.add(site.module)
+        message = "goes: the program falls back to native AMP where Apex is missing"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, first)
+    for module, more in edits.items():
+        message = "imports what only served Apex"
+        yield decision(RULE, Status.ROUTINE, module, module.tree.module.body[0], message, more)
+    for module, test in _outermost(found):
+        text = module.tree.segment(test.test)
+        advice = "runs that chose Apex do now what they did where it was not installed: look through scripts"
+        message = f"`{text}` is never true without Apex, and goes"
+        yield decision(RULE, Status.NOTE, module, test, message, advice=advice)
+
+
+def _outermost(found: Fallback) -> Iterator[tuple[Module, ast.If]]:
+    others = {n for _, node in found.definitions for n in ast.walk(node)}
+    inner = {n for _, test in found.tests for stmt in test.body for n in ast.walk(stmt)}
+    for module, test in found.tests:
+        if test not in others | inner:
+            yield module, test
 
 
 def _edits(branch: Branch) -> Iterator[Edit]:

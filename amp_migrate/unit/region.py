@@ -11,7 +11,6 @@ from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.unit.forwards import Forward, Forwards
 from amp_migrate.unit.order import Loop, levels, position
 
-
 _FILLS = frozenset({"update", "append", "extend", "setdefault"})
 
 
