@@ -4,7 +4,8 @@
 
 Each program of fixtures/headline runs under Apex (the installed one, else the reference) and in
 native AMP, with casts off and on, and its step time and peak memory are measured beside fp32.
-Takes a few minutes. `--device cpu --tiny --output FILE` rehearses it on a machine without a GPU.
+Needs torch with CUDA and nothing else; takes less than eight minutes, and the page is written
+after every program. `--device cpu --tiny --output FILE` rehearses it on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from amp_migrate.equivalence.cli import check  # noqa: E402
+from amp_migrate.equivalence.check import check  # noqa: E402
 from amp_migrate.equivalence.options import Options, available_device  # noqa: E402
 from amp_migrate.equivalence.result import Result  # noqa: E402
 
@@ -29,7 +30,7 @@ PROGRAMS = {
     "ResNet-50, batch 64": "resnet50",
     "Transformer 6 x 512, batch 32 x 2": "transformer",
 }
-LONGEST_RUN = 120.0
+LONGEST_RUN = 90.0
 BUDGET = 8 * 60.0
 
 
@@ -41,14 +42,17 @@ def main() -> int:
         return 2
     results: dict[str, Result] = {}
     started = time.monotonic()
+    longest = 0.0
     for title, folder in PROGRAMS.items():
-        if time.monotonic() - started > BUDGET - LONGEST_RUN:
+        begun = time.monotonic()
+        if begun - started + longest > BUDGET:
             print(f"no time left for {title}", file=sys.stderr)
-            break
+            continue
         results[title] = check(_options(folder, arguments))
-        print(f"{time.monotonic() - started:4.0f} s  {title}: {results[title].verdict}", flush=True)
-    seconds = time.monotonic() - started
-    arguments.output.write_text("\n".join(_page(results, seconds)) + "\n", encoding="utf-8")
+        longest = max(longest, time.monotonic() - begun)
+        seconds = time.monotonic() - started
+        print(f"{seconds:4.0f} s  {title}: {results[title].verdict}", flush=True)
+        arguments.output.write_text("\n".join(_page(results, seconds)) + "\n", encoding="utf-8")
     print(f"wrote {arguments.output}")
     equivalent = [result for result in results.values() if result.verdict.exit_code == 0]
     return 0 if len(equivalent) == len(PROGRAMS) else 1
@@ -65,10 +69,12 @@ def _arguments() -> argparse.Namespace:
 def _options(folder: str, arguments: argparse.Namespace) -> Options:
     project = ROOT / "fixtures" / "headline" / folder
     return Options(
-        command=("python", "train.py", *(["--tiny"] if arguments.tiny else [])),
+        command=(sys.executable, "train.py", *(["--tiny"] if arguments.tiny else [])),
         project=project,
         before=project / "apex",
         after=project / "native",
+        steps=16,
+        growth=5,
         device=arguments.device,
         timing=True,
         timing_steps=40,
@@ -85,6 +91,7 @@ def _page(results: dict[str, Result], seconds: float) -> Iterator[str]:
         ),
         {"device": "unknown", "torch": "unknown", "python": "unknown"},
     )
+    before = next((r.before_label for r in results.values() if r.before_label), "unknown")
     yield "# Equivalence, step time and memory on a GPU"
     yield ""
     yield "Written by `python scripts/gpu_check.py`."
@@ -92,38 +99,51 @@ def _page(results: dict[str, Result], seconds: float) -> Iterator[str]:
     yield f"- Device: {header['device']}"
     yield f"- torch {header['torch']}, Python {header['python']}"
     yield f"- Date: {datetime.date.today().isoformat()}; the whole check took {seconds:.0f} s"
-    yield f"- Before: {next((result.before_label for result in results.values()), 'unknown')}"
+    yield f"- Before: {before}"
     yield ""
     yield from _verdicts(results)
     yield ""
-    yield from _timings(results)
+    yield from _timings(results, before)
 
 
 def _verdicts(results: dict[str, Result]) -> Iterator[str]:
     yield "## Verdicts"
     yield ""
-    yield "| program | casts off | casts on | decided by |"
-    yield "|---|---|---|---|"
+    yield "| program | before, run twice | casts off | casts on | decided by |"
+    yield "|---|---|---|---|---|"
     for title, result in results.items():
-        logic = result.logic is not None and result.logic.comparison.exact
-        yield f"| {title} | {'EXACT' if logic else 'not exact'} | {_casts_on(result)} | {result.tier} |"
+        repeat = result.repeat.exact if result.repeat is not None else None
+        logic = result.logic.comparison.exact if result.logic is not None else None
+        yield (
+            f"| {title} | {_equal(repeat)} | {_equal(logic)} | {_casts_on(result)} "
+            f"| {result.tier or 'nothing'} |"
+        )
     yield ""
     for title, result in results.items():
         if result.verdict.reason:
             yield f"- {title}: {result.verdict.reason}"
 
 
+def _equal(exact: bool | None) -> str:
+    return "not run" if exact is None else "equal in every bit" if exact else "differs"
+
+
 def _casts_on(result: Result) -> str:
+    if result.numeric is None:
+        return f"not run ({result.verdict.word})"
     delta = result.verdict.delta
     return (
         result.verdict.word if delta is None else f"{result.verdict.word} (loss within {delta:.1e})"
     )
 
 
-def _timings(results: dict[str, Result]) -> Iterator[str]:
+def _timings(results: dict[str, Result], before: str) -> Iterator[str]:
     yield "## Step time and peak memory"
     yield ""
-    yield "Medians of settled steps in runs that record nothing else; ratios are to FP32."
+    yield "Medians of settled steps in runs that record nothing else; ratios are to FP32, with torch's default"
+    yield "settings (TF32 in convolutions, not in matrix products)."
+    if before.startswith("reference"):
+        yield "Apex is the reference implementation here, in Python: Apex's own fused kernels are not measured."
     yield ""
     yield "| program | | ms/step | vs FP32 | peak MiB | vs FP32 |"
     yield "|---|---|---:|---:|---:|---:|"

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from amp_migrate.equivalence.check import check, in_workspace
 from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import APEX, DEVICES, Options, available_device
-from amp_migrate.equivalence.progress import Meter
 from amp_migrate.equivalence.report import terminal, writers
-from amp_migrate.equivalence.result import Result
-from amp_migrate.equivalence.runner import ImportMismatchError, Runner, write_export
-from amp_migrate.equivalence.verdict import CANNOT_RUN, INCONCLUSIVE, Verdict
-from amp_migrate.equivalence.workspace import NothingMigratedError, WorkspaceError, prepare
+from amp_migrate.equivalence.runner import Runner, write_export
+from amp_migrate.equivalence.verdict import CANNOT_RUN, Verdict
 
-T = TypeVar("T")
 _PROGRAM = "amp-migrate verify"
 _FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -152,31 +147,6 @@ def _inside(project: Path | None) -> Path:
     return here.relative_to(project) if here.is_relative_to(project) else Path()
 
 
-def check(options: Options) -> Result:
-    """Copy, migrate, run both sides and compare; the library form of the command."""
-    return _in_workspace(
-        options,
-        lambda runner: Ladder(runner).climb(),
-        lambda verdict: Result(options=options, verdict=verdict),
-    )
-
-
-def _in_workspace(
-    options: Options, work: Callable[[Runner], T], failed: Callable[[Verdict], T]
-) -> T:
-    with tempfile.TemporaryDirectory(prefix="amp-migrate-") as folder:
-        home = Path(folder).resolve()
-        meter = Meter(sys.stderr)
-        try:
-            return work(Runner(options, prepare(options, home), home, meter.show))
-        except NothingMigratedError as error:
-            return failed(Verdict(INCONCLUSIVE, str(error)))
-        except (WorkspaceError, ImportMismatchError) as error:
-            return failed(Verdict(CANNOT_RUN, str(error)))
-        finally:
-            meter.clear()
-
-
 def _export(options: Options, path: Path) -> int:
     """Record the before-runs that `--import` may ask for."""
 
@@ -193,7 +163,7 @@ def _export(options: Options, path: Path) -> int:
         click.echo(verdict, err=True)
         return verdict.exit_code
 
-    return _in_workspace(options, work, failed)
+    return in_workspace(options, work, failed)
 
 
 def _coloured(colour: bool | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import math
 from collections.abc import Iterable
@@ -22,8 +23,14 @@ def digest(tensors: Iterable[Tensor]) -> str:
         if flat.is_cuda:
             running.update(_on_device(flat).to_bytes(8, "little", signed=True))
         else:
-            running.update(flat.view(torch.uint8).numpy().data)
+            running.update(_bytes(flat))
     return running.hexdigest()
+
+
+def _bytes(flat: Tensor) -> Any:
+    """Return the memory of a contiguous CPU tensor; numpy, which torch can do without, is not used."""
+    size = flat.numel() * flat.element_size()
+    return (ctypes.c_char * size).from_address(flat.data_ptr()) if size else b""
 
 
 def _on_device(flat: Tensor) -> int:
@@ -52,7 +59,8 @@ def _on_device(flat: Tensor) -> int:
 
 def norm(tensors: Iterable[Tensor]) -> float:
     """Return the Euclidean norm over all `tensors`, accumulated in float64."""
-    squares = [tensor.detach().double().pow(2).sum() for tensor in tensors]
+    # The order of a sum follows the memory layout, which two equal gradients need not share.
+    squares = [tensor.detach().contiguous().double().pow(2).sum() for tensor in tensors]
     if not squares:
         return 0.0
     return math.sqrt(float(torch.stack([square.to(squares[0].device) for square in squares]).sum()))

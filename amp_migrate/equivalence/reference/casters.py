@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
 from .settings import settings
@@ -35,7 +35,7 @@ def apply(value: Any, cast: Caster) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return cast(value)
-    if isinstance(value, (str, np.ndarray)):
+    if isinstance(value, str) or _is_array(value):
         return value
     if hasattr(value, "to"):
         return cast(value)
@@ -45,6 +45,11 @@ def apply(value: Any, cast: Caster) -> Any:
         build: Any = type(value)
         return build(apply(item, cast) for item in value)
     return value
+
+
+def _is_array(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def patch_forward(model: torch.nn.Module, cast_input: Caster | None, cast_output: Caster) -> None:

@@ -10,6 +10,7 @@ from amp_migrate.equivalence.compare import Comparison
 from amp_migrate.equivalence.records import Step
 from amp_migrate.equivalence.report import charts
 from amp_migrate.equivalence.report.environment import environment
+from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.report.page import STYLE
 from amp_migrate.equivalence.report.series import Panel, panels, skipped_steps
 from amp_migrate.equivalence.result import Level, Result
@@ -188,17 +189,10 @@ def _relative(before: float | None, after: float | None) -> str:
 
 
 def _facts(result: Result) -> str:
-    facts = {"tier": result.tier}
-    if result.repeat is not None:
-        equal = "equal in every bit" if result.repeat.exact else "not equal"
-        facts["before, run twice"] = equal
-    facts["coverage"] = str(result.coverage)
-    if result.fixes:
-        facts["fixes"] = ", ".join(result.fixes)
-    facts |= {f"note {number}": note for number, note in enumerate(result.notes, 1)}
-    facts |= environment(result)
     rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+        for name, value in [*facts(result), *environment(result).items()]
+        if name != "census"  # it has a section of its own
     )
     return f"<section><h2>How it was checked</h2><dl>{rows}</dl></section>"
 

@@ -13,6 +13,7 @@ from amp_migrate.equivalence.anchor import relative
 from amp_migrate.equivalence.compare import Comparison
 from amp_migrate.equivalence.records import Step
 from amp_migrate.equivalence.report.environment import environment
+from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.result import Level, Result
 
 _COLOURS = {
@@ -127,49 +128,11 @@ def _relative(before: float | None, after: float | None) -> str:
 
 
 def _facts(result: Result) -> Iterator[str]:
-    if result.before_label:
-        yield from _labelled("before", result.before_label)
-        yield from _labelled("after", result.after_label)
-    if result.tier:
-        yield from _labelled("tier", result.tier)
-    if result.repeat is not None:
-        yield from _labelled("A/A", "equal in every bit" if result.repeat.exact else "differs")
-    if result.coverage.steps:
-        yield from _labelled("coverage", str(result.coverage))
-    if result.census is not None:
-        rows = [f"{row} [{row.kind}]" for row in result.census]
-        yield from _labelled("census", "; ".join(rows) or "same operators in the same dtypes")
-    for errors in result.errors:
-        worst = max((value for value in errors.after if value is not None), default=0.0)
-        ours = max((value for value in errors.before if value is not None), default=0.0)
-        yield from _labelled("vs fp32", f"{errors.name}: before {ours:.1e}, after {worst:.1e}")
-    if result.equivalence is not None:
-        tested = result.equivalence
-        yield from _labelled(
-            "TOST",
-            f"mean log loss differs by {tested.difference:.2g}, 90 % interval "
-            f"[{tested.low:.2g}, {tested.high:.2g}], smallest provable margin "
-            f"{tested.certifiable:.2g}",
-        )
-    if result.fixes:
-        yield from _labelled("fixes", ", ".join(result.fixes) + _fix_check(result))
-    for note in result.notes:
-        yield from _labelled("note", note)
+    for name, value in facts(result):
+        yield from _labelled(name, value)
     yield from _timing(result)
     for name, value in environment(result).items():
         yield from _labelled(name, value)
-
-
-def _fix_check(result: Result) -> str:
-    checked = result.fix_check
-    if checked is None:
-        return ""
-    if "error" not in checked:
-        return f"; not checked against the large batch: {checked['reason']}"
-    return (
-        f"; {checked['micro_batches']} micro-batches give the gradient of the large batch "
-        f"(relative error {checked['error']:.1e})"
-    )
 
 
 def _timing(result: Result) -> Iterator[str]:
