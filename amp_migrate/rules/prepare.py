@@ -232,9 +232,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             access(site.function, site.node)
 
 
-def _together(
-    unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]
-) -> dict[Site, Creation]:
+def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:
     """Let the GradScaler tell whether casts are on, where a forward cannot see what decides that."""
     apart = [c for c in made.values() if c.scales != c.casts and c.casts.value is None]
     ones = [c for c in made.values() if not unit.options[c.site].scaling and c.casts.value is None]

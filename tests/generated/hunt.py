@@ -52,7 +52,6 @@ class Summary:
         for seed, why in self.failures:
             yield f"failed, seed {seed}: {why}"
 
-
     def data(self) -> dict[str, object]:
         """Return the summary as plain data: counts, what was left by reason and by feature, failures."""
         total = sum(self.outcomes.values())
