@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from generated.names import Names
-from generated.sets import GANS, Features
+from generated.sets import GANS, LOSS_IN_MODEL, Features
 from generated.text import Lines, block
 
 
 def wants_loss(f: Features) -> bool:
     """Tell whether the model computes its loss itself."""
-    return f["forward"] in ("model_loss", "gpu_mean")
+    return f["forward"] in LOSS_IN_MODEL
 
 
 _NETWORKS = {
@@ -44,7 +44,7 @@ def model_lines(f: Features) -> Lines:
             [
                 "scores = self.layers(x)",
                 *block("if labels is None", ["return (scores,)"]),
-                "return F.cross_entropy(scores, labels), scores",
+                *_model_loss(f),
             ]
             if loss
             else ["return self.layers(x)"]
@@ -54,6 +54,15 @@ def model_lines(f: Features) -> Lines:
         "def __init__(self)", ["super().__init__()", f"self.layers = nn.Sequential({layers})"]
     )
     return block("class Classifier(nn.Module)", [*init, "", *run])
+
+
+def _model_loss(f: Features) -> Lines:
+    if f["forward"] != "loss_dict":
+        return ["return F.cross_entropy(scores, labels), scores"]
+    return [
+        "soft = F.cross_entropy(scores * 0.5, labels)",
+        'return {"main": F.cross_entropy(scores, labels), "soft": 0.1 * soft}',
+    ]
 
 
 def data_lines(f: Features) -> Lines:
@@ -92,6 +101,10 @@ def build_lines(f: Features, n: Names) -> Lines:
         first, second = n.optimizers
         lines.append(f"{first} = {_optimizer(f, f'{n.model}.layers[:-1].parameters()', n)}")
         lines.append(f"{second} = {_optimizer(f, f'{n.model}.layers[-1].parameters()', n)}")
+    elif f["head"] == "yes":
+        lines.append(f"{n.head} = nn.Linear(3, 3)")
+        both = f"[*{n.model}.parameters(), *{n.head}.parameters()]"
+        lines.append(f"{n.optimizer} = {_optimizer(f, both, n)}")
     elif f["groups"] == "yes":
         lines += [
             f"decay = [p for p in {n.model}.parameters() if p.dim() > 1]",

@@ -31,7 +31,7 @@ def trainer(f: Features, n: Names) -> list[Part]:
     if apart:
         steps = _apart(f, inside, methods)
     evaluate: Lines = []
-    if f["evaluation"] != "none":
+    if evaluation(f, inside):
         decorator = "@torch.no_grad()" if f["evaluation"] == "decorator" else ""
         methods.append(_method(f, inside, "validate", evaluation(f, inside), decorator=decorator))
         evaluate = ["self.validate()"]
@@ -62,6 +62,7 @@ def _given(f: Features, n: Names) -> Lines:
     models = [f"{n.model}_d", f"{n.model}_g"] if f["losses"] in GANS else [n.model]
     built = build_lines(f, n)
     names = [n.args, *models, *n.optimizers, n.loader, "val_loader", n.criterion, n.ema, n.teacher]
+    names.append(n.head)
     return [name for name in names if name == n.args or any(_binds(line, name) for line in built)]
 
 

@@ -39,7 +39,14 @@ OPTIONS: dict[str, dict[str, float]] = {
         "alias": 4,
         "module_alias": 3,
     },
-    "guard": {"none": 30, "flag": 50, "renamed_flag": 8, "truthy_amp": 3, "is_not_none": 4},
+    "guard": {
+        "none": 30,
+        "flag": 50,
+        "renamed_flag": 8,
+        "parameter": 6,
+        "truthy_amp": 3,
+        "is_not_none": 4,
+    },
     "flag_run": {"on": 75, "off": 25},
     "level": {
         "O1": 35,
@@ -74,7 +81,7 @@ OPTIONS: dict[str, dict[str, float]] = {
     },
     "other_arguments": {"none": 60, "verbosity": 15, "keep_batchnorm": 8, "enabled": 12},
     "loop": {"enumerate": 50, "plain": 12, "zip": 8, "while_next": 8, "range": 5, "counter": 12},
-    "epochs": {"one": 35, "several": 65},
+    "epochs": {"one": 35, "several": 57, "while": 8},
     "accumulation": {
         "none": 45,
         "every_k": 30,
@@ -96,6 +103,8 @@ OPTIONS: dict[str, dict[str, float]] = {
         "branches": 6,
         "gpu_mean": 10,
         "twice": 7,
+        "loss_dict": 6,
+        "batch_dict": 6,
     },
     "clip": {
         "none": 42,
@@ -117,7 +126,7 @@ OPTIONS: dict[str, dict[str, float]] = {
         "before_backward": 15,
         "in_forward": 6,
     },
-    "zero_on": {"optimizer": 60, "model": 35, "parameters": 5},
+    "zero_on": {"optimizer": 57, "model": 33, "parameters": 5, "set_to_none": 5},
     "losses": {
         "one": 66,
         "sum": 8,
@@ -134,7 +143,7 @@ OPTIONS: dict[str, dict[str, float]] = {
     "step_in_branches": {"no": 94, "yes": 6},
     "scheduler": {"none": 40, "after": 30, "before": 6, "epoch": 20},
     "checkpoint": {"none": 62, "literal": 10, "guarded": 14, "conditional": 8, "function": 8},
-    "resume": {"no": 50, "yes": 50},
+    "resume": {"no": 50, "yes": 35, "keyed": 15},
     "evaluation": {"none": 40, "no_grad": 40, "decorator": 12, "last_only": 8},
     "logging": {"loss": 40, "item_between": 15, "average": 25, "scale": 5},
     "network": {"mlp": 40, "conv": 30, "norm": 30},
@@ -172,6 +181,13 @@ OPTIONS: dict[str, dict[str, float]] = {
     "batches": {"list": 70, "loader": 30},
     "docstrings": {"no": 70, "yes": 30},
     "overflow": {"none": 30, "1": 15, "2": 20, "3": 20, "5": 15},
+    "phases": {"no": 93, "yes": 7},
+    "head": {"no": 93, "yes": 7},
+    "settings": {"namespace": 80, "mapping": 8, "opt": 12},
+    "visits": {"no": 70, "yes": 30},
+    "warmup": {"no": 92, "yes": 8},
+    "stop": {"no": 92, "yes": 8},
+    "in_block": {"no": 94, "yes": 6},
 }
 
 

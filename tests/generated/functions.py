@@ -54,6 +54,7 @@ def candidates(f: Features, n: Names) -> Lines:
         n.scheduler,
         n.ema,
         n.teacher,
+        n.head,
         n.x,
         n.y,
         "loss",
@@ -61,6 +62,7 @@ def candidates(f: Features, n: Names) -> Lines:
         *(["scaler"] if f["clash"] == "scaler_parameter" else []),
         *last,
         "mixed_precision",
+        "use_fp16",
         "epoch",
     ]
 
@@ -185,7 +187,7 @@ def split(f: Features, n: Names) -> list[Part]:
         defaults=('tag="training"',) if tagged else (),
     )
     parts.append(part)
-    renamed = {n.model: after.model, n.optimizer: after.optimizer}
+    renamed = {n.model: after.model, n.optimizer: after.optimizer, "use_fp16": n.flag}
     start = [call("train", arguments(f, given, renamed))]
     if f["layout"] == "setup":
         prepared, made = _setup(f, n, prepared, given)
@@ -208,7 +210,7 @@ def _setup(f: Features, n: Names, prepared: Lines, given: Lines) -> tuple[Lines,
 
 
 def _evaluate(f: Features, n: Names, known: Lines, parts: list[Part]) -> Lines:
-    if f["evaluation"] == "none":
+    if not evaluation(f, n):
         return []
     decorator = "@torch.no_grad()" if f["evaluation"] == "decorator" else ""
     body = evaluation(f, n)

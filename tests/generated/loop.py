@@ -30,6 +30,9 @@ def batches(f: Features, n: Names, body: Lines) -> Lines:
         body = [f"{x} = {x} * {'self.scaler' if loader.startswith('self.') else 'scaler'}", *body]
     if f["clash"] == "scaler_parameter":
         body = [f"{x} = {x} * scaler", *body]
+    if f["stop"] == "yes":
+        counted = f"{n.args}.max_steps > 0 and {i} + 1 >= {n.args}.max_steps"
+        body = [*body, *block(f"if {counted}", ["break"])]
     if f["comments"] == "many":
         body = [f"{x}, {y} = {x}.to({n.args}.device), {y}.to({n.args}.device)", *body]
     shapes: dict[str, Lines] = {
@@ -55,6 +58,8 @@ def batches(f: Features, n: Names, body: Lines) -> Lines:
 
 def epoch_lines(f: Features, n: Names, body: Lines) -> Lines:
     """Return the statements of one epoch around the loop over its batches."""
+    if f["phases"] == "yes":
+        return _phases(f, n, body)
     models = [f"{n.model}_d", f"{n.model}_g"] if f["losses"] in GANS else [n.model]
     lines = [f"{model}.train()" for model in models]
     averages = f["logging"] == "average" and f["losses"] not in GANS
@@ -68,6 +73,23 @@ def epoch_lines(f: Features, n: Names, body: Lines) -> Lines:
     if averages:
         return [*lines, "running_loss = 0.0", *batches(f, n, body), "print(running_loss)"]
     return [*lines, *batches(f, n, body)]
+
+
+def _phases(f: Features, n: Names, body: Lines) -> Lines:
+    """Return an epoch that trains and validates with the same lines."""
+    val = "self.val_loader" if n.loader.startswith("self.") else "val_loader"
+    either = replace(n, loader="loader")
+    train = [f"{n.model}.train()", f"loader = {n.loader}"]
+    return block(
+        'for phase in ["train", "val"]',
+        [
+            *block('if phase == "train"', train),
+            *block("else", [f"{n.model}.eval()", f"loader = {val}"]),
+            "running_loss = 0.0",
+            *batches(f, either, [*body, "running_loss += loss.item()"]),
+            "print(phase, running_loss)",
+        ],
+    )
 
 
 def first_zero(f: Features, n: Names) -> Lines:
@@ -89,6 +111,8 @@ def epochs(f: Features, n: Names, one: Lines, evaluate: Lines) -> Lines:
             body += saved
             saved = []
         body = block(f"for epoch in range({n.args}.epochs)", body)
+    if f["epochs"] == "while":
+        body = ["epoch = 0", *block(f"while epoch < {n.args}.epochs", [*body, "epoch += 1"])]
     last = evaluate if f["evaluation"] == "last_only" else []
     counted = ["stepped = 0"] if f["step_in_branches"] == "yes" else []
     return [*counted, *first_zero(f, n), *body, *last, *saved]
@@ -96,9 +120,9 @@ def epochs(f: Features, n: Names, one: Lines, evaluate: Lines) -> Lines:
 
 def evaluation(f: Features, n: Names) -> Lines:
     """Return the statements that evaluate the model."""
-    if f["evaluation"] == "none":
+    if f["evaluation"] == "none" or f["phases"] == "yes":
         return []
-    scores = f"{n.output} = {n.model}({n.x})" + ("[0]" if wants_loss(f) else "")
+    scores = f"{n.output} = {step.outputs(f, n)}" + ("[0]" if wants_loss(f) else "")
     loss = f"F.cross_entropy({n.output}, {n.y})"
     if not wants_loss(f) and f["forward"] != "functional":
         loss = f"{n.criterion}({n.output}, {n.y})"
@@ -130,6 +154,8 @@ def in_place(f: Features, n: Names) -> Lines:
 
 def renamed_flag(f: Features, n: Names) -> tuple[Lines, Names]:
     """Give the flag another name in a function, where the program does that."""
+    if f["guard"] == "parameter":
+        return [], replace(n, flag="use_fp16")
     if f["guard"] != "renamed_flag":
         return [], n
     return [f"mixed_precision = {n.flag}"], replace(n, flag="mixed_precision")

@@ -11,6 +11,7 @@ _WORDS = {
     "second": ("inputs", "targets", "step", "optimizer", "scaled_loss", "use_amp", "outputs"),
     "third": ("data", "target", "batch_idx", "optim", "scaled", "apex", "logits"),
 }
+_HELD = ("args", "model", "criterion", "loader", "scheduler", "ema", "teacher", "head")
 _AMP = {"whole": "apex.amp", "alias": "apex_amp"}
 
 
@@ -26,6 +27,7 @@ class Names:
     scheduler: str
     ema: str
     teacher: str
+    head: str
     x: str
     y: str
     index: str
@@ -42,10 +44,7 @@ class Names:
 
     def of_self(self) -> Names:
         """Return the names as methods spell them."""
-        held = {
-            name: f"self.{getattr(self, name)}"
-            for name in ("args", "model", "criterion", "loader", "scheduler", "ema", "teacher")
-        }
+        held = {name: f"self.{getattr(self, name)}" for name in _HELD}
         return replace(
             self,
             **held,
@@ -62,6 +61,7 @@ def names(f: Features) -> Names:
         "none": "",
         "flag": f"args.{switch}",
         "renamed_flag": f"args.{switch}",
+        "parameter": f"args.{switch}",
         "truthy_amp": "amp",
         "is_not_none": "amp is not None",
     }
@@ -79,6 +79,7 @@ def names(f: Features) -> Names:
         scheduler="scheduler",
         ema="ema",
         teacher="teacher",
+        head="head",
         x=x,
         y=y,
         index=index,

@@ -94,7 +94,7 @@ def _casts(f: Features) -> bool:
 
 
 def _flagged(f: Features) -> bool:
-    by_flag = f["guard"] in ("flag", "renamed_flag") or f["level"] == "conditional"
+    by_flag = f["guard"] in ("flag", "renamed_flag", "parameter") or f["level"] == "conditional"
     return by_flag or f["other_arguments"] == "enabled"
 
 
@@ -158,7 +158,17 @@ def _file(f: Features, file: str, parts: list[Part], homes: dict[str, str]) -> L
     entry = any(part.kind == "entry" for part in parts)
     if entry and f["layout"] != "module":
         lines += ["", "", 'if __name__ == "__main__":', "    main()"]
-    return [*_header(f, file, bodies, homes), *lines]
+    return _spelt(f, [*_header(f, file, bodies, homes), *lines])
+
+
+def _spelt(f: Features, lines: Lines) -> Lines:
+    """Give the settings their name, or keep them in a mapping."""
+    if f["settings"] == "opt":
+        return [re.sub(r"\bargs\b", "opt", line) for line in lines]
+    if f["settings"] == "mapping":
+        lines = [re.sub(r"\bargs\.(\w+)", r'args["\1"]', line) for line in lines]
+        return [line.replace("parser.parse_args()", "vars(parser.parse_args())") for line in lines]
+    return lines
 
 
 def _header(f: Features, file: str, bodies: Lines, homes: dict[str, str]) -> Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 Features = dict[str, str]
+Wish = tuple[dict[str, set[str]], dict[str, str]]
 
 CLASSES = {"trainer", "methods", "hierarchy"}
 SPREAD = {
@@ -42,3 +43,4 @@ WITHOUT_ARGUMENTS = {
 }
 WITHOUT_FLAG = {"none", "truthy_amp", "is_not_none"}
 WINDOW_MISTAKES = {"clip_every", "zero_every"}
+LOSS_IN_MODEL = {"model_loss", "gpu_mean", "loss_dict", "batch_dict"}

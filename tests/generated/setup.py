@@ -52,6 +52,9 @@ def initialize(f: Features, n: Names) -> tuple[Lines, Names]:
             if f["branch_order"] == "amp_first"
             else f"({models[1:-1]}), ({optimizers[1:-1]})"
         )
+    elif f["head"] == "yes":
+        models = f"[{n.model}, {n.head}]"
+        target = f"{models}, {n.optimizer}"
     elif shape == "lists" and len(n.optimizers) == 1:
         models, optimizers = f"[{models}]", f"[{optimizers}]"
         target = f"{models}, {optimizers}"
@@ -139,7 +142,7 @@ def parser_lines(f: Features, n: Names) -> Lines:
     switch = n.switch.rpartition(".")[2]
     scales = {"args_float": "type=float, default=128.0", "args_zero": "type=float, default=0"}
     options = [
-        ("epochs", "type=int, default=2" if f["epochs"] == "several" else "type=int, default=1"),
+        ("epochs", "type=int, default=2" if f["epochs"] != "one" else "type=int, default=1"),
         ("lr", "type=float, default=0.05"),
         ("accum", "type=int, default=3"),
         ("max_grad_norm", "type=float, default=0.05"),
@@ -152,6 +155,7 @@ def parser_lines(f: Features, n: Names) -> Lines:
         ("keep_batchnorm_fp32", "default=None"),
         ("resume", 'type=str, default=""'),
         ("output", 'type=str, default="checkpoint.pt"'),
+        ("max_steps", "type=int, default=5"),
         ("device", 'type=str, default="cpu"'),
     ]
     added = [f'parser.add_argument("--{name}", {rest})' for name, rest in options]
@@ -182,6 +186,8 @@ def resume_lines(f: Features, n: Names) -> Lines:
     if f["checkpoint"] == "none" or f["resume"] == "no":
         return []
     amp = [f'{n.amp}.load_state_dict(checkpoint["amp"])']
+    if f["resume"] == "keyed":
+        amp = block('if "amp" in checkpoint', amp)
     body = [
         f"checkpoint = torch.load({n.args}.resume)",
         f'{n.model}.load_state_dict(checkpoint["model"])',

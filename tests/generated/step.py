@@ -25,20 +25,21 @@ def guarded(f: Features, n: Names, amp: Lines, plain: Lines) -> Lines:
 def forward(f: Features, n: Names) -> Lines:
     """Return the statements from the forward to the loss."""
     o, m, c, x, y = n.output, n.model, n.criterion, n.x, n.y
+    run = outputs(f, n)
     between = zero(f, n) if f["zero"] == "in_forward" else []
     shapes: dict[str, Lines] = {
-        "two_lines": [f"{o} = {m}({x})", *between, f"loss = {c}({o}, {y})"],
+        "two_lines": [f"{o} = {run}", *between, f"loss = {c}({o}, {y})"],
         "twice": [
-            f"{o} = {m}({x})",
+            f"{o} = {run}",
             *between,
-            f"flipped = {m}({x}.flip(0))",
+            f"flipped = {run.replace(x, f'{x}.flip(0)')}",
             f"loss = {c}({o}, {y}) + {c}(flipped, {y}.flip(0))",
         ],
-        "one_line": [*between, f"loss = {c}({m}({x}), {y})"],
-        "functional": [f"{o} = {m}({x})", *between, f"loss = F.cross_entropy({o}, {y})"],
+        "one_line": [*between, f"loss = {c}({run}, {y})"],
+        "functional": [f"{o} = {run}", *between, f"loss = F.cross_entropy({o}, {y})"],
         "model_loss": [f"result = {m}({x}, {y})", "loss = result[0]"],
         "metric_between": [
-            f"{o} = {m}({x})",
+            f"{o} = {run}",
             f"accuracy = ({o}.argmax(dim=1) == {y}).float().mean().item()",
             *between,
             f"loss = {c}({o}, {y})",
@@ -54,6 +55,15 @@ def forward(f: Features, n: Names) -> Lines:
                 ],
             ),
             *block("else", [f"{o} = {m}({x})", f"loss = {c}({o}, {y})"]),
+        ],
+        "loss_dict": [
+            f"losses = {m}({x}, {y})",
+            "loss = sum(value for value in losses.values())",
+        ],
+        "batch_dict": [
+            f'batch = {{"x": {x}, "labels": {y}}}',
+            f"result = {m}(**batch)",
+            "loss = result[0]",
         ],
         "gpu_mean": [
             f"result = {m}({x}, {y})",
@@ -72,6 +82,12 @@ def forward(f: Features, n: Names) -> Lines:
     return [*lines, *divide(f, n)]
 
 
+def outputs(f: Features, n: Names) -> str:
+    """Return the expression of a forward pass."""
+    run = f"{n.model}({n.x})"
+    return f"{n.head}({run})" if f["head"] == "yes" else run
+
+
 def divide(f: Features, n: Names) -> Lines:
     """Return the division of the loss by the number of micro-batches."""
     if f["accumulation"] == "none" or f["divide"] == "no":
@@ -88,7 +104,8 @@ def zero(f: Features, n: Names) -> Lines:
         return [f"{n.model}.zero_grad()"]
     if f["zero_on"] == "parameters":
         return block(f"for p in {n.model}.parameters()", ["p.grad = None"])
-    return [f"{name}.zero_grad()" for name in n.optimizers]
+    given = "set_to_none=True" if f["zero_on"] == "set_to_none" else ""
+    return [f"{name}.zero_grad({given})" for name in n.optimizers]
 
 
 def scaled(
@@ -128,9 +145,10 @@ def backward(f: Features, n: Names, clipped: bool = True) -> Lines:
         f"{loss if loss == 'loss' else f'({loss})'}.backward({'retain_graph=True' if retain else ''})"
     ]
     tail = [_clip_call(n, f"{n.model}.parameters()")] if f["mistake"] == "clip_inside" else []
+    if f["in_block"] == "yes":
+        tail = ['print("backward", loss.item())']
     amp = scaled(f, n, loss, retain=retain, more=more, tail=tail)
-    if f["mistake"] == "clip_inside":
-        plain = [*plain, *tail]
+    plain = [*plain, *tail]
     if clipped and f["clip"] == "both_branches":
         amp = [*amp, _clip_call(n, f"{n.amp}.master_params({n.optimizer})")]
         plain = [*plain, _clip_call(n, f"{n.model}.parameters()")]
@@ -192,6 +210,8 @@ def clip(f: Features, n: Names) -> Lines:
 def update(f: Features, n: Names, clips: Lines | None = None) -> Lines:
     """Return the statements of an optimizer step; `clips` stand in place of the clip."""
     steps = [f"{name}.step()" for name in n.optimizers]
+    if f["visits"] == "yes" and len(steps) > 1:
+        steps = block(f"for each in ({', '.join(n.optimizers)})", ["each.step()"])
     if f["step_in_branches"] == "yes":
         steps = guarded(f, n, [*steps, "stepped += 1"], steps)
     scheduled = [f"{n.scheduler}.step()"]
@@ -252,6 +272,10 @@ def logged(f: Features, n: Names) -> Lines:
 def whole(f: Features, n: Names) -> Lines:
     """Return the statements of one micro-batch, all in place."""
     lines: Lines = []
+    if f["warmup"] == "yes":
+        lines += block(f"for group in {n.optimizer}.param_groups", ['group["lr"] *= 0.95'])
+    if f["phases"] == "yes":
+        return [*lines, *_phased(f, n)]
     if f["zero"] == "before_forward":
         lines += zero(f, n)
     lines += note(f, "forward pass")
@@ -265,6 +289,13 @@ def whole(f: Features, n: Names) -> Lines:
     if f["zero"] == "before_backward":
         lines += zero(f, n)
     return [*lines, *finish(f, n, backward(f, n))]
+
+
+def _phased(f: Features, n: Names) -> Lines:
+    """Return the lines that train and validate, with gradients where they train."""
+    trained = block('if phase == "train"', finish(f, n, backward(f, n)))
+    inside = [*forward(f, n), *trained]
+    return [*zero(f, n), *block('with torch.set_grad_enabled(phase == "train")', inside)]
 
 
 def _with_between(f: Features, n: Names) -> Lines:
