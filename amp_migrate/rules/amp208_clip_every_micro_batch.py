@@ -97,6 +97,9 @@ def _moved(context: Context) -> Iterator[tuple[Unscale, ast.stmt]]:
 
 
 def _decision(unscale: Unscale, stmt: ast.stmt, edits: list[Edit]) -> Decision:
+    if stmt in unscale.reports:
+        message = "moves to the step with the norm that it reports"
+        return decision(RULE, Status.ROUTINE, unscale.function.module, stmt, message, edits)
     status = Status.FIXED if unscale.accumulates else Status.ROUTINE
     message = (
         "clipping moved from every micro-batch to the step: the accumulated sum is clipped once"

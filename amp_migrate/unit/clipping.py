@@ -13,7 +13,13 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.sites import Kind
-from amp_migrate.unit.steps import Step, boundary, children_of, parent_statement
+from amp_migrate.unit.steps import (
+    Step,
+    boundary,
+    children_of,
+    outermost_anchor,
+    parent_statement,
+)
 from amp_migrate.unit.unit import Unit
 
 _ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro", "iter_size")
@@ -23,8 +29,8 @@ _ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro",
 class Unscale:
     """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
 
-    `moved` statements go with it to `before`. The names `pending` that they assign are None on the other
-    micro-batches, so that the statements `guarded` have to ask.
+    `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
+    they assign are None on the other micro-batches, so that the statements `guarded` have to ask.
     """
 
     function: Function
@@ -32,6 +38,7 @@ class Unscale:
     optimizer: str
     loop: str = ""
     moved: list[ast.stmt] = field(default_factory=list)
+    reports: list[ast.stmt] = field(default_factory=list)
     accumulates: bool = False
     outside: ast.If | None = None
     limit: ast.If | None = None
@@ -182,6 +189,9 @@ def _across(
         for stmt in tree.block(level)[position(tree, level) + 1 :]
     ]
     between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
+    if result.accumulates:
+        result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
+        tops += result.reports
     later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
     if later and not result.accumulates:
         result.outside = limit
@@ -190,7 +200,7 @@ def _across(
         _await_step(result, step, limit, outside, written, later)
     inner = [u.statement for u in found if inside(tree, u.statement, limit)]
     result.moved = tops
-    result.before = min([*inner, step.anchor], key=key)
+    result.before = min([*inner, outermost_anchor(step)], key=key)
     return result
 
 
@@ -222,7 +232,8 @@ def _await_step(
 def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
     """Return the calls in a statement that use some names; none where something else uses them too."""
     if isinstance(stmt, ast.Expr):
-        return [stmt] if isinstance(stmt.value, ast.Call) else []
+        used = isinstance(stmt.value, ast.Call) and names & uses(stmt)
+        return [stmt] if used else []
     if not isinstance(stmt, ast.If | ast.With):
         return []
     if isinstance(stmt, ast.If):

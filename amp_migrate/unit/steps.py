@@ -74,6 +74,18 @@ def boundary(step: Step, backward: ast.AST) -> ast.If | None:
     return found
 
 
+def outermost_anchor(step: Step) -> ast.stmt:
+    """Return the statement that steps whichever way its tests go."""
+    found = step.anchor
+    for level in levels(step.tree, step.anchor):
+        if level is step.anchor:
+            continue
+        if not isinstance(level, ast.If) or not _steps_either_way(step, level):
+            break
+        found = level
+    return found
+
+
 def _steps_either_way(step: Step, test: ast.If) -> bool:
     other = test.orelse if in_branch(step.tree, step.anchor, test.body) else test.body
     return any(
