@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Drop, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.steps import outermost_anchor
 from amp_migrate.unit.zeroing import every_micro_batch
 
 RULE = Rule("AMP201", "zero_grad on every micro-batch moves to the step", Safety.CHANGES, order=32)
@@ -44,7 +45,7 @@ def decide(context: Context) -> Iterator[Decision]:
         edit = (
             Drop(span)
             if zeroing.repeated
-            else Move(span, tree.span(zeroing.step.anchor), after=True)
+            else Move(span, tree.span(outermost_anchor(zeroing.step)), after=True)
         )
         message = "zero_grad on every micro-batch kept gradients from accumulating; it now follows the step"
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [edit])

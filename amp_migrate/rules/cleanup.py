@@ -197,6 +197,7 @@ _PURE = (
     ast.Compare,
     ast.BinOp,
     ast.IfExp,
+    ast.Subscript,
 )
 
 

@@ -36,7 +36,11 @@ def is_zero_grad(stmt: ast.stmt) -> bool:
 
 
 def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
-    """Yield the zero_grad statements beside a backward whose step waits for several micro-batches."""
+    """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
+
+    Each has the last step of its boundary.
+    """
+    found: dict[ast.stmt, Zeroing] = {}
     for step in unit.steps:
         if step.call in gone:
             continue
@@ -47,7 +51,8 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
-                yield Zeroing(step.module, stmt, step, inner)
+                found[stmt] = Zeroing(step.module, stmt, step, inner)
+    yield from found.values()
 
 
 def counts_micro_batches(limit: ast.If) -> bool:

@@ -61,7 +61,7 @@ def _model_loss(f: Features) -> Lines:
         return ["return F.cross_entropy(scores, labels), scores"]
     return [
         "soft = F.cross_entropy(scores * 0.5, labels)",
-        'return {"main": F.cross_entropy(scores, labels), "soft": 0.1 * soft}',
+        'return {"hard": F.cross_entropy(scores, labels), "soft": 0.1 * soft}',
     ]
 
 

@@ -95,7 +95,7 @@ def _mentions_apex(program: Program, data: bytes) -> bool:
     switch = "apex" if program.features["words"] == "third" else ""
     text = re.sub(rb"#.*|\"[^\"\n]*\"", b"", data).decode("latin-1")
     if switch:
-        text = re.sub(r"args\.apex\b|\bapex\b(?=,|\))", "", text)
+        text = re.sub(r"\b(args|opt)\.apex\b|\bapex\b(?=,|\))", "", text)
     return bool(
         re.search(
             r"\bapex\b|APEX_AVAILABLE|\bamp\.(initialize|scale_loss|master_params|_amp)", text

@@ -91,6 +91,7 @@ LAYOUTS: tuple[Wish, ...] = (
     ({"losses": {"two_optimizers"}}, {"step_in_branches": "no", "scheduler": "none"}),
     ({"clip": {"logged", "loop"}}, {"overflow": "none"}),
     ({"scale_argument": STATIC}, {"overflow": "none"}),
+    ({"scale_argument": {"one"}, "level": {"variable"}}, {"overflow": "none"}),
     ({"scale_argument": {"one"}, "layout": WITHOUT_ARGUMENTS}, {"overflow": "none"}),
     ({"logging": {"scale"}}, {"overflow": "none"}),
     ({"layout": {"deep"}, "clash": {"scaler"}}, {"clash": "scaler_parameter"}),

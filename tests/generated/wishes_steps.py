@@ -38,6 +38,7 @@ STEPS: tuple[Wish, ...] = (
             "losses": "one",
             "zero": "before_forward",
             "skip_bad": "no",
+            "clash": "none",
             "logging": "loss",
             "mistake": "none",
             "batches": "list",
@@ -77,6 +78,7 @@ STEPS: tuple[Wish, ...] = (
         },
         {"clip": "model"},
     ),
+    ({"stop": {"yes"}, "accumulation": ACCUMULATING}, {"overflow": "none"}),
     ({"stop": {"yes"}, "loop": {"plain", "zip"}}, {"loop": "enumerate"}),
     (
         {"in_block": {"yes"}, "layout": {"helper_backward", "methods", "hierarchy"}},
