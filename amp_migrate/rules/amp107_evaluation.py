@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.build import elements, reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.evaluation import evaluations, runs_in
 from amp_migrate.unit.order import inside
@@ -94,6 +94,11 @@ def _calling(context: Context, call: CallSite) -> Region | None:
         return None
     if call.call in context.gone_nodes or "backward" in ast.dump(stmt):
         return None
+    unit = context.unit
+    trains = {item.function for item in (*unit.backwards, *unit.steps)}
+    for callee in unit.project.callees(call.call):
+        if trains & reachable(unit.project, callee):
+            return None
     return Region(module, call.function, stmt, stmt)
 
 

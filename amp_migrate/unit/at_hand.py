@@ -7,7 +7,7 @@ import ast
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.home import Home
-from amp_migrate.unit.order import dominates, levels
+from amp_migrate.unit.order import dominates, inside, levels
 from amp_migrate.unit.relatives import family
 
 
@@ -17,7 +17,7 @@ def at_hand(home: Home, function: Function, node: ast.AST) -> str | None:
     An evaluation may run before or without any training, so what only training makes does not count.
     """
     if function in home.resolved and function in home.users:
-        return home.access(function, node)
+        return home.access(function, node) if _in_its_try(home, function, node) else None
     owner = function
     while owner.cls is None and owner.parent is not None:
         owner = owner.parent
@@ -35,6 +35,17 @@ def at_hand(home: Home, function: Function, node: ast.AST) -> str | None:
         return home.access(function, node)
     except Cannot:
         return None
+
+
+def _in_its_try(home: Home, function: Function, node: ast.AST) -> bool:
+    """Tell whether no `try` that makes the scaler is over at a node."""
+    tree = function.module.tree
+    return all(
+        inside(tree, node, up)
+        for site in home.inits.get(function, [])
+        for up in levels(tree, site.node)
+        if isinstance(up, ast.Try)
+    )
 
 
 def _dominated(home: Home, call: CallSite) -> bool:

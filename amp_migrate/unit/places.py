@@ -52,13 +52,14 @@ def is_conditional(call: CallSite) -> bool:
 
 
 def kept_on_self(site: Site, first: str) -> bool:
-    """Tell whether an initialize assigns its result to attributes of the object `first`."""
+    """Tell whether an initialize assigns the optimizer, or all it returns, to attributes of the object `first`."""
     stmt = site.statement
     targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    parts = [p for t in targets for p in (t.elts[-1:] if isinstance(t, ast.Tuple) else [t])]
     return any(
         isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
-        for target in targets
-        for n in ast.walk(target)
+        for part in parts
+        for n in ast.walk(part)
     )
 
 
