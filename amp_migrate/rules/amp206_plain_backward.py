@@ -28,6 +28,7 @@ from amp_migrate.rules.amp116_further_backward import scaled
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import key
+from amp_migrate.unit.relatives import family
 from amp_migrate.unit.steps import Backward, Step
 
 RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
@@ -119,8 +120,22 @@ def _optimizers(context: Context, backward: Backward) -> str:
             return f"list({tree.segment(step.anchor.iter)})"
         found.setdefault(tree.segment(step.optimizer), step)
     if not found:
+        found = dict(_elsewhere(context, backward))
+    if not found:
         raise _cannot(backward, "the optimizer of this backward is out of reach here")
     return next(iter(found)) if len(found) == 1 else f"[{', '.join(found)}]"
+
+
+def _elsewhere(context: Context, backward: Backward) -> Iterator[tuple[str, Step]]:
+    """Yield the optimizers stepped by other methods of the same object, as `self.optimizer`."""
+    cls = backward.function.cls
+    if cls is None or len(context.unit.backwards) > 1:
+        return
+    for step in context.unit.steps:
+        other = step.function.cls
+        text = step.tree.segment(step.optimizer)
+        if other is not None and other in family(cls) and text.startswith("self."):
+            yield text, step
 
 
 def _free_name(backward: Backward) -> str:

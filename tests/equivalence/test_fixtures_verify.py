@@ -24,9 +24,14 @@ OVERFLOWING = "project/apex_behind_a_module"
 THROWING_AWAY = "fixes/zero_grad_kept_without_fixes"
 
 # Model-only programs take no step, and verify says so.
-TRAINING = {case.name: case for case in cases() if case.run and case.changed}
-for _name in [name for name, case in TRAINING.items() if "inference" in name]:
-    del TRAINING[_name]
+TRAINING = {
+    case.name: case
+    for case in cases()
+    if case.run
+    and case.changed
+    and any(".backward(" in text for text in case.before.values())
+    and "inference" not in case.name
+}
 
 
 _RECORDED: dict[tuple[str, frozenset[tuple[str, str]], CaptureConfig], Run] = {}
@@ -89,7 +94,8 @@ WRONG = {
     ),
     "missing autocast": (r"autocast\(\):", "autocast(enabled=False):", NUMERIC, {CENSUS}),
     "update between the steps": (
-        r"^([ \t]*)([\w.]*scaler)\.step\(([\w.]+)\)\n(?=(?:.*\n){0,3}?\1\2\.step\()",
+        r"^([ \t]*)([\w.]*scaler)\.step\(([\w.]+)\)\n"
+        r"(?=(?:(?!.*(?:backward|update|else|elif)).*\n){0,3}?\1\2\.step\()",
         r"\1\2.step(\3)\n\1\2.update()\n",
         LOGIC,
         {"clip norm", "gradient norm", "loss scale", "number of iterations"},
@@ -109,9 +115,10 @@ WRONG = {
 }
 
 
-# AMP is off, clipping is off, or the unscaled gradients are only kept: the training stays as it was.
+# AMP or its scaling is off, clipping is off, or the unscaled gradients are only kept: the training stays as it was.
 HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
+    ("step not rewritten", "evaluate/scale_of_one_out_of_sight"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),
     ("missing unscale_", "clip/condition_per_micro_batch"),
