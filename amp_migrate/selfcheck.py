@@ -6,6 +6,11 @@ import ast
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyflakes.messages import Message
 
 _COMPILE_FLAGS = {False: 0, True: ast.PyCF_ALLOW_TOP_LEVEL_AWAIT}
 _REASONS = {
@@ -60,10 +65,16 @@ _OURS = {"torch", "scaler", "grad_scaler", "amp_scaler", "native_scaler"}
 
 def _starred(text: str, path: str) -> set[str]:
     """Return the names that only a star import may define."""
+    found = _flaws(text, path)
+    return {str(m.message_args[0]) for m in found if type(m).__name__ == "ImportStarUsage"}
+
+
+@lru_cache(maxsize=8)
+def _flaws(text: str, path: str) -> tuple[Message, ...]:
+    """Return the messages of pyflakes, which are asked for several times for one text."""
     from pyflakes.checker import Checker
 
-    messages = Checker(ast.parse(text), path).messages
-    return {str(m.message_args[0]) for m in messages if type(m).__name__ == "ImportStarUsage"}
+    return tuple(Checker(ast.parse(text), path).messages)
 
 
 def _compile_error(text: str, path: str, notebook: bool) -> str | None:
@@ -100,10 +111,8 @@ def _assigns(before: str, name: str) -> bool:
 
 def _messages(text: str, path: str, hidden: bool = False) -> Counter[tuple[str, str]]:
     """Count the messages of a text; `hidden`: with the undefined names that a star import may define."""
-    from pyflakes.checker import Checker
-
     found: Counter[tuple[str, str]] = Counter()
-    for message in Checker(ast.parse(text), path).messages:
+    for message in _flaws(text, path):
         kind = type(message).__name__
         if kind == "ImportStarUsage" and hidden:
             kind = "UndefinedName"

@@ -36,6 +36,8 @@ def main() -> int:
         seeds = iter(range(options.seed, options.seed + options.programs))
     for seed, outcome, why in judged(_until(seeds, start + 60 * options.minutes), options.workers):
         summary.add(seed, outcome, why)
+        if outcome == "failed":
+            print(f"\nseed {seed} failed: {why}", file=sys.stderr)
         _progress(summary, time.monotonic() - start)
     print("\n".join(summary.lines()))
     if options.summary:

@@ -14,7 +14,7 @@ from amp_migrate.output.diff import patch
 from amp_migrate.plan import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
-from generated.execute import Record, Run, records
+from generated.execute import Record, Run, Side, records
 from generated.program import Program
 
 SETTINGS = Settings(api="torch.cuda.amp")
@@ -31,13 +31,30 @@ class Verdict:
 
 def check(program: Program) -> Verdict:
     """Migrate a program, check the text that results, and compare what both train."""
+    return checked([program])[0]
+
+
+def checked(programs: list[Program]) -> list[Verdict]:
+    """Check several programs, which train in one process."""
+    verdicts = [_migrated(program) for program in programs]
+    pairs = zip(programs, verdicts, strict=True)
+    training = [(p, v) for p, v in pairs if v.outcome == "migrated"]
+    sides = records([(p.twin or p.files, v.after or {}, _run(p)) for p, v in training])
+    for (program, verdict), (reference, native) in zip(training, sides, strict=bool(training)):
+        difference = _difference(program, reference, native)
+        if difference:
+            verdicts[verdicts.index(verdict)] = Verdict("failed", difference, verdict.after)
+    return verdicts
+
+
+def _migrated(program: Program) -> Verdict:
     try:
-        return _check(program)
+        return _rewritten(program)
     except Exception as error:  # the codemod must not raise, whatever it is
         return Verdict("failed", f"raised {type(error).__name__}: {error}")
 
 
-def _check(program: Program) -> Verdict:
+def _rewritten(program: Program) -> Verdict:
     sources = [Source.from_bytes(name, data) for name, data in program.files.items()]
     result = migrate(sources, SETTINGS)
     after = {
@@ -53,8 +70,12 @@ def _check(program: Program) -> Verdict:
             return Verdict("failed", f"{left[0].code} left, but files changed", after)
         cause = min(left, key=lambda f: (f.code == "AMP101", "since its unit" in f.message))
         return Verdict("left", f"{cause.code}: {cause.message}", after)
-    difference = _difference(program, after)
-    return Verdict("failed", difference, after) if difference else Verdict("migrated", "", after)
+    return Verdict("migrated", "", after)
+
+
+def _run(program: Program) -> Run:
+    modes = ("logic", "casts") if program.casts else ("logic",)
+    return Run(program.entry, program.runs, program.overflow, modes)
 
 
 def _flaw(program: Program, result: Result, after: dict[str, bytes]) -> str:
@@ -69,6 +90,8 @@ def _flaw(program: Program, result: Result, after: dict[str, bytes]) -> str:
     for name, before in program.files.items():
         new = after[name]
         compile(new, name, "exec", dont_inherit=True)
+        if new == before:
+            continue
         flaws = _flaws(name, new) - _flaws(name, before)
         if flaws:
             return f"new in {name}: {sorted(flaws)[0]}"
@@ -161,18 +184,16 @@ def _closed(lines: list[bytes], diff: bytes, before: bytes) -> bytes:
     return text.rstrip(b"\n")
 
 
-def _difference(program: Program, after: dict[str, bytes]) -> str:
-    modes = ("logic", "casts") if program.casts else ("logic",)
-    run = Run(program.entry, program.runs, program.overflow, modes)
-    reference, native = records(program.twin or program.files, after, run)
+def _difference(program: Program, reference: Side, native: Side) -> str:
+    modes = _run(program).modes
     for mode in modes:
-        ended = _ended(reference.get(mode, [("crashed",)]))
+        ended = _ended(reference.get(mode, [("ended", "a crash")]))
         if ended:
             return f"generator: the Apex program ends with {ended}"
         if not any(event[0] == "step" for event in reference[mode]):
             return "generator: the Apex program never steps"
     for mode in modes:
-        pair = reference[mode], native.get(mode, [("crashed",)])
+        pair = reference[mode], native.get(mode, [("ended", "a crash")])
         if mode == "casts" and not program.scales and any(map(_overflowed, pair)):
             continue  # Apex lowers the scale at every backward, GradScaler at every step
         difference = first_difference(*(_compared(program, side) for side in pair))

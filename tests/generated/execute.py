@@ -47,36 +47,50 @@ class Run:
     modes: tuple[str, ...]
 
 
-def records(
-    before: dict[str, bytes], after: dict[str, bytes], run: Run
-) -> tuple[dict[str, Record], dict[str, Record]]:
-    """Run a program under the reference Apex and its migration natively, in one forked process.
+Side = dict[str, Record]
+Trainings = list[tuple[dict[str, bytes], dict[str, bytes], Run]]
+
+
+def records(trainings: Trainings) -> list[tuple[Side, Side]]:
+    """Run programs under the reference Apex and their migrations natively, in one forked process.
 
     Each runs in every mode, "logic" without casts or "casts". A record holds what was printed, the exception
     that ended the run, and for every optimizer step the number of backwards before it, the learning rates,
-    gradient norm and digest, and the parameters. The native side runs first, when nothing is patched yet.
+    gradient norm and digest, and the parameters. The native sides run first, when nothing is patched yet.
+    A process that dies leaves empty records; programs that shared it then run by themselves.
     """
     folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     try:
-        for side, files in (("before", before), ("after", after)):
-            for name, data in files.items():
-                path = Path(folder, side, name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+        for number, (before, after, _) in enumerate(trainings):
+            _write(before, Path(folder, f"{number}before"))
+            _write(after, Path(folder, f"{number}after"))
 
-        def both() -> tuple[dict[str, Record], dict[str, Record]]:
-            native = {m: _runs(f"{folder}/after", run, m, apex=False) for m in run.modes}
-            return {m: _runs(f"{folder}/before", run, m, apex=True) for m in run.modes}, native
+        def work() -> list[tuple[Side, Side]]:
+            native, reference = (
+                [
+                    {m: _runs(f"{folder}/{k}{side}", run, m, side == "before") for m in run.modes}
+                    for k, (_, _, run) in enumerate(trainings)
+                ]
+                for side in ("after", "before")
+            )
+            return list(zip(reference, native, strict=True))
 
-        return _in_child(both)
+        found = _in_child(work)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if not found and len(trainings) > 1:
+        return [pair for training in trainings for pair in records([training])]
+    return found or [({}, {})]
 
 
-Both = tuple[dict[str, Record], dict[str, Record]]
+def _write(files: dict[str, bytes], folder: Path) -> None:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
-def _in_child(work: Callable[[], Both]) -> Both:
+def _in_child(work: Callable[[], list[tuple[Side, Side]]]) -> list[tuple[Side, Side]]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -91,7 +105,7 @@ def _in_child(work: Callable[[], Both]) -> Both:
     with os.fdopen(reading, "rb") as stream:
         data = stream.read()
     os.waitpid(child, 0)
-    return pickle.loads(data) if data else ({}, {})
+    return pickle.loads(data) if data else []
 
 
 def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
@@ -99,9 +113,7 @@ def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)
     sys.path.insert(0, folder)
-    own = {
-        path.relative_to(folder).parts[0].removesuffix(".py") for path in Path(folder).rglob("*.py")
-    }
+    own = {name.removesuffix(".py") for name in os.listdir(folder)}
     result: Record = []
     for argv in run.argvs:
         for name in [n for n in sys.modules if n.partition(".")[0] in own]:

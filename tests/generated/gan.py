@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from generated.clips import guarded
 from generated.names import Names
 from generated.sets import Features
-from generated.step import guarded, note
+from generated.step import note
 from generated.text import Lines, block
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from generated.check import Verdict, check
+from generated.check import Verdict, check, checked
 from generated.features import draw
 from generated.program import build
 from generated.sets import Features
@@ -71,16 +72,31 @@ class Summary:
 
 def judged(seeds: Iterable[int], workers: int) -> Iterator[tuple[int, str, str]]:
     """Yield seed, outcome and reason of every program, as they are done."""
+    groups = _groups(iter(seeds), 8)
     if workers == 1:
-        yield from map(_judge, seeds)
+        for group in groups:
+            yield from _judge(group)
         return
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap_unordered(_judge, seeds, chunksize=4)
+        for found in pool.imap_unordered(_judge, groups):
+            yield from found
 
 
-def _judge(seed: int) -> tuple[int, str, str]:
-    verdict = check(build(draw(seed)))
-    return seed, verdict.outcome, verdict.why
+def _groups(seeds: Iterator[int], size: int) -> Iterator[list[int]]:
+    while group := list(itertools.islice(seeds, size)):
+        yield group
+
+
+def _judge(seeds: list[int]) -> list[tuple[int, str, str]]:
+    """Check the programs of some seeds; one that fails beside others has to fail by itself."""
+    found = []
+    programs = [build(draw(seed)) for seed in seeds]
+    for seed, program, verdict in zip(seeds, programs, checked(programs), strict=True):
+        alone = check(program) if verdict.outcome == "failed" else verdict
+        if alone.outcome != verdict.outcome:
+            alone = Verdict("failed", f"only beside others: {verdict.why}")
+        found.append((seed, alone.outcome, alone.why))
+    return found
 
 
 def same_failure(verdict: Verdict) -> Callable[[Features], bool]:

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
+from generated.clips import clip, clip_call, guarded
 from generated.names import Names
 from generated.sets import ACCUMULATING, Features
 from generated.text import Lines, block
-
-CLIP = "torch.nn.utils.clip_grad_norm_"
-
-
-def guarded(f: Features, n: Names, amp: Lines, plain: Lines) -> Lines:
-    """Return what runs under the flag and without it, or the former alone where there is no flag."""
-    if not n.flag or amp == plain:
-        return amp
-    if not plain:
-        return block(f"if {n.flag}", amp)
-    first, second, test = amp, plain, n.flag
-    if f["branch_order"] == "plain_first":
-        first, second = plain, amp
-        test = n.flag.replace(" is not None", " is None") if " is " in n.flag else f"not {n.flag}"
-    return [*block(f"if {test}", first), *block("else", second)]
 
 
 def forward(f: Features, n: Names) -> Lines:
@@ -144,14 +130,14 @@ def backward(f: Features, n: Names, clipped: bool = True) -> Lines:
     plain = [
         f"{loss if loss == 'loss' else f'({loss})'}.backward({'retain_graph=True' if retain else ''})"
     ]
-    tail = [_clip_call(n, f"{n.model}.parameters()")] if f["mistake"] == "clip_inside" else []
+    tail = [clip_call(n, f"{n.model}.parameters()")] if f["mistake"] == "clip_inside" else []
     if f["in_block"] == "yes":
-        tail = ['print("backward", loss.item())']
+        tail = ['print("scaled backward", loss.item())']
     amp = scaled(f, n, loss, retain=retain, more=more, tail=tail)
     plain = [*plain, *tail]
     if clipped and f["clip"] == "both_branches":
-        amp = [*amp, _clip_call(n, f"{n.amp}.master_params({n.optimizer})")]
-        plain = [*plain, _clip_call(n, f"{n.model}.parameters()")]
+        amp = [*amp, clip_call(n, f"{n.amp}.master_params({n.optimizer})")]
+        plain = [*plain, clip_call(n, f"{n.model}.parameters()")]
     lines = guarded(f, n, amp, plain)
     if two:
         lines += guarded(f, n, scaled(f, n, "aux_loss", loss_id=1), ["aux_loss.backward()"])
@@ -161,50 +147,6 @@ def backward(f: Features, n: Names, clipped: bool = True) -> Lines:
             "penalty.backward()",
         ]
     return lines
-
-
-def _clip_call(n: Names, parameters: str) -> str:
-    return f"{CLIP}({parameters}, {n.args}.max_grad_norm)"
-
-
-def clip(f: Features, n: Names) -> Lines:
-    """Return the clip, as it stands before the step."""
-    master, plain = f"{n.amp}.master_params({n.optimizer})", f"{n.model}.parameters()"
-    by_flag = guarded(f, n, [_clip_call(n, master)], [_clip_call(n, plain)])
-    if f["clip"] in ("none", "both_branches") or f["mistake"] == "clip_inside":
-        return []
-    if f["clip"] in ("flag_else", "master"):
-        return by_flag
-    if f["clip"] == "conditional":
-        return block(f"if {n.args}.max_grad_norm > 0", by_flag)
-    if f["clip"] == "model":
-        return [_clip_call(n, plain)]
-    if f["clip"] == "value":
-        return guarded(
-            f,
-            n,
-            [f"torch.nn.utils.clip_grad_value_({master}, 0.01)"],
-            [f"torch.nn.utils.clip_grad_value_({plain}, 0.01)"],
-        )
-    if f["clip"] == "logged":
-        amp, other = f"grad_norm = {_clip_call(n, master)}", f"grad_norm = {_clip_call(n, plain)}"
-        return [*guarded(f, n, [amp], [other]), 'print("norm", float(grad_norm))']
-    if f["clip"] == "assigned":
-        return [
-            *guarded(f, n, [f"params = {master}"], [f"params = {plain}"]),
-            _clip_call(n, "params"),
-        ]
-    if f["clip"] == "edit":
-        changed = block("if p.grad is not None", ["p.grad.add_(1e-4)"])
-        return block(f"for p in {plain}", changed)
-    return [
-        "total_norm = 0.0",
-        *block(
-            f"for p in {master if not n.flag else plain}",
-            block("if p.grad is not None", ["total_norm += p.grad.norm().item() ** 2"]),
-        ),
-        'print("norm", total_norm ** 0.5)',
-    ]
 
 
 def update(f: Features, n: Names, clips: Lines | None = None) -> Lines:
