@@ -34,7 +34,10 @@ def main() -> int:
     seeds: Iterator[int] = itertools.count(options.seed)
     if options.programs:
         seeds = iter(range(options.seed, options.seed + options.programs))
-    for seed, outcome, why in judged(_until(seeds, start + 60 * options.minutes), options.workers):
+    minutes = 1.0 if options.minutes is None and not options.programs else options.minutes
+    if minutes is not None:
+        seeds = _until(seeds, start + 60 * minutes)
+    for seed, outcome, why in judged(seeds, options.workers):
         summary.add(seed, outcome, why)
         if outcome == "failed":
             print(f"\nseed {seed} failed: {why}", file=sys.stderr)
@@ -50,7 +53,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--minutes", type=float, help="stop after so long; 1 without --programs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=0, help="stop after so many, 0: no limit")
     parser.add_argument("--workers", type=int, default=2)

@@ -95,7 +95,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     if call.call in context.gone_nodes or "backward" in ast.dump(stmt):
         return None
     unit = context.unit
-    trains = {item.function for item in (*unit.backwards, *unit.steps)}
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
     for callee in unit.project.callees(call.call):
         if trains & reachable(unit.project, callee):
             return None

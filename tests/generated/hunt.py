@@ -78,8 +78,10 @@ def judged(seeds: Iterable[int], workers: int) -> Iterator[tuple[int, str, str]]
             yield from _judge(group)
         return
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        for found in pool.imap_unordered(_judge, groups):
-            yield from found
+        waiting = [pool.apply_async(_judge, (group,)) for group in itertools.islice(groups, 8)]
+        while waiting:  # not more than these are taken from `seeds` ahead of time
+            yield from waiting.pop(0).get()
+            waiting += [pool.apply_async(_judge, (group,)) for group in itertools.islice(groups, 1)]
 
 
 def _groups(seeds: Iterator[int], size: int) -> Iterator[list[int]]:
