@@ -147,7 +147,8 @@ class Planner:
             context = prepare(index, found, self._settings, self._spelling)
             decisions = list(self._decide(context))
             folded = set(context.branches.collapses) | set(context.branches.prefixes)
-            return decisions, context.gone_nodes | folded, ""
+            found += context.unit.switches
+            return decisions, context.gone_nodes | folded | context.unit.switched(), ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
 

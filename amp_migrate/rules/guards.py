@@ -9,7 +9,6 @@ from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpres
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.kept import stays
 from amp_migrate.unit.availability import imports_apex
-from amp_migrate.unit.condition import reduce, speller
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.sites import Kind, Site
 
@@ -86,17 +85,9 @@ def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
 
 def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
     tree = context.module.tree
-    hits: list[ast.expr] = []
-
-    def known(test: ast.expr) -> bool | None:
-        answer = context.availability.known(test)
-        if answer is not None:
-            hits.append(test)
-        return answer
-
-    condition = reduce(node.test, known, speller(tree))
-    if not hits:
+    if not context.availability.settles(node.test):
         return
+    condition = context.availability.reduce(node.test)
     edit: Edit
     if condition.value is None:
         edit = ReplaceExpression(tree.span(node.test), condition.text)
@@ -133,7 +124,7 @@ def _value(
     if isinstance(node, ast.Name) and node.id not in context.availability.flags:
         return
     gone |= set(ast.walk(top))
-    condition = reduce(top, context.availability.known, speller(tree))
+    condition = context.availability.reduce(top)
     text = condition.text if condition.value is None else str(condition.value)
     edit = ReplaceExpression(tree.span(top), text)
     yield decision(rule, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])

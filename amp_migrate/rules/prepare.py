@@ -12,7 +12,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
 from amp_migrate.unit.bce import Bce, keep_out
 from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.build import Index, make, upwards
+from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation, creations
@@ -33,6 +33,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     _refuse_unknown(unit)
     _refuse_ritual(unit)
     _refuse_wrappers(unit)
+    _refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
@@ -114,6 +115,30 @@ def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
     return node.level == 0 and not any(
         m.name.rpartition(".")[2] == tail for m in unit.project.modules.values()
     )
+
+
+def _refuse_scattered(unit: Unit) -> None:
+    """Two initializes of one run would need one GradScaler that both make; so would all objects of a class."""
+    functions = list(unit.home.inits)
+    for function, sites in unit.home.inits.items():
+        if function.is_class:
+            raise Cannot(
+                "AMP901",
+                sites[0].module,
+                sites[0].node,
+                f"{function.qualname}() is a class method: a GradScaler made there would belong to no object",
+                "move amp.initialize to the function that trains, then run again",
+            )
+        for other in functions:
+            if other is not function and other in reachable(unit.project, function):
+                again = unit.home.inits[other][0]
+                raise Cannot(
+                    "AMP901",
+                    sites[0].module,
+                    sites[0].node,
+                    f"amp.initialize runs here and in {other.qualname}() ({again.module.path}), which this calls",
+                    "initialize in one place, for both ways to get a model, then run again",
+                )
 
 
 _RITUAL = (

@@ -6,6 +6,8 @@ import ast
 import re
 
 from amp_migrate.project import Module, Project
+from amp_migrate.unit.condition import Condition, reduce, speller
+from amp_migrate.unit.optional import Optional, imported, optional
 from amp_migrate.unit.sites import is_apex
 
 _AVAILABLE = re.compile(
@@ -23,6 +25,9 @@ class Availability:
         self._module = module
         self.flags = frozenset(_flags(module))
         self._imported = frozenset(_imported_flags(project, module))
+        self.optional = Optional()
+        self.optional = optional(module, self.known)
+        self.switched = bool(self.optional.names)
 
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
@@ -33,6 +38,41 @@ class Availability:
         if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
             return True
         return None
+
+    def reduce(self, test: ast.expr) -> Condition:
+        """Reduce a test to what it says where Apex is installed; a name that holds amp or None is its option."""
+        source = speller(self._module.tree)
+
+        def known(node: ast.expr) -> bool | None:
+            return None if self._option(node) is not None else self.known(node)
+
+        def text(node: ast.expr) -> str:
+            option = self._option(node)
+            if option is None:
+                return source(node)
+            absent = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is)
+            return f"not {source(option)}" if absent else source(option)
+
+        return reduce(test, known, text)
+
+    def settles(self, test: ast.expr) -> bool:
+        """Tell whether a part of a test is about Apex being there, or asks a name that holds amp or None."""
+        if self.known(test) is not None or self._option(test) is not None:
+            return True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self.settles(test.operand)
+        return isinstance(test, ast.BoolOp) and any(map(self.settles, test.values))
+
+    def _option(self, node: ast.expr) -> ast.expr | None:
+        """Return the option that ``amp`` or ``amp is not None`` stands for."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            right = node.comparators[0]
+            if not isinstance(right, ast.Constant) or right.value is not None:
+                return None
+            node = node.left
+        if not isinstance(node, ast.Name):
+            return None
+        return self.optional.tests.get((self._module.scopes.owner(node), node.id))
 
     def is_flag(self, node: ast.expr) -> bool:
         """Tell whether an expression is an availability flag, or `amp` itself."""
@@ -46,10 +86,12 @@ class Availability:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
         if self._project.external(self._module, node) not in ("apex", "apex.amp"):
             return False
-        return not (
-            isinstance(node, ast.Name)
-            and node.id in self._project.function_of(self._module, node).parameters.names
-        )
+        if not isinstance(node, ast.Name):
+            return not self.switched
+        function = self._project.function_of(self._module, node)
+        if node.id in function.parameters.names or self.optional.holds(self._module, node):
+            return False
+        return not self.switched or imported(self._module, node)
 
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]

@@ -35,6 +35,9 @@ class Index:
             site for module in project.modules.values() for site in sites(project, module)
         ]
         self.availability = {m: Availability(project, m) for m in project.modules.values()}
+        if any(a.optional.names for a in self.availability.values()):
+            for availability in self.availability.values():
+                availability.switched = True
         self.forwards = Forwards(project, list(self._models()))
 
     def _models(self) -> Iterable[tuple[Module, ast.expr]]:
@@ -224,6 +227,15 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
                 inits[site.function].append(site)
     modules = {site.module for site in found}
     needing = {s.function for s in found if s.kind not in (Kind.INITIALIZE, Kind.HANDED_ON)}
-    carriers = Carriers(index.project, found)
+    switches = [
+        site
+        for site in index.sites
+        if site.kind is Kind.IMPORT
+        and site.module in modules
+        and site.node in index.availability[site.module].optional.nodes
+    ]
+    carriers = Carriers(index.project, [] if switches else found)
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    return Unit(index.project, found, index.availability, index.forwards, home, options)
+    return Unit(
+        index.project, found, index.availability, index.forwards, home, options, switches=switches
+    )

@@ -52,12 +52,13 @@ def _join(
     kept = [(part, node) for part, node in parts if part.value is None]
     if not kept:
         return Condition(conjunction)
-    if len(kept) == len(parts) and all(part.text == source(node) for part, node in parts):
-        return Condition(None, source(test))
-    if len(kept) == 1:
+    texts = list(dict.fromkeys(part.text for part, _ in kept))
+    if len(texts) == 1:
         return kept[0][0]
     word = " and " if conjunction else " or "
-    return Condition(None, word.join(operand(part.text, conjunction) for part, _ in kept))
+    joined = word.join(operand(text, conjunction) for text in texts)
+    unchanged = ast.dump(_parse(joined)) == ast.dump(test)
+    return Condition(None, source(test) if unchanged else joined)
 
 
 def negate(condition: Condition, node: ast.expr | None = None) -> Condition:

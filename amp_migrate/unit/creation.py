@@ -9,7 +9,7 @@ from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate, reduce, speller
+from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
 from amp_migrate.unit.places import sometimes_called
 from amp_migrate.unit.sites import Site
@@ -146,8 +146,7 @@ def _is_main(node: ast.If) -> bool:
 
 
 def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
-    known = unit.availability[site.module].known
-    condition = reduce(holder.test, known, speller(site.module.tree))
+    condition = unit.availability[site.module].reduce(holder.test)
     return condition if positive else negate(condition)
 
 

@@ -119,7 +119,7 @@ def _use(
     if any(word in tail for word in _REDUCE):
         return None
     if tail in CLIPS or _clips(node, tail):
-        named = _named(node, masters)
+        named = _named(node, masters) or _twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
         return Use(_statement(tree, node), node, False, None)
@@ -158,6 +158,18 @@ def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast
         if part in masters and isinstance(part, ast.Call) and part.args:
             return part.args[0]
     return None
+
+
+def _twin(
+    tree: Tree, call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]
+) -> ast.expr | None:
+    """Return the optimizer that the Apex branch beside a plain clip names."""
+    up = tree.holder(tree.statement(call))
+    if not isinstance(up, ast.If):
+        return None
+    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and _tail(n) == _tail(call)]
+    found = [name for n in beside if n is not call and (name := _named(n, masters)) is not None]
+    return found[0] if len(found) == 1 else None
 
 
 def _tail(call: ast.Call) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,7 @@ class Unit:
     steps: list[Step] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
+    switches: list[Site] = field(default_factory=list)
     clip_helpers: set[Function] = field(default_factory=set)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
@@ -53,8 +55,9 @@ class Unit:
 
     @cached_property
     def not_bools(self) -> frozenset[str]:
-        """The options of the program that are strings or numbers."""
-        return not_bools(self.project)
+        """The options of the program that are strings or numbers, and the switches that may be None."""
+        names = {n for m in self.modules for _, n in self.availability[m].optional.names}
+        return not_bools(self.project) | names
 
     @cached_property
     def numbers(self) -> dict[str, bool]:
@@ -65,6 +68,10 @@ class Unit:
     def scales(self) -> bool:
         """Whether the unit trains, and so needs a GradScaler; else it only runs forward passes."""
         return bool(self.backwards or self.steps)
+
+    def switched(self) -> set[ast.AST]:
+        """Return the nodes that set the switches."""
+        return {n for s in self.switches for n in self.availability[s.module].optional.nodes}
 
     def steps_of(self, function: Function) -> list[Step]:
         """Return the optimizer steps of one function, in source order."""

@@ -1,0 +1,140 @@
+"""A name that holds `amp` where an option asks for it and None elsewhere: the program's own switch for AMP."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from amp_migrate.project import Module
+
+
+@dataclass(eq=False, slots=True)
+class Optional:
+    """The switches of one module: the imports that turn one on, and the scopes and names that hold them.
+
+    `tests` holds the names that are only ever asked, with the option that they stand for.
+    """
+
+    imports: list[ast.stmt] = field(default_factory=list)
+    tests: dict[tuple[ast.AST | None, str], ast.expr] = field(default_factory=dict)
+    names: set[tuple[ast.AST, str]] = field(default_factory=set)
+    nodes: set[ast.AST] = field(default_factory=set)
+
+    def holds(self, module: Module, node: ast.Name) -> bool:
+        """Tell whether a name is such a switch."""
+        return (module.scopes.owner(node), node.id) in self.names
+
+
+def optional(module: Module, known: Callable[[ast.expr], bool | None]) -> Optional:
+    """Return the names of a module that hold amp or None by a test that is not about Apex being installed."""
+    found = Optional()
+    empty = _empty(module)
+    nodes: list[ast.Import | ast.ImportFrom] = [
+        *module.tree.nodes(ast.Import),
+        *module.tree.nodes(ast.ImportFrom),
+    ]
+    for node in nodes:
+        for alias in node.names:
+            if not _is_amp(node, alias) or not _asked(module, node, known):
+                continue
+            name = alias.asname or alias.name
+            scope = module.scopes.find(module.scopes.scope_of(node), name)
+            nones = empty.get((scope, name), [])
+            if scope is None or not nones or not _tested(module, scope, name):
+                continue
+            test = _option(module, node, nones)
+            if test is not None and _only_asked(module, scope, name):
+                found.tests[scope, name] = test
+                continue
+            found.imports.append(_whole(module, node))
+            found.names.add((scope, name))
+            found.nodes |= {*nones, *ast.walk(found.imports[-1])}
+    return found
+
+
+def _is_amp(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return f"{node.module}.{alias.name}" == "apex.amp"
+    return alias.name == "apex.amp" and alias.asname is not None
+
+
+def _asked(module: Module, node: ast.stmt, known: Callable[[ast.expr], bool | None]) -> bool:
+    """Tell whether an import stands under a test of an option."""
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return False
+        if isinstance(up, ast.If):
+            return known(up.test) is None and any(node in ast.walk(s) for s in up.body)
+    return False
+
+
+def _empty(module: Module) -> dict[tuple[ast.AST | None, str], list[ast.stmt]]:
+    """Return the assignments of None, by scope and name."""
+    found: dict[tuple[ast.AST | None, str], list[ast.stmt]] = {}
+    for node in module.tree.nodes(ast.Assign):
+        if isinstance(node.value, ast.Constant) and node.value.value is None:
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    key = (module.scopes.owner(target), target.id)
+                    found.setdefault(key, []).append(node)
+    return found
+
+
+def _tested(module: Module, scope: ast.AST, name: str) -> bool:
+    """Tell whether the name is read as a value: tested, handed on or returned."""
+    return any(
+        node.id == name
+        and isinstance(node.ctx, ast.Load)
+        and not isinstance(module.tree.parents[node], ast.Attribute)
+        and module.scopes.owner(node) is scope
+        for node in module.tree.nodes(ast.Name)
+    )
+
+
+def _whole(module: Module, node: ast.stmt) -> ast.stmt:
+    """Return an import, or the `try` around it that only says that Apex is missing."""
+    up = module.tree.parents[node]
+    if (
+        isinstance(up, ast.Try)
+        and node in up.body
+        and len(up.body) == 1
+        and not up.orelse + up.finalbody
+    ):
+        return up
+    return node
+
+
+def _option(module: Module, node: ast.stmt, nones: list[ast.stmt]) -> ast.expr | None:
+    """Return the plain option of ``if args.fp16: from apex import amp``, with None assigned in the `else`."""
+    up = next(a for a in module.tree.ancestors(node) if isinstance(a, ast.If))
+    plain: ast.expr = up.test
+    while isinstance(plain, ast.Attribute):
+        plain = plain.value
+    return up.test if isinstance(plain, ast.Name) and up.orelse == nones else None
+
+
+_ASKING = (ast.BoolOp, ast.UnaryOp, ast.Compare)
+
+
+def _only_asked(module: Module, scope: ast.AST, name: str) -> bool:
+    """Tell whether a name is only tested or used for what it holds, never handed on."""
+    parents = module.tree.parents
+    for node in module.tree.nodes(ast.Name):
+        if node.id != name or not isinstance(node.ctx, ast.Load):
+            continue
+        up = parents[node]
+        if module.scopes.owner(node) is not scope or isinstance(up, ast.Attribute):
+            continue
+        while isinstance(up, _ASKING):
+            up = parents[up]
+        if not isinstance(up, ast.If | ast.IfExp | ast.Assert):
+            return False
+    return True
+
+
+def imported(module: Module, node: ast.Name) -> bool:
+    """Tell whether an import binds a name, and not a call that returns amp or None."""
+    scope = module.scopes.owner(node)
+    bindings = module.scopes.bindings(scope, node.id) if scope is not None else []
+    return any(isinstance(binding, ast.alias) for binding in bindings)
