@@ -125,13 +125,44 @@ def test_o2_is_anchored_to_fp32(tmp_path: Path) -> None:
     assert [row["name"] for row in report["anchor"]] == ["loss", "gradient norm", "update norm"]
 
 
-def test_envelope_on_request(tmp_path: Path) -> None:
-    """Repeated runs give a band per step and an interval for the whole curve."""
-    folder = tree(tmp_path / "a", native_program("mlp"))
-    code, report = verify(tmp_path, "--before", str(folder), "--after", str(folder), "--runs", "2")
-    assert (code, report["verdict"]["word"]) == (0, "EXACT")
-    assert report["equivalence"]["low"] <= 0 <= report["equivalence"]["high"]
+def test_envelope_decides_on_request(tmp_path: Path) -> None:
+    """O2 against autocast: repeated runs give a band per step and an interval for the whole curve."""
+    o2 = replaced(apex_program("mlp"), 'opt_level="O1"', 'opt_level="O2"')
+    clipped = "clip_grad_norm_(amp.master_params(opt_body), 0.1)"
+    before = tree(tmp_path / "a", replaced(o2, "clip_grad_norm_(params, 0.1)", clipped))
+    clipped = "clip_grad_norm_(body.parameters(), 0.1)"
+    source = replaced(native_program("mlp"), "clip_grad_norm_(params, 0.1)", clipped)
+    after = tree(tmp_path / "b", source)
+    code, report = verify(
+        *(tmp_path, "--before", str(before), "--after", str(after)),
+        *("--runs", "2", "--html", str(tmp_path / "report.html")),
+    )
+    assert (code, report["verdict"]["word"], report["tier"]) == (
+        *(0, "EQUIVALENT"),
+        "T3: envelope of 2 runs",
+    )
+    tested = report["equivalence"]
+    assert -tested["margin"] < tested["low"] <= tested["high"] < tested["margin"]
     assert [row["alarm"] for row in report["envelope"]] == [None, None, None]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in ("loss", "gradient norm", "update norm", "loss scale"):
+        assert f"<figcaption>{name}</figcaption>" in page
+    assert page.count('class="band"') == 3 and "<dt>TOST</dt>" in page
+
+
+def test_static_loss_scale_is_not_overflowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Apex never checks a static scale, so nothing is injected, and the report says so."""
+    source = replaced(ACCUMULATING, "    optimizer.zero_grad()\n", "")
+    source = replaced(
+        source, "optimizer.step()\n", "optimizer.step()\n        optimizer.zero_grad()\n"
+    )
+    source = replaced(source, 'opt_level="O1"', 'opt_level="O1", loss_scale=128.0')
+    monkeypatch.chdir(tree(tmp_path / "a", source))
+    code, report = verify(tmp_path, "--no-casts")
+    assert (code, report["verdict"]["word"], report["coverage"]["skipped"]) == (0, "EXACT", 0)
+    assert any("loss_scale=128.0 is static" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ def digest(tensors: Iterable[Tensor]) -> str:
     running = hashlib.blake2b(digest_size=8)
     for tensor in tensors:
         flat = tensor.detach().contiguous().reshape(-1)
+        if flat.is_complex():
+            flat = torch.view_as_real(flat).reshape(-1)
         if flat.is_cuda:
             running.update(_on_device(flat).to_bytes(8, "little", signed=True))
         else:

@@ -77,6 +77,7 @@ def install() -> None:
     _replace_module()
     _redirect_autocast_state()
     _redirect_parallel()
+    wrap(torch.utils.data.DataLoader, "__init__", _unpinned)
     wrap(torch, "load", _load)
     wrap(torch, "set_default_tensor_type", lambda original: lambda kind: original(on_cpu(kind)))
 
@@ -189,6 +190,16 @@ def _redirect_parallel() -> None:
     if torch.distributed.is_available():
         wrap(torch.distributed, "init_process_group", _gloo)
         wrap(torch.nn.parallel.DistributedDataParallel, "__init__", _without_devices)
+
+
+def _unpinned(original: Any) -> Any:
+    """The thread that pins memory asks a build of torch with CUDA for its driver."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.pin_memory = False
+
+    return __init__
 
 
 def _gloo(original: Any) -> Any:
