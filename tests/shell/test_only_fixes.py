@@ -9,7 +9,8 @@ import pytest
 from fixture_support import Case, cases
 from shell_support import APEX_PROGRAM, amp_migrate
 
-from amp_migrate.engine import migrate
+from amp_migrate.engine import Result, migrate, unstable
+from amp_migrate.plan import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
@@ -88,6 +89,28 @@ def test_rules_can_be_chosen_but_not_all_switched_off(folder: Path) -> None:
     assert "--only-fixes and --no-fixes exclude each other" in refused.stderr
     assert amp_migrate(".", "--only-fixes").exit_code == 0
     assert (folder / "a.py").read_text() == APEX_PROGRAM
+
+
+ALONE = Settings(only_fixes=True, api="torch.cuda.amp")
+
+
+@pytest.mark.parametrize("group", sorted({case.name.partition("/")[0] for case in cases()}))
+def test_every_fixture_gets_the_fixes_of_its_migration(group: str) -> None:
+    """The same rules fix with and without the migration; nothing else changes, and nothing twice."""
+    for case in cases():
+        if case.name.partition("/")[0] != group or case.args:
+            continue
+        sources = [Source.from_bytes(n, t.encode()) for n, t in case.before.items()]
+        alone, whole = migrate(sources, ALONE), migrate(sources, Settings(api=ALONE.api))
+        changed = any(outcome.after is not None for outcome in alone.outcomes)
+        assert _fixed(alone) == _fixed(whole), case.name
+        assert changed == bool(alone.tally.fixed), case.name
+        assert not changed or unstable(alone, ALONE) == [], case.name
+
+
+def _fixed(result: Result) -> set[str]:
+    findings = result.plan.findings()
+    return {f.code for f in findings if f.status is Status.FIXED}
 
 
 FIXED = [
