@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Insert, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.steps import outermost_anchor
 from amp_migrate.unit.zeroing import before_step, zeroes_nowhere
 
 RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGES, order=33)
@@ -39,7 +40,9 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     for zeroing in before_step(context.unit, context.gone_nodes):
         tree = zeroing.module.tree
-        move = Move(tree.span(zeroing.statement), tree.span(zeroing.step.anchor), after=True)
+        move = Move(
+            tree.span(zeroing.statement), tree.span(outermost_anchor(zeroing.step)), after=True
+        )
         message = "zero_grad stood between backward and step and threw the gradients away; it follows the step now"
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
     if not zeroes_nowhere(context.unit):

@@ -11,7 +11,7 @@ from amp_migrate.project import Module
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.region import Region
-from amp_migrate.unit.steps import Backward, Step, boundary
+from amp_migrate.unit.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.unit.unit import Unit
 
 
@@ -88,10 +88,13 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
     for step in unit.steps:
         backward = backward_before(unit, step, gone)
-        if step.call in gone or backward is None or len(unit.steps_of(step.function)) > 1:
+        anchor = outermost_anchor(step)
+        own = unit.steps_of(step.function)
+        alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
+        if step.call in gone or backward is None or not alone:
             continue
-        block = step.tree.block(step.anchor)
-        for stmt in block[: position(step.tree, step.anchor)]:
+        block = step.tree.block(anchor)
+        for stmt in block[: position(step.tree, anchor)]:
             if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
                 alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
                 if alike and not _runs_backward(unit, step, stmt):
@@ -102,7 +105,8 @@ def _runs_backward(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
     """Tell whether a helper called between a zero_grad and the step runs a backward of the unit."""
     functions = {b.function for b in unit.backwards}
     block = step.tree.block(stmt)
-    between = block[position(step.tree, stmt) + 1 : position(step.tree, step.anchor)]
+    end = position(step.tree, outermost_anchor(step))
+    between = block[position(step.tree, stmt) + 1 : end]
     return any(
         functions & reachable(unit.project, callee)
         for part in between

@@ -69,7 +69,10 @@ LAYOUTS: tuple[Wish, ...] = (
         {"target": "names"},
     ),
     (
-        {"guard": {"flag", "renamed_flag", "truthy_amp", "is_not_none"}, "target": {"renamed"}},
+        {
+            "guard": {"flag", "renamed_flag", "parameter", "truthy_amp", "is_not_none"},
+            "target": {"renamed"},
+        },
         {"target": "names"},
     ),
     ({"target": {"optimizer_list", "lists"}, "layout": {"setup"}}, {"target": "names"}),
@@ -83,7 +86,10 @@ LAYOUTS: tuple[Wish, ...] = (
     ({"level": {"O0", "O2"}, "other_arguments": {"keep_batchnorm"}}, {"other_arguments": "none"}),
     ({"guard": WITHOUT_FLAG, "checkpoint": {"conditional"}}, {"checkpoint": "literal"}),
     (
-        {"guard": {"truthy_amp", "is_not_none", "flag", "renamed_flag"}, "checkpoint": {"literal"}},
+        {
+            "guard": {"truthy_amp", "is_not_none", "flag", "renamed_flag", "parameter"},
+            "checkpoint": {"literal"},
+        },
         {"checkpoint": "guarded"},
     ),
     ({"guard": WITHOUT_FLAG, "step_in_branches": {"yes"}}, {"step_in_branches": "no"}),
