@@ -57,6 +57,7 @@ class Calls:
         self.expressions = expressions
         self.targets = Targets(nodes, expressions)
         self.sites: dict[Function, list[CallSite]] = {}
+        self.completions: dict[Function, list[tuple[CallSite, int]]] = {}
         self.reached: dict[ast.Call, list[Target]] = {}
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
@@ -221,6 +222,8 @@ class Calls:
         if target.taken is None:
             # The arguments of a call of a partial object are threaded through ``partial(...)``.
             self.sites.setdefault(target.function, []).append(site)
+        else:
+            self.completions.setdefault(target.function, []).append((site, target.taken))
         if not partial and target.cls is None and result is not None:
             self.results.setdefault(target.function, []).append((site, result))
             self.graph.make(self.nodes.returned(target.function), result)

@@ -139,6 +139,16 @@ class Project:
                 found.setdefault(site.call, site)
         return list(found.values())
 
+    def completions(self, function: Function) -> list[tuple[CallSite, dict[str, ast.expr]]]:
+        """Return the calls of ``functools.partial`` objects of `function`, with the arguments that they add."""
+        found = []
+        for site, taken in self.calls.completions.get(function, []):
+            names = function.parameters.positional[taken:]
+            given = dict(zip(names, site.call.args, strict=False))
+            given |= {k.arg: k.value for k in site.call.keywords if k.arg is not None}
+            found.append((site, given))
+        return found
+
     def family(self, function: Function) -> list[Function]:
         """Return a method with those it overrides and those that override it, itself first.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, path, uses, walk
@@ -186,8 +186,12 @@ class RegionFinder:
         self, function: Function, needed: set[str], seen: frozenset[Function]
     ) -> Search:
         result = Search([], False)
-        for site in self._project.callers(function):
-            wanted, computed = self._wanted(site, function, needed)
+        sites = [
+            (site, self._project.arguments(site, function))
+            for site in self._project.callers(function)
+        ]
+        for site, given in [*sites, *self._project.completions(function)]:
+            wanted, computed = self._wanted(site, given, needed)
             result.inlines += [(site, node) for node in computed]
             result.network = result.network or bool(computed)
             if not wanted:
@@ -199,12 +203,12 @@ class RegionFinder:
         return result
 
     def _wanted(
-        self, site: CallSite, function: Function, needed: set[str]
+        self, site: CallSite, given: Mapping[str, ast.expr], needed: set[str]
     ) -> tuple[set[str], list[ast.expr]]:
         """Return what the caller must have computed, and the arguments that compute a loss themselves."""
         wanted = {p for p in needed if p.startswith("self.")} if site.bound else set()
         computed = []
-        for name, node in self._project.arguments(site, function).items():
+        for name, node in given.items():
             if name in needed:
                 wanted |= uses(node)
                 if self._forwards.strength(site.function.module, node) >= Forward.CRITERION:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module
+from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import inside, position
@@ -54,7 +55,7 @@ def training(
             block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
             if block is not None:
                 names[block] = inline.name
-        elif backward.scaled and not _runs_network(unit, search):
+        elif not _runs_network(unit, search):
             unseen.append(backward)
         regions += search.regions
         if _runs_network(unit, search) or strength is Forward.NETWORK:
@@ -82,18 +83,33 @@ def _runs_network(unit: Unit, search: Search) -> bool:
 
 
 class _Barrier:
-    """A statement that runs a backward or steps an optimizer ends the search for a forward."""
+    """A statement that runs a backward or steps an optimizer, or calls what does, ends the search for a forward."""
 
     def __init__(self, unit: Unit, gone: set[ast.AST]) -> None:
+        self._project = unit.project
         self._nodes = {b.node for b in unit.backwards} | {s.call for s in unit.steps}
+        self._training = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+        self._trains: dict[Function, bool] = {}
         self._gone = gone
 
     def __call__(self, module: Module, stmt: ast.stmt) -> bool:
-        return any(
-            node in self._nodes or (isinstance(node, ast.Call) and _is_backward(node))
-            for node in walk(stmt)
-            if not isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        )
+        if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return False
+        return any(self._is_training(node) for node in walk(stmt))
+
+    def _is_training(self, node: ast.AST) -> bool:
+        if node in self._nodes:
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        return _is_backward(node) or any(map(self._reaches, self._project.callees(node)))
+
+    def _reaches(self, function: Function) -> bool:
+        known = self._trains.get(function)
+        if known is None:
+            known = bool(self._training & reachable(self._project, function))
+            self._trains[function] = known
+        return known
 
 
 def _is_backward(node: ast.Call) -> bool:
