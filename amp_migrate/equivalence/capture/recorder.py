@@ -51,6 +51,8 @@ class Recorder:
         self.last_backwards = 1
         self._file: TextIO | None = None
         self._ended = False
+        # Python forgets the path of the script as soon as it has run.
+        self._script = vars(sys.modules["__main__"]).get("__file__")
 
     def start(self) -> None:
         """Arrange for a proper end however the process ends."""
@@ -125,7 +127,7 @@ class Recorder:
             return
         self.flush()
         self._ended = True
-        self.notes["files"] = loaded_files(self.config.roots)
+        self.notes["files"] = loaded_files(self.config.roots, self._script)
         for callback in self.before_end:
             callback()
         self.write({"kind": "end", "how": how, "notes": self.notes})
@@ -142,9 +144,9 @@ class Recorder:
         os._exit(0)
 
 
-def loaded_files(roots: tuple[tuple[str, str], ...]) -> list[str]:
+def loaded_files(roots: tuple[tuple[str, str], ...], script: str | None) -> list[str]:
     """Return the files of the project's copy that were imported or run, relative to it."""
-    files = {vars(module).get("__file__") for module in list(sys.modules.values())}
+    files = {vars(module).get("__file__") for module in list(sys.modules.values())} | {script}
     found = set()
     for _, copy in roots:
         for file in files:
