@@ -102,6 +102,10 @@ STEPS: tuple[Wish, ...] = (
         {"scale_argument": "none"},
     ),
     ({"level": {"O0", "conditional"}, "scale_argument": AT_RUN_TIME}, {"scale_argument": "none"}),
+    (
+        {"level": {"conditional"}, "flag_run": {"off"}, "layout": WITHOUT_ARGUMENTS},
+        {"scale_argument": "none"},
+    ),
     ({"mistake": {"clip_every"}, "clip": {"none", "both_branches", "loop"}}, {"clip": "flag_else"}),
     ({"mistake": {"clip_inside"}}, {"clip": "model", "accumulation": "none", "losses": "one"}),
     ({"mistake": {"clip_inside"}, "layout": SPREAD}, {"layout": "train"}),
