@@ -52,9 +52,17 @@ def is_conditional(call: CallSite) -> bool:
 
 
 def kept_on_self(site: Site, first: str) -> bool:
-    """Tell whether an initialize assigns the optimizer, or all it returns, to attributes of the object `first`."""
+    """Tell whether an initialize assigns the optimizer, or all it returns, to attributes of the object `first`.
+
+    One whose result is dropped changes the attributes that it is given.
+    """
     stmt = site.statement
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    targets: list[ast.expr] = []
+    if isinstance(stmt, ast.Assign):
+        targets = stmt.targets
+    elif isinstance(stmt, ast.Expr):
+        named = [k.value for k in site.call.keywords if k.arg == "optimizers"]
+        targets = [*site.call.args[1:2], *named]
     parts = [p for t in targets for p in (t.elts[-1:] if isinstance(t, ast.Tuple) else [t])]
     return any(
         isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
