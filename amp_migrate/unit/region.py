@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.unit.earlier import Earlier
 from amp_migrate.unit.forwards import Forward, Forwards
 from amp_migrate.unit.order import Loop, levels, position
 
@@ -54,6 +55,7 @@ class Search:
     regions: list[Region]
     network: bool
     inlines: list[tuple[CallSite, ast.expr]] = field(default_factory=list)
+    elsewhere: list[Region] = field(default_factory=list)
 
 
 class RegionFinder:
@@ -65,6 +67,7 @@ class RegionFinder:
         self._project = project
         self._forwards = forwards
         self._barrier = barrier
+        self._earlier = Earlier(forwards, barrier)
         self._assigned: dict[Function, set[str]] = {}
 
     def find(self, function: Function, at: ast.AST, loss: set[str]) -> Search:
@@ -78,9 +81,24 @@ class RegionFinder:
         if function in seen or len(seen) > 6:
             return found
         if found.network:
+            found.regions += self._handed_in(function, needed)
             return self._left_on_object(function, found, needed, seen | {function})
         outer = self._in_callers(function, needed, seen | {function})
         return Search(found.regions + outer.regions, outer.network, outer.inlines)
+
+    def _handed_in(self, function: Function, needed: set[str]) -> list[Region]:
+        """Return the forward passes of callers whose result is an argument of the function."""
+        regions = []
+        for site in self._project.callers(function):
+            given = self._project.arguments(site, function)
+            wanted = {p for name, node in given.items() if name in needed for p in uses(node)}
+            caller = site.function
+            tree = caller.module.tree
+            for level in levels(tree, site.call) if wanted else ():
+                before = tree.block(level)[: position(tree, level)]
+                runs = self._earlier.above(caller, before, wanted)
+                regions += [Region(caller.module, caller, run[0], run[-1]) for run in runs]
+        return regions
 
     def _left_on_object(
         self, function: Function, found: Search, needed: set[str], seen: frozenset[Function]
@@ -91,6 +109,10 @@ class RegionFinder:
             if site.bound and site.function not in seen and site.function.cls is not None:
                 here = self._local(site.function, site.call, set(kept))
                 found.regions += [r for r in here.regions if self._calls_method(r)]
+        found.elsewhere += [
+            Region(method.module, method, stmts[0], stmts[-1])
+            for method, stmts in self._earlier.methods(function, kept)
+        ]
         return found
 
     def _calls_method(self, region: Region) -> bool:
@@ -105,13 +127,17 @@ class RegionFinder:
     def _local(self, function: Function, at: ast.AST, needed: set[str]) -> Search:
         tree = function.module.tree
         result = Search([], False)
+        looped = False
         for level in levels(tree, at):
-            block = tree.block(level)
-            self._level(function, block[: position(tree, level)], needed, result)
+            before = tree.block(level)[: position(tree, level)]
+            if looped:
+                runs = self._earlier.above(function, before, needed)
+                result.regions += [Region(function.module, function, r[0], r[-1]) for r in runs]
+                continue
+            self._level(function, before, needed, result)
             holder = tree.parents[level]
             if isinstance(holder, Loop):
-                if result.network:
-                    return result
+                looped = result.network
                 if isinstance(holder, ast.For | ast.AsyncFor) and defs(holder.target) & needed:
                     needed |= uses(holder.iter)
         return result

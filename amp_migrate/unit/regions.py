@@ -17,6 +17,7 @@ from amp_migrate.unit.region import Region, RegionFinder, Search
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward
+from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
@@ -37,13 +38,14 @@ def training(
     unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
 ) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
     """Return the regions of every backward, the losses that get a statement, and their new names."""
-    finder = RegionFinder(unit.project, unit.forwards, _Barrier(unit, gone))
+    finder = RegionFinder(unit.project, unit.forwards, Trains(unit))
     by_node = {block.node: block for block in blocks}
     regions: list[Region] = []
     inlines: list[Inline] = []
     names: dict[ScaleLoss, str] = {}
     unseen: list[Backward] = []
     covered: set[Function] = set()
+    elsewhere: list[Region] = []
     for backward in unit.backwards:
         if backward.node in gone:
             continue
@@ -58,6 +60,7 @@ def training(
         elif not _runs_network(unit, search):
             unseen.append(backward)
         regions += search.regions
+        elsewhere += search.elsewhere
         if _runs_network(unit, search) or strength is Forward.NETWORK:
             covered.add(backward.function)
         for site, node in search.inlines:
@@ -66,10 +69,29 @@ def training(
     for backward in unseen:
         if backward.function not in covered:
             raise _unseen(backward)
-    regions = merged(regions)
+    for probe in unit.probes:
+        search = finder.find(probe.function, probe.node, uses(probe.loss))
+        if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
+            inlines.append(_inline(unit, probe))
+        regions += search.regions
+    reached = _reached(unit, regions)
+    regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
     for region in regions:
         _refuse_setup(unit, region)
     return [r for r in regions if not _already(r)], inlines, names
+
+
+def _reached(unit: Unit, regions: list[Region]) -> set[Function]:
+    """Return the functions that run under the autocast of some regions."""
+    callees = {
+        callee
+        for region in regions
+        for stmt in region.statements()
+        for node in walk(stmt)
+        if isinstance(node, ast.Call)
+        for callee in unit.project.callees(node)
+    }
+    return {function for callee in callees for function in reachable(unit.project, callee)}
 
 
 def _runs_network(unit: Unit, search: Search) -> bool:
@@ -80,42 +102,6 @@ def _runs_network(unit: Unit, search: Search) -> bool:
         unit.forwards.strength(r.module, stmt) for r in search.regions for stmt in r.statements()
     ]
     return Forward.UNKNOWN in strengths
-
-
-class _Barrier:
-    """A statement that runs a backward or steps an optimizer, or calls what does, ends the search for a forward."""
-
-    def __init__(self, unit: Unit, gone: set[ast.AST]) -> None:
-        self._project = unit.project
-        self._nodes = {b.node for b in unit.backwards} | {s.call for s in unit.steps}
-        self._training = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
-        self._trains: dict[Function, bool] = {}
-        self._gone = gone
-
-    def __call__(self, module: Module, stmt: ast.stmt) -> bool:
-        if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return False
-        return any(self._is_training(node) for node in walk(stmt))
-
-    def _is_training(self, node: ast.AST) -> bool:
-        if node in self._nodes:
-            return True
-        if not isinstance(node, ast.Call):
-            return False
-        return _is_backward(node) or any(map(self._reaches, self._project.callees(node)))
-
-    def _reaches(self, function: Function) -> bool:
-        known = self._trains.get(function)
-        if known is None:
-            known = bool(self._training & reachable(self._project, function))
-            self._trains[function] = known
-        return known
-
-
-def _is_backward(node: ast.Call) -> bool:
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
-        return False
-    return path(node.func.value) not in ("self", "super", "torch.autograd")
 
 
 def _inline(unit: Unit, backward: Backward) -> Inline:
