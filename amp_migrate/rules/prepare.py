@@ -20,6 +20,7 @@ from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import initial_scale
 from amp_migrate.unit.naming import free_name
+from amp_migrate.unit.probes import set_apart
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
@@ -41,6 +42,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.home.name = free_name(_passed(unit))
     branches = Branches(unit, blocks)
     gone = _gone(branches)
+    set_apart(unit, gone, branches.folded())
     _refuse_unstepped(unit, gone)
     unit.clip_helpers = clipping.helpers(unit)
     unscales = [

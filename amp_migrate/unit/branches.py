@@ -51,6 +51,10 @@ class Branches:
         for site in unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS):
             self._around(site)
 
+    def folded(self) -> set[ast.AST]:
+        """Return every node of the tests whose branches become one."""
+        return {n for test in self.collapses for n in ast.walk(test)}
+
     def _around(self, site: Site) -> None:
         tree = site.module.tree
         for up in tree.ancestors(site.node):

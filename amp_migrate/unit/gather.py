@@ -96,7 +96,7 @@ def _is_step(node: ast.AST) -> bool:
 
 
 def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
-    for function in _training_functions(unit):
+    for function in training_functions(unit):
         module = function.module
         body = function.node.body if function.node is not None else module.tree.module.body
         calls = [
@@ -111,7 +111,8 @@ def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
                 yield Backward(module, function, call, loss, (), False)
 
 
-def _training_functions(unit: Unit) -> list[Function]:
+def training_functions(unit: Unit) -> list[Function]:
+    """Return the functions in which a backward of a unit may stand: those that train, and what they call."""
     own = {s.function for s in unit.steps} | {
         s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)
     }

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import path, uses, walk
+from amp_migrate.facts.paths import uses, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward

@@ -22,7 +22,8 @@ from amp_migrate.unit.steps import Backward, Step
 class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
-    `clip_helpers` read gradients that their callers have unscaled.
+    `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
+    of an input alone, which nothing scales.
     """
 
     project: Project
@@ -33,6 +34,7 @@ class Unit:
     options: dict[Site, Options]
     steps: list[Step] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
+    probes: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
     clip_helpers: set[Function] = field(default_factory=set)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary, outermost_anchor
+from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 
@@ -38,9 +38,10 @@ def is_zero_grad(stmt: ast.stmt) -> bool:
 def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
 
-    Each has the last step of its boundary.
+    Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave.
     """
     found: dict[ast.stmt, Zeroing] = {}
+    trains = Trains(unit)
     for step in unit.steps:
         if step.call in gone:
             continue
@@ -50,6 +51,8 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):
+            if trains(step.module, stmt):
+                break
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
     yield from found.values()
@@ -86,6 +89,7 @@ def has_zero_grad(node: ast.AST) -> bool:
 
 def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
+    trains = Trains(unit)
     for step in unit.steps:
         backward = backward_before(unit, step, gone)
         anchor = outermost_anchor(step)
@@ -97,23 +101,16 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         for stmt in block[: position(step.tree, anchor)]:
             if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
                 alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
-                if alike and not _runs_backward(unit, step, stmt):
+                if alike and not _trains_between(trains, step, stmt):
                     yield Zeroing(step.module, stmt, step, False)
 
 
-def _runs_backward(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
-    """Tell whether a helper called between a zero_grad and the step runs a backward of the unit."""
-    functions = {b.function for b in unit.backwards}
+def _trains_between(trains: Trains, step: Step, stmt: ast.stmt) -> bool:
+    """Tell whether a backward runs between a zero_grad and the step, maybe in a helper."""
     block = step.tree.block(stmt)
     end = position(step.tree, outermost_anchor(step))
     between = block[position(step.tree, stmt) + 1 : end]
-    return any(
-        functions & reachable(unit.project, callee)
-        for part in between
-        for node in walk(part)
-        if isinstance(node, ast.Call)
-        for callee in unit.project.callees(node)
-    )
+    return any(trains(step.module, part) for part in between)
 
 
 _ZEROING = (
