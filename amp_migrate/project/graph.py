@@ -54,6 +54,11 @@ class Graph:
         self._lasts.append(False)
         return len(self._up) - 1
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self._up)
+
     def find(self, node: int) -> int:
         """Return the representative of the nodes merged with `node`."""
         up = self._up
@@ -162,6 +167,35 @@ class Graph:
             self._reached[root] = ({*map(self.find, same)}, {*map(self.find, made)})
         return self._reached[root]
 
+    def holding(self, wanted: Callable[[Fact], bool]) -> set[int]:
+        """Return the representatives of which a wanted fact is known."""
+        return {n for n in range(len(self._up)) if any(map(wanted, self._facts[n]))}
+
+    def onward(self, starts: set[int]) -> set[int]:
+        """Return at least the nodes that the objects of some nodes may flow to.
+
+        A field counts wherever a field of that name may hold one: cheap, and never too few.
+        """
+        targets: dict[int, list[int]] = {}
+        fields: dict[str, list[int]] = {}
+        for node in range(len(self._up)):
+            if self._up[node] != node:
+                continue
+            for source in [*self._sources[node], *self._makers[node]]:
+                targets.setdefault(self.find(source), []).append(node)
+            for _, name in self._owners[node]:
+                fields.setdefault(_kind(name), []).append(node)
+        found = {self.find(start) for start in starts}
+        queue = list(found)
+        said: set[str] = set()
+        for node in queue:
+            names = {_kind(name) for _, name in self._owners[node]} - said
+            said |= names
+            reached = [*targets.get(node, ()), *(n for name in names for n in fields[name])]
+            queue += [n for n in dict.fromkeys(reached) if n not in found]
+            found |= set(reached)
+        return {node for node in range(len(self._up)) if self.find(node) in found}
+
     def _refresh(self) -> None:
         if self._read_at != self.version:
             self._reached.clear()
@@ -267,3 +301,8 @@ class Graph:
                     for name, inner in list(fields.items()):
                         self._todo.append((inner, self._attribute(fact.cls, name)))
         self._facts[root] = old | new
+
+
+def _kind(name: str) -> str:
+    """Return a field name; all items of containers count as one."""
+    return "[" if name.startswith("[") else name

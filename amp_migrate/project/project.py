@@ -92,6 +92,24 @@ class Project:
         meaning = self.resolve(module, node)
         return meaning if isinstance(meaning, str) else None
 
+    def apex(self, module: Module, node: ast.expr) -> str | None:
+        """Return the dotted name in Apex that a Name or Attribute means; the same as `external`, only faster."""
+        found = self.lookup.expression(module, node)
+        if found:
+            mine = any(isinstance(m, str) and m.partition(".")[0] == "apex" for m in found)
+            return self.external(module, node) if mine else None
+        return self.external(module, node) if self._may_be_apex(module, node) else None
+
+    def _may_be_apex(self, module: Module, node: ast.expr) -> bool:
+        if self.values.may_be_apex(module, node):
+            return True
+        if not isinstance(node, ast.Attribute):
+            return not isinstance(node, ast.Name)
+        known = self.lookup.expression(module, node.value)
+        if not known:
+            return self._may_be_apex(module, node.value)
+        return any(not isinstance(m, str) or m.partition(".")[0] == "apex" for m in known)
+
     def meanings(self, module: Module, node: ast.expr) -> list[Meaning]:
         """Return everything that a Name or Attribute may mean; nothing for plain variables."""
         return self._meanings(module, node, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.expressions import Expressions
@@ -27,7 +28,7 @@ class Values:
         self.nodes = Nodes(lookup)
         self.graph = self.nodes.graph
         self.expressions = Expressions(self.nodes)
-        files = list(modules)
+        files = self._files = list(modules)
         flow = Flow(self.nodes, self.expressions)
         for module in files:
             flow.mention(module)
@@ -36,6 +37,7 @@ class Values:
         self.calls = Calls(self.nodes, self.expressions)
         self.calls.resolve(files)
         settle(self.nodes, self.calls)
+        self._apex: Onward | None = None
 
     def same(self, module: Module, a: ast.expr, b_module: Module, b: ast.expr) -> bool:
         """Tell whether two expressions may hold the same object."""
@@ -79,5 +81,44 @@ class Values:
         """Return the dotted names of the callees outside the project that made the object."""
         return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
 
+    def may_be_apex(self, module: Module, expression: ast.expr) -> bool:
+        """Tell whether Apex, or something of it, can flow to an expression: quickly, and never wrongly no."""
+        if self._apex is None or self._apex.version != self.graph.version:
+            self._read_all()
+            self._apex = self.onward(self.graph.holding(_is_apex))
+        return self._apex.reaches(module, expression)
+
+    def onward(self, groups: Iterable[int]) -> Onward:
+        """Return what tells, quickly, whether an object of some groups can flow to an expression."""
+        found = self.graph.onward(set(groups))
+        return Onward(self, found, self.graph.size, self.graph.version)
+
+    def _read_all(self) -> None:
+        if self._apex is None:
+            for module in self._files:
+                for part in [*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)]:
+                    self._node(module, part)
+
     def _node(self, module: Module, expression: ast.expr) -> int | None:
         return self.expressions.node(module, expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """The nodes that some objects can flow to; those made since then count as reached."""
+
+    values: Values
+    found: set[int]
+    size: int
+    version: int
+
+    def reaches(self, module: Module, expression: ast.expr) -> bool:
+        """Tell whether the objects can flow to an expression; never wrongly no."""
+        node = self.values._node(module, expression)
+        if node is None:
+            return False
+        return node >= self.size or node in self.found
+
+
+def _is_apex(fact: Fact) -> bool:
+    return isinstance(fact, str) and fact.partition(".")[0] == "apex"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.project.values import Onward
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.forwards import Forward
@@ -22,11 +23,12 @@ _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     """Return the evaluation forwards of a unit that no training region holds."""
     models = _models(unit)
+    near = unit.project.values.onward(models)
     taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
     found: list[Region] = []
     for module in unit.project.modules.values():
         for node in module.tree.nodes(ast.Call):
-            if id(node) in taken or node in gone:
+            if id(node) in taken or node in gone or not _may_run(near, module, node):
                 continue
             if _runs(unit, module, node, models) and (
                 _without_gradients(unit, module, node)
@@ -94,7 +96,7 @@ def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
 def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
     """Tell whether a forward of the models of one initialize stands in one of some regions."""
     values = unit.project.values
-    groups: set[Hashable] = set()
+    groups: set[int] = set()
     for node in elements(unit.options[site].arguments.get("models")):
         groups |= values.groups(site.module, node)
     return any(
@@ -106,23 +108,33 @@ def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
     )
 
 
-def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[Hashable]) -> bool:
+def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[int]) -> bool:
     """Tell whether a call hands one of the models to a helper that runs it."""
     given = [*call.args, *(k.value for k in call.keywords)]
     held = any(unit.project.values.groups(module, node) & groups for node in given if path(node))
     return held or unit.forwards.call(module, call) is Forward.NETWORK
 
 
-def _models(unit: Unit) -> set[Hashable]:
+def _models(unit: Unit) -> set[int]:
     values = unit.project.values
-    groups: set[Hashable] = set()
+    groups: set[int] = set()
     for site in unit.of(Kind.INITIALIZE):
         for node in elements(unit.options[site].arguments.get("models")):
             groups |= values.groups(site.module, node)
     return groups
 
 
-def _runs(unit: Unit, module: Module, call: ast.Call, models: set[Hashable]) -> bool:
+def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:
+    """Tell, at little cost, whether a call may be of a model or of one of its methods."""
+    func: ast.expr = call.func
+    while isinstance(func, ast.Attribute):
+        if near.reaches(module, func):
+            return True
+        func = func.value
+    return near.reaches(module, func)
+
+
+def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     func = call.func
     if path(func) is not None and unit.project.values.groups(module, func) & models:
         return True
