@@ -15,6 +15,7 @@ from amp_migrate.plan import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 from generated.execute import Record, Run, Side, records
+from generated.outside import lost
 from generated.program import Program
 
 SETTINGS = Settings(api="torch.cuda.amp")
@@ -102,6 +103,11 @@ def _flaw(program: Program, result: Result, after: dict[str, bytes]) -> str:
             return f"{name}: {reason}"
         if _applied(before, patch(name, before, new)) != new:
             return f"the diff of {name} does not give what is written"
+    for outcome in result.outcomes:
+        if outcome.after is not None:
+            line = lost(outcome.before.text, outcome.after, result.plan.edits(outcome.path))
+            if line:
+                return f"{outcome.path}: no edit names the line {line.strip()!r}, and it is gone"
     again = unstable(result, SETTINGS)
     return f"a second run changes {again[0]}" if again else ""
 
