@@ -29,6 +29,7 @@ from dataclasses import replace
 from amp_migrate.plan import Decision, Drop, Edit, Insert, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.leaving import exits
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.steps import Backward, Step, updates
 
@@ -52,11 +53,16 @@ def decide(context: Context) -> Iterator[Decision]:
         steps = [s for s in steps if s not in early]
         if not steps:
             continue
-        places = updates(_anchored(context, steps), backwards)
+        anchored = _anchored(context, steps)
+        places = updates(anchored, backwards)
         for step in steps:
             yield _step(context, step)
         for place in places:
             yield _update(context, steps[0], place)
+        unscaled = [u.before for u in context.unscales if u.function is function]
+        for jump in exits(function, [s.anchor for s in anchored], unscaled, places):
+            if not context.is_gone(jump):
+                yield _update(context, steps[0], jump, leaving=True)
     yield from _differing(context)
     yield from _joint(context)
 
@@ -107,7 +113,8 @@ def _step(context: Context, step: Step) -> Decision:
     return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", [edit])
 
 
-def _update(context: Context, step: Step, place: ast.stmt) -> Decision:
+def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = False) -> Decision:
+    """Put an update after a statement, or before one that leaves the iteration."""
     scaler = context.scaler(step.function, place)
     options = [context.unit.options[site] for site in context.creations]
     bounds = {(o.pinned, o.minimum, o.maximum) for o in options}
@@ -117,8 +124,13 @@ def _update(context: Context, step: Step, place: ast.stmt) -> Decision:
         lines += [f"if {scaler}.get_scale() < {minimum}:", f"    {scaler}.update({minimum})"]
     if maximum:
         lines += [f"if {scaler}.get_scale() > {maximum}:", f"    {scaler}.update({maximum})"]
-    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=True)
-    message = f"`{lines[0]}` follows the last step of the iteration"
+    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=not leaving)
+    where = (
+        "stands before the iteration is left"
+        if leaving
+        else "follows the last step of the iteration"
+    )
+    message = f"`{lines[0]}` {where}"
     return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
 
 

@@ -1,0 +1,95 @@
+"""Where an iteration is left between a step, or an `unscale_`, and the `update()` that it needs."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import dominates, exclusive, inside, key, loop_of
+
+Jump = ast.Continue | ast.Break | ast.Return
+
+
+def exits(
+    function: Function, steps: list[ast.stmt], unscaled: list[ast.stmt], places: list[ast.stmt]
+) -> list[ast.stmt]:
+    """Return the jumps of a function past its updates that need an update of their own before them.
+
+    `steps` are the statements that step, `unscaled` those before which gradients are unscaled, `places`
+    those that an update follows.
+    """
+    tree = function.module.tree
+    return [
+        node
+        for node in walk(function.scope)
+        if isinstance(node, Jump)
+        and any(_passes(tree, node, place) for place in places)
+        and _needs_update(function, node, steps, unscaled, places)
+    ]
+
+
+def _passes(tree: Tree, jump: Jump, place: ast.stmt) -> bool:
+    """Tell whether a jump skips the update behind a statement."""
+    if key(place) < key(jump):
+        return False
+    return isinstance(jump, ast.Return) or inside(tree, place, _left(tree, jump))
+
+
+def _left(tree: Tree, jump: Jump) -> ast.AST:
+    """Return the loop, or for a `return` the file, inside of which a jump goes."""
+    loop = None if isinstance(jump, ast.Return) else loop_of(tree, jump)
+    return loop if loop is not None else tree.module
+
+
+def _needs_update(
+    function: Function,
+    jump: Jump,
+    steps: list[ast.stmt],
+    unscaled: list[ast.stmt],
+    places: list[ast.stmt],
+) -> bool:
+    tree = function.module.tree
+    left = _left(tree, jump)
+    open_marks = [
+        mark
+        for mark in [*steps, *unscaled]
+        if key(mark) < key(jump)
+        and mark is not left
+        and inside(tree, mark, left)
+        and not exclusive(tree, mark, jump)
+        and not _in_handler(tree, mark, jump)
+        and not any(
+            key(mark) <= key(place) < key(jump) and not exclusive(tree, mark, place)
+            for place in places
+        )
+    ]
+    if any(_always(tree, mark, jump, mark in unscaled) for mark in open_marks):
+        return True
+    if open_marks:
+        raise Cannot(
+            "AMP905",
+            function.module,
+            jump,
+            "this leaves the iteration after a step or an unscale_ that not every iteration comes to",
+            "call scaler.update() there whenever a step or scaler.unscale_() came before",
+        )
+    return False
+
+
+def _always(tree: Tree, mark: ast.stmt, jump: Jump, unscaled: bool) -> bool:
+    if unscaled and inside(tree, jump, mark):
+        return True
+    while isinstance(up := tree.parent(mark), ast.With) and not inside(tree, jump, up):
+        mark = up
+    return dominates(tree, mark, jump)
+
+
+def _in_handler(tree: Tree, mark: ast.stmt, jump: Jump) -> bool:
+    """Tell whether a jump handles an error that may have come before the mark was reached."""
+    return any(
+        isinstance(up, ast.ExceptHandler) and inside(tree, mark, tree.parents[up])
+        for up in tree.ancestors(jump)
+    )
