@@ -18,6 +18,12 @@ class Trains:
         items = [*unit.backwards, *unit.probes]
         self._nodes = {b.node for b in items} | {s.call for s in unit.steps}
         self._functions = {b.function for b in items} | {s.function for s in unit.steps}
+        self._functions |= {
+            unit.project.function_of(module, node)
+            for module in unit.project.modules.values()
+            for node in module.tree.nodes(ast.Call)
+            if isinstance(node, ast.Call) and _is_backward(node)
+        }
         self._known: dict[Function, bool] = {}
 
     def __call__(self, module: Module, stmt: ast.stmt) -> bool:
