@@ -208,12 +208,38 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
             continue
         if bce.calls(unit, module, stmt):
             break
-        if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        if _only_assigns(stmt):
+            known |= defs(stmt)
+            continue
+        if not isinstance(stmt, _ASSIGNS):
             break
-        if _criterion(unit, module, stmt):
+        if _criterion(unit, module, stmt) or _measures(unit, stmt, known):
             last = stmt
         known |= defs(stmt)
     return Region(module, function, first, last)
+
+
+_ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+
+
+def _only_assigns(stmt: ast.stmt) -> bool:
+    """Tell whether a test only takes a result apart: ``if isinstance(output, tuple): output = output[0]``."""
+    if not isinstance(stmt, ast.If):
+        return False
+    calls = [
+        n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
+    ]
+    return all(isinstance(s, _ASSIGNS) for s in [*stmt.body, *stmt.orelse]) and not calls
+
+
+def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a helper of the project gets what the model returned, and computes with it as it is."""
+    return any(
+        isinstance(n, ast.Call)
+        and bool(unit.project.callees(n))
+        and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
+        for n in walk(stmt)
+    )
 
 
 def _criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
