@@ -11,6 +11,7 @@ from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Site
 
+_LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 # float32 rounds the product back to the scale; GradScaler wants a factor below 1.
 _STAYS = ("growth_interval=2**31 - 1", "backoff_factor=1 - 2**-30")
 
@@ -64,7 +65,8 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
         return Condition(False), text, True
     if always is False:
         return Condition(None, f"{text} is None"), text, True
-    return Condition(None, f'{text} in (None, "dynamic")'), text, False
+    operand = f"({text})" if isinstance(chosen, _LOOSE) else text
+    return Condition(None, f'{operand} in (None, "dynamic")'), text, False
 
 
 def _always(context: Context, text: str) -> bool | None:

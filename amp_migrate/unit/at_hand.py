@@ -6,18 +6,20 @@ import ast
 
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.creation import Creation, outermost, reaches
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.order import dominates, inside, levels
 from amp_migrate.unit.relatives import family
 
 
-def at_hand(home: Home, function: Function, node: ast.AST) -> str | None:
+def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> str | None:
     """Return how an evaluation reaches the scaler, if it need not be handed on further than one call.
 
     An evaluation may run before or without any training, so what only training makes does not count.
     """
     if function in home.resolved and function in home.users:
-        return home.access(function, node) if _in_its_try(home, function, node) else None
+        made = _in_its_try(home, function, node) and _made(home, function, node, creations)
+        return home.access(function, node) if made else None
     owner = function
     while owner.cls is None and owner.parent is not None:
         owner = owner.parent
@@ -29,12 +31,27 @@ def at_hand(home: Home, function: Function, node: ast.AST) -> str | None:
     ready = all(call.function in home.inits or call.function in home.users for call in calls)
     if not calls or not ready or home.project.escapes(function) or function.parameters.defaults:
         return None
-    if not all(_dominated(home, call) for call in calls):
+    if not all(
+        _dominated(home, call) and _made(home, call.function, call.call, creations)
+        for call in calls
+    ):
         return None
     try:
         return home.access(function, node)
     except Cannot:
         return None
+
+
+def _made(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> bool:
+    """Tell whether a function that makes the scaler in a variable has made it whenever it comes to a node."""
+    if function not in home.inits or home.is_attribute(function):
+        return True
+    own = [c for c in creations if c.site in home.inits[function]]
+    if any(c.shared for c in own):
+        tops = [outermost(function.module.tree, [c.site for c in own])]
+    else:
+        tops = [c.top for c in own]
+    return not own or any(reaches(function.module.tree, top, node) for top in tops)
 
 
 def _in_its_try(home: Home, function: Function, node: ast.AST) -> bool:

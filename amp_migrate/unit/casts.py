@@ -66,8 +66,10 @@ class Casts:
             return self._give_up(function, node, training)
         if training:
             return f"{self._unit.home.access(function, node)}.is_enabled()"
-        scaler = at_hand(self._unit.home, function, node)
-        return None if scaler is None else f"{scaler}.is_enabled()"
+        scaler = at_hand(self._unit.home, function, node, self._creations)
+        if scaler is not None:
+            return f"{scaler}.is_enabled()"
+        return text if text and self._visible(text, function, creations, training) else None
 
     def runs(self, function: Function) -> bool:
         """Tell whether a program that initializes a model of the unit can run a function."""

@@ -129,10 +129,11 @@ def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
     if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
         return False
-    return all(_reaches(tree, top, use) for use in uses)
+    return all(reaches(tree, top, use) for use in uses)
 
 
-def _reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+    """Tell whether what stands before a statement has always run where a use stands."""
     if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
         return True
     if isinstance(use, FunctionNode):
