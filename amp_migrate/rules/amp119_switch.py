@@ -28,7 +28,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Edit, Replace, ReplaceExpression, Status
+from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, Status
+from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.optional import imported
 from amp_migrate.unit.sites import Kind, Site
@@ -56,6 +57,7 @@ def _switch(context: Context, site: Site) -> Decision:
     imports = context.unit.availability[site.module].optional.imports
     whole = next(stmt for stmt in imports if stmt is node or node in ast.walk(stmt))
     edits: list[Edit] = [Replace(site.module.tree.span(whole), f"{names[0]} = True")]
+    edits += [Drop(site.module.tree.span(g)) for g in _idle_globals(site.module, names)]
     message = f"`{names[0]}` says whether AMP is on"
     return decision(RULE, Status.MIGRATED, site.module, node, message, edits)
 
@@ -68,3 +70,10 @@ def _is_plain_amp(context: Context, site: Site) -> bool:
     parent = tree.parent(node)
     handed = isinstance(parent, ast.Call | ast.keyword | ast.Assign | ast.Return)
     return handed and not context.unit.availability[site.module].optional.holds(site.module, node)
+
+
+def _idle_globals(module: Module, names: list[str]) -> list[ast.Global]:
+    """Return the `global` statements outside functions, which say nothing and may not follow an assignment."""
+    tree = module.tree
+    found = [node for node in tree.nodes(ast.Global) if tree.function(node) is None]
+    return [node for node in found if node.names == names]
