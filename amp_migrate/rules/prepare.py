@@ -15,6 +15,7 @@ from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
+from amp_migrate.unit.clip_check import refuse_scaled
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
@@ -50,6 +51,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
         for function in _training_functions(unit)
         for unscale in clipping.plan(unit, function, gone)
     ]
+    refuse_scaled(unit, unscales, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = _without_entropies(unit)
     _reach(unit, gone)

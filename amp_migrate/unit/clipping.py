@@ -10,7 +10,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.gradients import Use
+from amp_migrate.unit.gradients import Use, visits
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import (
@@ -88,7 +88,8 @@ def _targets(
     if use.optimizer is not None:
         named = [s for s in later if segment(s.optimizer) == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
-        if step is None or named or isinstance(use.optimizer, ast.Subscript):
+        apart = isinstance(use.optimizer, ast.Subscript) or visits(function.module.tree, use, step)
+        if step is None or named or apart:
             return [(step, segment(use.optimizer))]
         return [(step, segment(step.optimizer))]
     if later:
@@ -137,8 +138,9 @@ def _unscale(
     if step is None:
         return result
     _refuse_between(unit, function, step, found, gone)
-    if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
-        anchor = step.anchor
+    anchor = step.anchor
+    own = text == tree.segment(step.optimizer)
+    if own and isinstance(anchor, ast.For) and anchor is not tree.statement(step.call):
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     before = (b.node for b in reversed(unit.backwards_of(function)) if key(b.node) < key(step.call))
     backward = next((node for node in before if node not in gone), None)

@@ -73,9 +73,26 @@ def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step])
 
 
 def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
-    """A step after the loop of a read does not follow it directly, unless that loop visits parameters."""
+    """A step after the loop of a read does not follow it directly, unless that loop visits parameters or optimizers."""
     loops = [lv for lv in levels(tree, use.statement) if isinstance(lv, Loop)]
-    return all(inside(tree, step.call, loop) or _visits_parameters(loop) for loop in loops)
+    return all(
+        inside(tree, step.call, loop) or _visits_parameters(loop) or _visits_optimizers(loop, use)
+        for loop in loops
+    )
+
+
+def visits(tree: Tree, use: Use, step: Step | None) -> bool:
+    """Tell whether a read stands in a loop over optimizers of its own, in which no step is."""
+    return any(
+        _visits_optimizers(level, use)
+        for level in levels(tree, use.statement)
+        if step is not None and not inside(tree, step.call, level)
+    )
+
+
+def _visits_optimizers(loop: ast.stmt, use: Use) -> bool:
+    read = {n.id for n in ast.walk(use.statement) if isinstance(n, ast.Name)}
+    return isinstance(loop, ast.For) and _chooses_optimizer(loop, use.node, read)
 
 
 def _visits_parameters(loop: ast.stmt) -> bool:

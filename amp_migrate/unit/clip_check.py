@@ -1,0 +1,57 @@
+"""No clip of `amp.master_params` may be left with gradients that nothing unscaled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.facts.paths import path
+from amp_migrate.unit.branches import CLIPS
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.clipping import Unscale
+from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for a clip of `master_params` that no `unscale_` of its optimizer precedes."""
+    for site in unit.of(Kind.MASTER_PARAMS):
+        if site.node in gone or site.function in unit.clip_helpers or not _clipped(site):
+            continue
+        here = [u for u in unscales if u.function is site.function and _precedes(u, site)]
+        if not any(_same_optimizer(unit, u, site) for u in here):
+            raise Cannot(
+                "AMP907",
+                site.module,
+                site.node,
+                "gradients are clipped where no place for scaler.unscale_ before them is in sight",
+                "clip once per step, straight before optimizer.step(), and run again",
+            )
+
+
+def _clipped(site: Site) -> bool:
+    return any(
+        isinstance(up, ast.Call) and (path(up.func) or "").rpartition(".")[2] in CLIPS
+        for up in _expressions(site)
+    )
+
+
+def _expressions(site: Site) -> Iterable[ast.AST]:
+    for up in site.module.tree.ancestors(site.node):
+        if isinstance(up, ast.stmt):
+            return
+        yield up
+
+
+def _precedes(unscale: Unscale, site: Site) -> bool:
+    moved = any(inside(site.module.tree, site.node, stmt) for stmt in unscale.moved)
+    return moved or key(unscale.before) <= key(site.node)
+
+
+def _same_optimizer(unit: Unit, unscale: Unscale, site: Site) -> bool:
+    """Compare optimizers as written, where the step of the clip's own one is in the same function."""
+    segment = site.module.tree.segment
+    given = segment(site.call.args[0]) if site.call.args else ""
+    steps = {segment(step.optimizer) for step in unit.steps_of(site.function)}
+    return bool(unscale.loop) or given not in steps or unscale.optimizer == given
