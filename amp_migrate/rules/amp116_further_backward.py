@@ -41,6 +41,7 @@ def scaled(context: Context, rule: Rule, backward: Backward, status: Status) -> 
     """Make the decision that scales a plain backward."""
     tree = backward.module.tree
     scaler = context.scaler(backward.function, backward.node)
-    text = f"{scaler}.scale({tree.segment(backward.loss)}).backward"
+    loss = context.hoisted(backward.loss) or tree.segment(backward.loss)
+    text = f"{scaler}.scale({loss}).backward"
     edit = ReplaceExpression(tree.span(backward.node.func), text)  # type: ignore[union-attr]
     return decision(rule, status, backward.module, backward.node, f"becomes `{text}()`", [edit])

@@ -77,6 +77,12 @@ class Context:
         """Return the loss of a scale_loss block, by its new name where its computation moved before it."""
         return self.hoisted_losses.get(block) or block.site.module.tree.segment(block.loss)
 
+    def hoisted(self, loss: ast.expr) -> str | None:
+        """Return the new name of a loss that is computed in a statement of its own under autocast."""
+        if self.casts.never:
+            return None
+        return next((inline.name for inline in self.inlines if inline.node is loss), None)
+
     def scaler(self, function: Function, node: ast.AST) -> str:
         """Return the expression that reaches the GradScaler at a place."""
         return self.unit.home.access(function, node)

@@ -107,8 +107,8 @@ def _runs_network(unit: Unit, search: Search) -> bool:
 def _inline(unit: Unit, backward: Backward) -> Inline:
     tree = backward.module.tree
     stmt = tree.statement(backward.node)
-    is_block = isinstance(backward.node, ast.With)
-    return Inline(backward.function, stmt, backward.loss, _name(backward.function), not is_block)
+    name = _name(backward.function)
+    return Inline(backward.function, stmt, backward.loss, name, backward in unit.probes)
 
 
 def _name(function: Function) -> str:
