@@ -19,7 +19,7 @@ from amp_migrate.unit.places import (
     kept_on_self,
     last_assignment,
 )
-from amp_migrate.unit.relatives import class_around, family
+from amp_migrate.unit.relatives import class_around, family, is_unused
 from amp_migrate.unit.returning import Returning
 from amp_migrate.unit.sites import Site
 
@@ -230,7 +230,9 @@ class Home:
         if init is None or init.node is None or self.project.escapes(init):
             return False
         calls = self.project.callers(init)
-        if not calls or not all(self._late_enough(call) for call in calls):
+        if not all(self._late_enough(call) for call in calls):
+            return False
+        if not calls and not (self.inits and is_unused(self.project, cls)):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
@@ -282,7 +284,8 @@ class Home:
         for user, _place, reason in self.project.escapes(function):
             raise self._unreachable(function, node, f"{reason} in {user.module.path}")
         calls = self.project.callers(function)
-        if not calls:
+        own = function.cls if function.name == "__init__" else None
+        if not calls and not (own is not None and is_unused(self.project, own)):
             raise self._unreachable(function, node, "no call of it is in the files given")
         return calls
 

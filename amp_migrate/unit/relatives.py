@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amp_migrate.project import Class, Function
+import ast
+
+from amp_migrate.project import Class, Function, Module, Project
 
 
 def family(cls: Class) -> list[Class]:
@@ -22,3 +24,21 @@ def class_around(function: Function) -> Class | None:
     while function.cls is None and function.parent is not None:
         function = function.parent
     return function.cls
+
+
+def is_unused(project: Project, cls: Class) -> bool:
+    """Tell whether nothing in the files given makes, extends, imports or mentions a class: dead code."""
+    return not cls.children and not any(
+        _mentions(project, m, cls) for m in project.modules.values()
+    )
+
+
+def _mentions(project: Project, module: Module, cls: Class) -> bool:
+    tree = module.tree
+    if any(a.name == cls.name for n in tree.nodes(ast.ImportFrom) for a in n.names):
+        return True
+    if module is not cls.module:
+        return False
+    nodes: list[ast.expr] = [n for n in tree.nodes(ast.Name) if n.id == cls.name]
+    nodes += [n for n in tree.nodes(ast.Attribute) if n.attr == cls.name]
+    return bool(nodes)
