@@ -284,7 +284,7 @@ class Home:
         for user, _place, reason in self.project.escapes(function):
             raise self._unreachable(function, node, f"{reason} in {user.module.path}")
         calls = self.project.callers(function)
-        own = function.cls if function.name == "__init__" else None
+        own = class_around(function) if self.inits else None
         if not calls and not (own is not None and is_unused(self.project, own)):
             raise self._unreachable(function, node, "no call of it is in the files given")
         return calls
