@@ -103,11 +103,13 @@ class Casts:
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
         if not training:
             return None
+        text = self.condition.text
+        what = f"`{text}`" if text else "one condition that holds in every program that calls it"
         raise Cannot(
             "AMP901",
             function.module,
             node,
-            f"{function.qualname}() cannot see `{self.condition.text}`, which says whether AMP is on",
+            f"{function.qualname}() cannot see {what}, which says whether AMP is on",
             "pass the flag to the function and run again",
         )
 
