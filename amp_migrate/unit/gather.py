@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import path, root, walk
@@ -149,7 +150,23 @@ def _plain_loss(
         return None
     if unit.forwards.is_network(function.module, receiver) and len(call.args) == 1:
         return None
-    return receiver
+    return None if _takes_loss(call) else receiver
+
+
+_LOSS = re.compile(r"loss|cost|err", re.I)
+_ENGINE = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)
+_OF_TENSOR = frozenset({"gradient", "retain_graph", "create_graph", "inputs", None})
+
+
+def _takes_loss(call: ast.Call) -> bool:
+    """Tell whether a backward is that of somebody's engine: ``accelerator.backward(loss)``."""
+    receiver = ast.unparse(call.func).rpartition(".")[0]
+    if any(k.arg not in _OF_TENSOR for k in call.keywords) or _ENGINE.search(receiver):
+        return True
+    if not call.args or _LOSS.search(receiver):
+        return False
+    given = path(call.args[0]) or ""
+    return bool(_LOSS.search(given)) and "grad" not in given
 
 
 def _feeds_unit(
