@@ -1,0 +1,75 @@
+"""Functions that each accumulate gradients of their own, while one GradScaler scales them all."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Hashable
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import inside, key, loop_of
+from amp_migrate.unit.steps import Step, boundary
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
+    """Refuse updates in two functions of one loop that accumulate: each changes the scale of the other's gradients."""
+    accumulating = [
+        step
+        for function in dict.fromkeys(step.function for step in unit.steps)
+        if (step := _accumulated(unit, function, gone)) is not None
+    ]
+    for first, second in itertools.combinations(accumulating, 2):
+        differ = _optimizer(unit, first) != _optimizer(unit, second)
+        if differ and _share_a_loop(unit, first.function, second.function):
+            later = max(first, second, key=lambda step: key(step.call))
+            raise Cannot(
+                "AMP905",
+                later.module,
+                later.call,
+                f"{first.function.qualname}() and {second.function.qualname}() accumulate gradients side by side, "
+                "and an update() in one changes the loss scale under the gradients of the other",
+                "step both through the GradScaler and call scaler.update() once, after both have stepped",
+            )
+
+
+def _optimizer(unit: Unit, step: Step) -> Hashable:
+    group = unit.project.values.group(step.module, step.optimizer)
+    return ast.dump(step.optimizer) if group is None else group
+
+
+def _accumulated(unit: Unit, function: Function, gone: set[ast.AST]) -> Step | None:
+    """Return a step of a function that waits for the backward passes of several calls."""
+    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    for step in unit.steps_of(function):
+        earlier = [b for b in backwards if key(b.node) < key(step.call)]
+        if step.call in gone or not earlier or loop_of(step.tree, earlier[-1].node) is not None:
+            continue
+        window = boundary(step, earlier[-1].node)
+        if window is not None and not _zeroes_outside(function, window):
+            return step
+    return None
+
+
+def _zeroes_outside(function: Function, window: ast.If) -> bool:
+    """Tell whether gradients are cleared in every call, so that none wait for the next."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "zero_grad"
+        and not inside(function.module.tree, node, window)
+        for node in walk(function.scope)
+    )
+
+
+def _share_a_loop(unit: Unit, first: Function, second: Function) -> bool:
+    ours = unit.project.callers(first)
+    theirs = unit.project.callers(second)
+    for a, b in itertools.product(ours, theirs):
+        if a.function is b.function:
+            tree = a.function.module.tree
+            loop = loop_of(tree, a.call)
+            if loop is None or loop is loop_of(tree, b.call):
+                return True
+    return False
