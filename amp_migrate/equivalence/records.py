@@ -70,8 +70,8 @@ class Step:
 
     @property
     def scale(self) -> float:
-        """The loss scale of the first backward."""
-        return self.scales[0] if self.scales else 1.0
+        """The loss scale of the first backward that was scaled."""
+        return next((scale for scale in self.scales if scale != 1.0), 1.0)
 
     @property
     def updates(self) -> int:

@@ -49,7 +49,8 @@ def rule_for(before: Run, after: Run, growth: int | None) -> ScaleRule:
     apex = before.notes.get("apex_amp")
     if apex is None or not apex["enabled"] or not apex["dynamic"]:
         return ScaleRule(exact=True)
-    backwards = sum(len(step.losses) for step in before.steps)
+    # A plain backward, for the gradient of an input say, is none of Apex's.
+    backwards = sum(scale != 1.0 for step in before.steps for scale in step.scales)
     updates = sum(step.updates for step in after.steps)
     if backwards == updates and apex["num_losses"] == 1:
         return ScaleRule(exact=True)

@@ -17,6 +17,7 @@ from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.start import start
 from amp_migrate.equivalence.records import Run, read_folder
+from amp_migrate.equivalence.runner import Runner
 
 torch.set_num_threads(1)
 REFERENCE = reference.LABEL
@@ -40,7 +41,8 @@ def record_files(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         settings = root / "config.json"
-        replace(config, record_dir=str(records)).write(settings)
+        roots = ((str(root / "original"), str(root / "project")),)
+        replace(config, record_dir=str(records), roots=roots).write(settings)
         child = os.fork()
         if child == 0:
             _become(root / "project", script, arguments, settings)
@@ -48,6 +50,19 @@ def record_files(
         processes, notes = read_folder(records)
         code = os.waitstatus_to_exitcode(status)
         return Run("trial", processes, notes, code, str(notes.get("error", "")) if code else "")
+
+
+class ForkedRunner(Runner):
+    """Runs both sides of a verification in forked processes; the command is a script and its arguments."""
+
+    def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
+        files = {
+            path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
+            for path in tree.rglob("*")
+            if path.is_file()
+        }
+        script, *arguments = self.options.command[1:]
+        return replace(record_files(files, script, tuple(arguments), config), label=label)
 
 
 def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path) -> None:
@@ -62,6 +77,7 @@ def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path)
         sys.argv = [script, *arguments]
         sys.path.insert(0, str((root / script).parent))
         sys.dont_write_bytecode = True
+        vars(sys.modules["__main__"])["__file__"] = str(root / script)
         start(str(settings))
         try:
             runpy.run_path(script, run_name="__main__")

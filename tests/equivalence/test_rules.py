@@ -56,6 +56,14 @@ def test_scales_follow_the_native_schedule_under_accumulation() -> None:
         assert rule.first_disagreement(before.steps, after.steps) == wrong
 
 
+def test_plain_backwards_have_no_part_in_the_loss_scale() -> None:
+    """A backward that nothing scales, before the scaled one, neither counts nor starts the schedule."""
+    twice = {"losses": (1.0, 1.0), "scales": (1.0, 4.0)}
+    before = run(*(step(n, **twice) for n in (1, 2)), apex_amp=APEX)
+    assert rule_for(before, before, 10).exact
+    assert [one.scale for one in before.steps] == [4.0, 4.0]
+
+
 def test_first_difference_is_causal() -> None:
     """Of one iteration the earliest cause is named, of several the earliest iteration."""
     changed = step(2).attempts[0]
