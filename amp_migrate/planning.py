@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.mentions import skipped_lines
+from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import (
@@ -196,7 +196,7 @@ class Planner:
         sites = [s for s in index.sites if s.module is module and s not in handled]
         if module.path in refused:
             return list(_refused(sites, refused[module.path]))
-        if not sites:
+        if not sites and not imports_by_name(module.tree.text):
             return []
         skipped = skipped_lines(module.tree.text)
         context = FileContext(
@@ -260,7 +260,7 @@ def _unspoken(context: FileContext, decisions: list[Decision]) -> Iterable[Decis
 
 
 def _imports_apex(tree: Tree) -> bool:
-    return "apex" in tree.text and imports_apex(tree.module.body)
+    return "apex" in tree.text and (imports_apex(tree.module.body) or imports_by_name(tree.text))
 
 
 def _refuse_skipped(found: list[Site]) -> None:

@@ -6,7 +6,8 @@ import re
 
 _SKIP_FILE = re.compile(r"^\s*#\s*amp-migrate:\s*skip-file\b", re.M)
 _SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
-_IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b|import_module\(.apex")
+_IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b")
+_BY_NAME = re.compile(r"(?:import_module|__import__)\(\s*[\"']apex\b")
 
 
 def skips_file(text: str) -> bool:
@@ -23,4 +24,9 @@ def skipped_lines(text: str) -> frozenset[int]:
 
 def uses_apex(text: str) -> bool:
     """Tell whether a text imports Apex, as far as a line can show."""
-    return "apex" in text and bool(_IMPORT.search(text))
+    return "apex" in text and bool(_IMPORT.search(text) or imports_by_name(text))
+
+
+def imports_by_name(text: str) -> bool:
+    """Tell whether a text imports Apex by a call: ``importlib.import_module("apex.amp")``."""
+    return "apex" in text and bool(_BY_NAME.search(text))

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import path
 from amp_migrate.plan import (
     Decision,
     Drop,
@@ -54,6 +55,24 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         yield from guards(context, RULE, gone)
     for site in context.of(Kind.IMPORT):
         yield _import(context, site, used, gone)
+    for node in context.module.tree.nodes(ast.Call):
+        if node not in gone and node not in context.taken and _imports_by_name(node):
+            message = "this import of Apex by its name stays"
+            advice = "delete it once nothing uses what it gives"
+            yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)
+
+
+def _imports_by_name(node: ast.AST) -> bool:
+    """Tell whether a call imports Apex: ``importlib.import_module("apex.amp")``."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = node.args[0]
+    return (
+        (path(node.func) or "").rpartition(".")[2] in ("import_module", "__import__")
+        and isinstance(name, ast.Constant)
+        and isinstance(name.value, str)
+        and is_apex(name.value)
+    )
 
 
 def _import(

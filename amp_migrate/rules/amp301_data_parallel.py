@@ -121,15 +121,19 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
         return Obstacle("it is imported together with what is left of Apex in this file", _BY_HAND)
     if call is None:
         if only_names_type(site):
-            return None
+            return _holding(site) if is_variable(site) else None
         return Obstacle("Apex's DistributedDataParallel is used as a value", _BY_HAND)
     if is_variable(site):
-        text = site.module.tree.segment(site.node)
-        return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel", _BY_HAND)
+        return _holding(site)
     given = arguments(call, _PARAMETERS)
     if given is None or "module" not in given:
         return Obstacle("the arguments of DistributedDataParallel cannot be seen", _BY_HAND)
     return _argument_obstacle(given)
+
+
+def _holding(site: Site) -> Obstacle:
+    text = site.module.tree.segment(site.node)
+    return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel", _BY_HAND)
 
 
 def _guarded(site: Site, alias: ast.alias) -> bool:
