@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import Module
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.unit import Unit
+
+_NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,13 +36,85 @@ def calls(unit: Unit, module: Module, node: ast.AST) -> list[ast.Call]:
     ]
 
 
-def _is_bce(unit: Unit, module: Module, func: ast.expr) -> bool:
+def _is_bce(unit: Unit, module: Module, func: ast.expr, maybe: bool = False) -> bool:
     external = unit.project.external(module, func)
     if external is not None:
         return external == "torch.nn.functional.binary_cross_entropy"
+    if isinstance(func, ast.Call):
+        return unit.project.external(module, func.func) == "torch.nn.BCELoss"
     if path(func) is None:
         return False
-    return unit.project.values.made_by(module, func) == ["torch.nn.BCELoss"]
+    made = unit.project.values.made_by(module, func)
+    return "torch.nn.BCELoss" in made if maybe else made == ["torch.nn.BCELoss"]
+
+
+def is_mentioned(unit: Unit) -> bool:
+    """Tell whether any file of the project speaks of binary cross entropy on probabilities."""
+    return any(_NAMES.search(module.tree.text) for module in unit.project.modules.values())
+
+
+def called(unit: Unit, regions: Iterable[Region]) -> dict[ast.Call, tuple[Module, ast.Call]]:
+    """Return the binary cross entropies of functions that regions call, with their file and the call of a region.
+
+    A criterion that may be one, as of a GAN that can choose another, counts too.
+    """
+    found: dict[ast.Call, tuple[Module, ast.Call]] = {}
+    for call, function in _functions(unit, regions):
+        module = function.module
+        for node in walk(function.scope) if _NAMES.search(module.tree.text) else ():
+            if isinstance(node, ast.Call) and _is_bce(unit, module, node.func, maybe=True):
+                if not _under_autocast(module, node):
+                    found.setdefault(node, (module, call))
+    return found
+
+
+def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call, Function]]:
+    """Yield the functions that run under the autocast of some regions, each with a call that leads there."""
+    seen: set[Function] = set()
+    calls = [
+        (region.module, node)
+        for region in regions
+        for stmt in region.statements()
+        for node in walk(stmt)
+        if isinstance(node, ast.Call)
+    ]
+    for start in (_called, _named):
+        for module, call in calls:
+            stack = start(unit, module, call)
+            while stack:
+                function = stack.pop()
+                if function not in seen:
+                    seen.add(function)
+                    yield call, function
+                    stack += _callees(unit, function)
+
+
+def _callees(unit: Unit, function: Function) -> list[Function]:
+    calls = [node for node in walk(function.scope) if isinstance(node, ast.Call)]
+    return [callee for call in calls for callee in _called(unit, function.module, call)]
+
+
+def _called(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
+    """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
+    classes = unit.project.values.instance_classes(module, call.func)
+    forwards = [cls.method("forward") for cls in classes]
+    return [*unit.project.callees(call), *(f for f in forwards if f is not None)]
+
+
+def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
+    """Return the forwards of the classes that a file names, one of which a network of unknown class may be."""
+    if _called(unit, module, call) or not unit.forwards.is_network(module, call.func):
+        return []
+    found = (unit.project.resolve(module, node) for node in module.tree.nodes(ast.Name))
+    classes = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Class))
+    return [f for cls in classes if (f := cls.method("forward")) is not None]
+
+
+def _under_autocast(module: Module, node: ast.AST) -> bool:
+    return any(
+        isinstance(up, ast.With) and any("autocast" in ast.dump(i.context_expr) for i in up.items)
+        for up in module.tree.ancestors(node)
+    )
 
 
 def keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
