@@ -32,6 +32,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.leaving import exits
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.steps import Backward, Step, updates
+from amp_migrate.unit.untrained import frozen_at_times, skipped_backward
 
 RULE = Rule(
     "AMP105",
@@ -63,6 +64,7 @@ def decide(context: Context) -> Iterator[Decision]:
         for jump in exits(function, [s.anchor for s in anchored], unscaled, places):
             if not context.is_gone(jump):
                 yield _update(context, steps[0], jump, leaving=True)
+        yield from _untrained(steps, backwards)
     yield from _differing(context)
     yield from _joint(context)
 
@@ -132,6 +134,24 @@ def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = Fa
     )
     message = f"`{lines[0]}` {where}"
     return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+
+
+def _untrained(steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
+    """Say where a step may come without a gradient for its optimizer."""
+    message = (
+        "{} may step without any gradient, at which GradScaler.step raises; Apex stepped on nothing"
+    )
+    advice = "step an optimizer only where a backward pass reached its parameters"
+    module = steps[0].module
+    for step in steps:
+        if skipped_backward(step, backwards) is not None:
+            what = f"`{step.tree.segment(step.optimizer)}`"
+            yield decision(
+                RULE, Status.NOTE, module, step.call, message.format(what), advice=advice
+            )
+    for node in frozen_at_times(steps[0].function, steps):
+        what = "an optimizer whose parameters are frozen here"
+        yield decision(RULE, Status.NOTE, module, node, message.format(what), advice=advice)
 
 
 def _differing(context: Context) -> Iterator[Decision]:

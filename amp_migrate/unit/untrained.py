@@ -1,0 +1,45 @@
+"""Steps of optimizers that may have no gradient, which a GradScaler refuses and Apex let pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Function
+from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.steps import Backward, Step
+
+
+def skipped_backward(step: Step, backwards: list[Backward]) -> ast.If | None:
+    """Return a test that may leave out every backward before a step, but not the step."""
+    earlier = [b for b in backwards if key(b.node) < key(step.call)]
+    tests = [_skips(step, backward) for backward in earlier]
+    return tests[0] if tests and all(tests) else None
+
+
+def _skips(step: Step, backward: Backward) -> ast.If | None:
+    tree = step.tree
+    for level in levels(tree, backward.node):
+        if inside(tree, step.call, level):
+            return None
+        if isinstance(level, ast.If):
+            other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
+            if not any("backward" in ast.dump(stmt) or _leaves(stmt) for stmt in other):
+                return level
+    return None
+
+
+def _leaves(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Continue | ast.Break | ast.Return | ast.Raise)
+
+
+def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]:
+    """Yield what turns gradients on and off at run time where a function steps several optimizers."""
+    if len({ast.dump(step.optimizer) for step in steps}) < 2:
+        return
+    for node in walk(function.scope):
+        if isinstance(node, ast.Call) and node.args:
+            name = (path(node.func) or "").rpartition(".")[2]
+            if name == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
+                yield node
