@@ -138,9 +138,7 @@ def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = Fa
 
 def _untrained(steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
     """Say where a step may come without a gradient for its optimizer."""
-    message = (
-        "{} may step without any gradient: GradScaler.step then raises, where Apex stepped on nothing"
-    )
+    message = "{} may step without any gradient: GradScaler.step then raises, where Apex stepped on nothing"
     advice = "step an optimizer only where a backward pass reached its parameters"
     module = steps[0].module
     for step in steps:
