@@ -145,7 +145,7 @@ def _loop_variable(tree: Tree, node: ast.expr) -> bool:
 
 
 def _apex_name(project: Project, module: Module, node: ast.expr) -> str | None:
-    name = project.external(module, node)
+    name = project.apex(module, node)
     return name if name is not None and is_apex(name) else None
 
 
