@@ -134,7 +134,7 @@ WRONG = {
         r"[\w.]*scaler\.step\(([\w.]+)\)",
         r"\1.step()",
         LOGIC,
-        {"clip norm", "gradient norm", "skipped steps", "number of iterations"},
+        {"clip norm", "gradient norm", "loss scale", "skipped steps", "number of iterations"},
     ),
 }
 
