@@ -119,7 +119,6 @@ def _place(
                 tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
             )
         ]
-    children[-1]
     if any(c in anchors for c in children):
         return _after_repeats(tree, children, anchors, steps, backwards)
     return _conditional(tree, children, anchors, steps, backwards)
