@@ -278,9 +278,10 @@ class Home:
 
     def _calls(self, function: Function, node: ast.AST) -> list[CallSite]:
         if function.node is None:
-            raise self._unreachable(
-                function, node, "no amp.initialize runs before this module-level code"
-            )
+            reason = "no amp.initialize runs before this module-level code"
+            if not self.inits:
+                reason = "no amp.initialize is in the files given"
+            raise self._unreachable(function, node, reason)
         for user, _place, reason in self.project.escapes(function):
             raise self._unreachable(function, node, f"{reason} in {user.module.path}")
         calls = self.project.callers(function)
