@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.branches import CLIPS
+from amp_migrate.unit.normed import divides_by_norm, only_freed, tail
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
@@ -127,15 +128,15 @@ def _use(
         return None
     if node in masters:
         parent = tree.parent(node)
-        if isinstance(parent, ast.Call) and _tail(parent) in CLIPS:
+        if isinstance(parent, ast.Call) and tail(parent) in CLIPS:
             return None
         return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(_statement(tree, node), node, True, None)
-    tail = _tail(node)
-    if any(word in tail for word in _REDUCE):
+    name = tail(node)
+    if any(word in name for word in _REDUCE):
         return None
-    if tail in CLIPS or _clips(node, tail):
+    if name in CLIPS or _clips(node, name):
         named = _named(node, masters) or _twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
@@ -155,19 +156,19 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
             continue
         if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
             return True
-        if _tail(node) in CLIPS:
+        if tail(node) in CLIPS:
             return True
         if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
             return True
     return False
 
 
-def _clips(call: ast.Call, tail: str) -> bool:
+def _clips(call: ast.Call, name: str) -> bool:
     """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
-    if any(word in tail for word in _CLIP) or ("clip" in tail and "grad" in tail):
+    if any(word in name for word in _CLIP) or ("clip" in name and "grad" in name):
         return bool(call.args) or isinstance(call.func, ast.Attribute)
     given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
-    return "clip" in tail and any(_OWNERS.search(name.rpartition(".")[2]) for name in given if name)
+    return "clip" in name and any(_OWNERS.search(g.rpartition(".")[2]) for g in given if g)
 
 
 def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:
@@ -184,13 +185,9 @@ def _twin(
     up = tree.holder(tree.statement(call))
     if not isinstance(up, ast.If):
         return None
-    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and _tail(n) == _tail(call)]
+    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and tail(n) == tail(call)]
     found = [name for n in beside if n is not call and (name := _named(n, masters)) is not None]
     return found[0] if len(found) == 1 else None
-
-
-def _tail(call: ast.Call) -> str:
-    return (path(call.func) or "").rpartition(".")[2]
 
 
 def _passes_parameters(call: ast.Call) -> bool:
@@ -204,7 +201,7 @@ def _reads_grad(tree: Tree, call: ast.Call) -> bool:
             whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
             return whole is not None and any(
                 isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
-                and not _only_freed(tree, n)
+                and not only_freed(tree, n)
                 for n in ast.walk(whole)
             )  # fmt: skip
         if isinstance(up, ast.stmt):
@@ -217,56 +214,11 @@ def _reduces(tree: Tree, node: ast.AST) -> bool:
     stmt = _statement(tree, node)
     if any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt):
         return True
-    return _divides_by_norm(tree, stmt)
-
-
-def _divides_by_norm(tree: Tree, stmt: ast.stmt) -> bool:
-    """Tell whether gradients are only divided by their own norm, as in FGM attacks: their scale cancels."""
-    norms = {
-        target.id
-        for node in ast.walk(stmt)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        for target in node.targets
-        if isinstance(target, ast.Name) and _tail(node.value) == "norm"
-    }
-    reads = [
-        n
-        for n in ast.walk(stmt)
-        if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
-    ]
-    uses = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and n.id in norms]
-    uses = [n for n in uses if isinstance(n.ctx, ast.Load)]
-    return (
-        bool(norms)
-        and all(_only_divides(tree, node) for node in uses)
-        and all(
-            _only_freed(tree, node) or any(_cancels(up, node, norms) for up in tree.ancestors(node))
-            for node in reads
-        )
-    )
-
-
-def _only_divides(tree: Tree, name: ast.Name) -> bool:
-    """Tell whether a norm is only divided by, or asked whether it is zero or finite."""
-    up = tree.parent(name)
-    if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
-        return up.right is name
-    if isinstance(up, ast.Compare):
-        return all(isinstance(c, ast.Constant) and c.value == 0 for c in up.comparators)
-    return isinstance(up, ast.Call) and _tail(up) in ("isnan", "isinf", "isfinite")
-
-
-def _cancels(up: ast.AST, grad: ast.AST, norms: set[str]) -> bool:
-    if isinstance(up, ast.Call):
-        return _tail(up) == "norm"
-    if not isinstance(up, ast.BinOp) or not isinstance(up.op, ast.Div):
-        return False
-    by_norm = isinstance(up.right, ast.Name) and up.right.id in norms
-    return by_norm and any(node is grad for node in ast.walk(up.left))
+    return divides_by_norm(tree, stmt)
 
 
 def _is_reduction(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and any(word in _tail(node) for word in _REDUCE)
+    return isinstance(node, ast.Call) and any(word in tail(node) for word in _REDUCE)
 
 
 def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
@@ -283,14 +235,6 @@ def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
     return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
 
 
-def _only_freed(tree: Tree, node: ast.Attribute) -> bool:
-    """Tell whether a `.grad` is only tested for None."""
-    parent = tree.parent(node)
-    return isinstance(parent, ast.Compare) and any(
-        isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
-    )
-
-
 def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
     """Return the statement of a read, or the loop over parameters or optimizers around it."""
     stmt = tree.statement(node)
@@ -305,7 +249,7 @@ def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
 def _chooses_optimizer(loop: ast.For, node: ast.AST, read: set[str]) -> bool:
     """Tell whether a loop picks the optimizer whose parameters `node` reads."""
     targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    masters = [n for n in ast.walk(node) if isinstance(n, ast.Call) and _tail(n) == "master_params"]
+    masters = [n for n in ast.walk(node) if isinstance(n, ast.Call) and tail(n) == "master_params"]
     return bool(targets & read) and any(
         isinstance(n, ast.Name) and n.id in targets for call in masters for n in ast.walk(call)
     )

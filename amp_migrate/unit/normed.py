@@ -1,0 +1,65 @@
+"""Reads of gradients from which the loss scale cancels."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
+
+
+def divides_by_norm(tree: Tree, stmt: ast.stmt) -> bool:
+    """Tell whether gradients are only divided by their own norm, as in FGM attacks: their scale cancels."""
+    norms = {
+        target.id
+        for node in ast.walk(stmt)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and tail(node.value) == "norm"
+    }
+    reads = [
+        n
+        for n in ast.walk(stmt)
+        if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
+    ]
+    uses = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and n.id in norms]
+    uses = [n for n in uses if isinstance(n.ctx, ast.Load)]
+    return (
+        bool(norms)
+        and all(_only_divides(tree, node) for node in uses)
+        and all(
+            only_freed(tree, node) or any(_cancels(up, node, norms) for up in tree.ancestors(node))
+            for node in reads
+        )
+    )
+
+
+def _only_divides(tree: Tree, name: ast.Name) -> bool:
+    """Tell whether a norm is only divided by, or asked whether it is zero or finite."""
+    up = tree.parent(name)
+    if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
+        return up.right is name
+    if isinstance(up, ast.Compare):
+        return all(isinstance(c, ast.Constant) and c.value == 0 for c in up.comparators)
+    return isinstance(up, ast.Call) and tail(up) in ("isnan", "isinf", "isfinite")
+
+
+def _cancels(up: ast.AST, grad: ast.AST, norms: set[str]) -> bool:
+    if isinstance(up, ast.Call):
+        return tail(up) == "norm"
+    if not isinstance(up, ast.BinOp) or not isinstance(up.op, ast.Div):
+        return False
+    by_norm = isinstance(up.right, ast.Name) and up.right.id in norms
+    return by_norm and any(node is grad for node in ast.walk(up.left))
+
+
+def only_freed(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a `.grad` is only tested for None."""
+    parent = tree.parent(node)
+    return isinstance(parent, ast.Compare) and any(
+        isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
+    )
+
+
+def tail(call: ast.Call) -> str:
+    return (path(call.func) or "").rpartition(".")[2]
