@@ -55,6 +55,7 @@ def decide(context: Context) -> Iterator[Decision]:
             Status.NOTE,
             step.module,
             limit,
-            f"micro-batches after the last `{test}` are never stepped",
-            advice="step them too, as `... or (i + 1) == len(loader)`, or drop them with a zero_grad after the loop",
+            f"gradients of micro-batches after the last `{test}` of an epoch reach the next epoch's first step",
+            advice="kept as it was; `... or (i + 1) == len(loader)` would step them, a zero_grad after the loop drop "
+            "them, and either changes the training",
         )
