@@ -171,30 +171,17 @@ class Graph:
         """Return the representatives of which a wanted fact is known."""
         return {n for n in range(len(self._up)) if any(map(wanted, self._facts[n]))}
 
-    def onward(self, starts: set[int]) -> set[int]:
-        """Return at least the nodes that the objects of some nodes may flow to.
+    def representatives(self) -> list[int]:
+        """Return the nodes that stand for all that was merged with them."""
+        return [node for node, up in enumerate(self._up) if node == up]
 
-        A field counts wherever a field of that name may hold one: cheap, and never too few.
-        """
-        targets: dict[int, list[int]] = {}
-        fields: dict[str, list[int]] = {}
-        for node in range(len(self._up)):
-            if self._up[node] != node:
-                continue
-            for source in [*self._sources[node], *self._makers[node]]:
-                targets.setdefault(self.find(source), []).append(node)
-            for _, name in self._owners[node]:
-                fields.setdefault(_kind(name), []).append(node)
-        found = {self.find(start) for start in starts}
-        queue = list(found)
-        said: set[str] = set()
-        for node in queue:
-            names = {_kind(name) for _, name in self._owners[node]} - said
-            said |= names
-            reached = [*targets.get(node, ()), *(n for name in names for n in fields[name])]
-            queue += [n for n in dict.fromkeys(reached) if n not in found]
-            found |= set(reached)
-        return {node for node in range(len(self._up)) if self.find(node) in found}
+    def feeding(self, root: int) -> list[int]:
+        """Return the representatives of what flows into one straight away, or what it is made like."""
+        return [self.find(source) for source in [*self._sources[root], *self._makers[root]]]
+
+    def field_names(self, root: int) -> list[str]:
+        """Return the names of the fields that a representative is."""
+        return [name for _, name in self._owners[root]]
 
     def _refresh(self) -> None:
         if self._read_at != self.version:
@@ -301,8 +288,3 @@ class Graph:
                     for name, inner in list(fields.items()):
                         self._todo.append((inner, self._attribute(fact.cls, name)))
         self._facts[root] = old | new
-
-
-def _kind(name: str) -> str:
-    """Return a field name; all items of containers count as one."""
-    return "[" if name.startswith("[") else name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.expressions import Expressions
@@ -13,6 +12,7 @@ from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Module
 from amp_migrate.project.nodes import Holder, Nodes
 from amp_migrate.project.objects import Fact, Instance, Made
+from amp_migrate.project.onward import Onward, onward
 from amp_migrate.project.settle import settle
 
 
@@ -90,8 +90,7 @@ class Values:
 
     def onward(self, groups: Iterable[int]) -> Onward:
         """Return what tells, quickly, whether an object of some groups can flow to an expression."""
-        found = self.graph.onward(set(groups))
-        return Onward(self, found, self.graph.size, self.graph.version)
+        return onward(self.graph, groups, self._node)
 
     def _read_all(self) -> None:
         if self._apex is None:
@@ -101,23 +100,6 @@ class Values:
 
     def _node(self, module: Module, expression: ast.expr) -> int | None:
         return self.expressions.node(module, expression)
-
-
-@dataclass(frozen=True, slots=True)
-class Onward:
-    """The nodes that some objects can flow to; those made since then count as reached."""
-
-    values: Values
-    found: set[int]
-    size: int
-    version: int
-
-    def reaches(self, module: Module, expression: ast.expr) -> bool:
-        """Tell whether the objects can flow to an expression; never wrongly no."""
-        node = self.values._node(module, expression)
-        if node is None:
-            return False
-        return node >= self.size or node in self.found
 
 
 def _is_apex(fact: Fact) -> bool:
