@@ -24,12 +24,10 @@ Changes behaviour: the threshold now means what it says.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from amp_migrate.plan import Decision, Status
-from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.behind_block import behind, clips
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.plan import Decision
+from amp_migrate.rules.base import Context, Rule, Safety
+from amp_migrate.rules.behind_block import clips, ended, fixed
 from amp_migrate.unit.scaled import ScaleLoss
 
 RULE = Rule(
@@ -49,21 +47,16 @@ def decide(context: Context) -> Iterator[Decision]:
 def decide_in_apex(context: Context) -> Iterator[Decision]:
     """End the block before its first clip."""
     for block in context.scaled.values():
-        path = block.site.module.path
-        for made in _clips(context, block):
-            yield replace(made, edits=[(path, e) for e in behind(context, block, RULE.code)])
+        yield from ended(context, block, _clips(context, block))
 
 
 def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
-    module = block.site.module
-    for node in clips(block):
-        if not context.settings.enabled(RULE.code):
-            raise Cannot(
-                RULE.code,
-                module,
-                node,
-                "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
-                "move the clip behind the block by hand",
-            )
-        message = "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones"
-        yield decision(RULE, Status.FIXED, module, node, message)
+    return fixed(
+        context,
+        block,
+        RULE,
+        clips(block),
+        "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
+        "move the clip behind the block by hand",
+        "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones",
+    )

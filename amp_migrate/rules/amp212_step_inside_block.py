@@ -24,12 +24,10 @@ Changes behaviour: the step is as long as the learning rate says, and is skipped
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from amp_migrate.plan import Decision, Status
-from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.behind_block import behind, steps
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.plan import Decision
+from amp_migrate.rules.base import Context, Rule, Safety
+from amp_migrate.rules.behind_block import ended, fixed, steps
 from amp_migrate.unit.scaled import ScaleLoss
 
 RULE = Rule(
@@ -46,21 +44,16 @@ def decide(context: Context) -> Iterator[Decision]:
 def decide_in_apex(context: Context) -> Iterator[Decision]:
     """End the block before its first step."""
     for block in context.scaled.values():
-        path = block.site.module.path
-        for made in _steps(context, block):
-            yield replace(made, edits=[(path, e) for e in behind(context, block, RULE.code)])
+        yield from ended(context, block, _steps(context, block))
 
 
 def _steps(context: Context, block: ScaleLoss) -> Iterator[Decision]:
-    module = block.site.module
-    for node in steps(context, block):
-        if not context.settings.enabled(RULE.code):
-            raise Cannot(
-                RULE.code,
-                module,
-                node,
-                "the optimizer steps inside the scale_loss block, and AMP212 is switched off",
-                "move the step behind the block by hand",
-            )
-        message = "this step stood inside scale_loss and so used scaled gradients; now it uses the real ones"
-        yield decision(RULE, Status.FIXED, module, node, message)
+    return fixed(
+        context,
+        block,
+        RULE,
+        steps(context, block),
+        "the optimizer steps inside the scale_loss block, and AMP212 is switched off",
+        "move the step behind the block by hand",
+        "this step stood inside scale_loss and so used scaled gradients; now it uses the real ones",
+    )

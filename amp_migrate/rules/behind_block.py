@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from amp_migrate.facts.paths import path, walk
-from amp_migrate.plan import Edit, Move
-from amp_migrate.rules.base import Context
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.plan import Decision, Edit, Move, Status
+from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.unit.branches import CLIPS
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.scaled import ScaleLoss
@@ -17,7 +18,7 @@ def clips(block: ScaleLoss) -> Iterator[ast.Call]:
     """Yield the calls in a block that clip gradients."""
     for stmt in block.node.body:
         for node in walk(stmt):
-            if isinstance(node, ast.Call) and (path(node.func) or "").rpartition(".")[2] in CLIPS:
+            if isinstance(node, ast.Call) and tail(node) in CLIPS:
                 yield node
 
 
@@ -25,6 +26,31 @@ def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
     """Yield the optimizer steps in a block."""
     inside = {node for stmt in block.node.body for node in ast.walk(stmt)}
     yield from (step.call for step in context.unit.steps if step.call in inside)
+
+
+def fixed(
+    context: Context,
+    block: ScaleLoss,
+    rule: Rule,
+    nodes: Iterable[ast.Call],
+    switched_off: str,
+    advice: str,
+    message: str,
+) -> Iterator[Decision]:
+    """Report the mistakes of a block as fixed; raises `Cannot` with the rule's code where it is switched off."""
+    module = block.site.module
+    for node in nodes:
+        if not context.settings.enabled(rule.code):
+            raise Cannot(rule.code, module, node, switched_off, advice)
+        yield decision(rule, Status.FIXED, module, node, message)
+
+
+def ended(context: Context, block: ScaleLoss, made: Iterable[Decision]) -> Iterator[Decision]:
+    """Give decisions about a block the edits that end it before its first clip or step."""
+    path = block.site.module.path
+    for one in made:
+        edits = behind(context, block, one.finding.code)
+        yield replace(one, edits=[(path, edit) for edit in edits])
 
 
 def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
