@@ -22,6 +22,11 @@ def path(node: ast.AST) -> str | None:
     return ".".join([node.id, *reversed(parts)])
 
 
+def tail(call: ast.Call) -> str:
+    """Return the last part of the dotted path that a call calls; "" where it calls anything else."""
+    return (path(call.func) or "").rpartition(".")[2]
+
+
 def root(node: ast.AST) -> str | None:
     """Return the name at the bottom of attributes, subscripts and calls: `a` for ``a.b[0].c()``."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):

@@ -26,7 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import tail
 from amp_migrate.plan import (
     Decision,
     Drop,
@@ -68,7 +68,7 @@ def _imports_by_name(node: ast.AST) -> bool:
         return False
     name = node.args[0]
     return (
-        (path(node.func) or "").rpartition(".")[2] in ("import_module", "__import__")
+        tail(node) in ("import_module", "__import__")
         and isinstance(name, ast.Constant)
         and isinstance(name.value, str)
         and is_apex(name.value)

@@ -25,14 +25,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.build import elements, reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.evaluation import evaluations, runs_in
-from amp_migrate.unit.order import inside
 from amp_migrate.unit.region import Region
+from amp_migrate.unit.regions import within
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
@@ -60,14 +61,7 @@ def _reachable(context: Context, regions: list[Region]) -> list[Region]:
         for chosen in _seeing(context, region, 3) or [region]:
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
     whole = list(found.values())
-    return [r for r in whole if not any(_holds(other, r) for other in whole if other is not r)]
-
-
-def _holds(outer: Region, inner: Region) -> bool:
-    tree = outer.module.tree
-    return outer.module is inner.module and any(
-        inside(tree, inner.first, stmt) for stmt in outer.statements()
-    )
+    return [r for r in whole if not any(within(r, other) for other in whole if other is not r)]
 
 
 def _seeing(context: Context, region: Region, depth: int) -> list[Region]:
@@ -132,17 +126,10 @@ def _evaluation(context: Context, region: Region) -> Decision:
     if (
         isinstance(holder, ast.With)
         and len(region.statements()) == len(holder.body)
-        and _no_grad(holder)
+        and runs_without_gradients(holder)
     ):
         edit = AddWithItem(tree.span(holder), call)
     else:
         edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
     message = f"evaluation forward under `{call}`"
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
-
-
-def _no_grad(node: ast.With) -> bool:
-    return any(
-        "no_grad" in ast.dump(i.context_expr) or "inference_mode" in ast.dump(i.context_expr)
-        for i in node.items
-    )

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, tail
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.build import elements
@@ -50,8 +50,7 @@ def _wraps(site: Site, names: set[str | None]) -> Iterator[ast.stmt]:
         call = node.value
         if tree.scope(node) is not tree.scope(site.node) or not isinstance(call, ast.Call):
             continue
-        tail = (path(call.func) or "").rpartition(".")[2]
-        if tail in ("DistributedDataParallel", "DDP", "DataParallel") and dominates(
+        if tail(call) in ("DistributedDataParallel", "DDP", "DataParallel") and dominates(
             tree, node, site.node
         ):
             if any(path(target) in names for target in node.targets):

@@ -26,6 +26,7 @@ from amp_migrate.unit.region import Region
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.windows import refuse_separate_windows
 
@@ -45,6 +46,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     branches = Branches(unit, blocks)
     gone = _gone(branches)
     set_apart(unit, gone, branches.folded())
+    unit.trains = Trains(unit)
     _refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
     unit.clip_helpers = clipping.helpers(unit)

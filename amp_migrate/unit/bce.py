@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.unit.forwards import Forward
@@ -63,7 +64,7 @@ def called(unit: Unit, regions: Iterable[Region]) -> dict[ast.Call, tuple[Module
         module = function.module
         for node in walk(function.scope) if _NAMES.search(module.tree.text) else ():
             if isinstance(node, ast.Call) and _is_bce(unit, module, node.func, maybe=True):
-                if not _under_autocast(module, node):
+                if not in_autocast(module.tree, node):
                     found.setdefault(node, (module, call))
     return found
 
@@ -108,13 +109,6 @@ def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
     found = (unit.project.resolve(module, node) for node in module.tree.nodes(ast.Name))
     classes = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Class))
     return [f for cls in classes if (f := cls.method("forward")) is not None]
-
-
-def _under_autocast(module: Module, node: ast.AST) -> bool:
-    return any(
-        isinstance(up, ast.With) and any("autocast" in ast.dump(i.context_expr) for i in up.items)
-        for up in module.tree.ancestors(node)
-    )
 
 
 def keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import tail
 from amp_migrate.unit.branches import CLIPS
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.clipping import Unscale
@@ -31,10 +31,7 @@ def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
 
 
 def _clipped(site: Site) -> bool:
-    return any(
-        isinstance(up, ast.Call) and (path(up.func) or "").rpartition(".")[2] in CLIPS
-        for up in _expressions(site)
-    )
+    return any(isinstance(up, ast.Call) and tail(up) in CLIPS for up in _expressions(site))
 
 
 def _expressions(site: Site) -> Iterable[ast.AST]:

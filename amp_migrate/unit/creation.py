@@ -85,15 +85,13 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
     whole = unit.home.is_attribute(function) or not trains or carried
     top = site.statement
-    guards: list[Condition] = []
     within: list[tuple[ast.If, Condition]] = []
     while not _reaches_all(tree, top, uses, whole):
         holder = tree.holder(top)
         if isinstance(holder, ast.If):
             if _is_main(holder) and not unit.home.is_attribute(function):
                 break
-            guards.append(_guard(unit, site, holder, top in holder.body))
-            within.append((holder, guards[-1]))
+            within.append((holder, _guard(unit, site, holder, top in holder.body)))
             top = holder
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
@@ -109,7 +107,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "amp.initialize does not always run before the GradScaler it stands for is used",
                 "create the GradScaler once, before the training loop, and run again",
             )
-    outer = list(reversed(guards))
+    outer = [condition for _, condition in reversed(within)]
     apart = set(unit.home.users) - reachable(unit.project, function)
     sometimes = (
         unit.home.is_attribute(function)

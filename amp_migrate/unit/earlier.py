@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module
@@ -58,7 +59,7 @@ class Earlier:
             for stmt in ast.walk(method.scope)
             if isinstance(stmt, ast.Assign)
             and defs(stmt) & kept
-            and not _without_gradients(tree, stmt)
+            and not any(map(runs_without_gradients, tree.ancestors(stmt)))
             and self._runs_network(method.module, stmt)
         ]
         blocks: dict[int, list[ast.stmt]] = {}
@@ -100,15 +101,3 @@ def _neighbours(tree: Tree, chosen: list[ast.stmt]) -> list[list[ast.stmt]]:
         else:
             runs.append([stmt])
     return runs
-
-
-def _without_gradients(tree: Tree, stmt: ast.stmt) -> bool:
-    return any(
-        isinstance(up, ast.With)
-        and any(
-            word in ast.dump(item.context_expr)
-            for item in up.items
-            for word in ("no_grad", "inference_mode")
-        )
-        for up in tree.ancestors(stmt)
-    )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.contexts import enters_autocast, in_autocast
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.project.values import Onward
+from amp_migrate.project.onward import Onward
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.region import Region
-from amp_migrate.unit.regions import merged, under_autocast
+from amp_migrate.unit.regions import merged
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
 
@@ -156,10 +157,10 @@ def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
     tree = module.tree
     for up in tree.ancestors(node):
         if isinstance(up, ast.With):
-            if under_autocast(up):
+            if enters_autocast(up):
                 return False
             if any(any(word in ast.dump(i.context_expr) for word in _NO_GRAD) for i in up.items):
-                return not _autocast_above(module, up)
+                return not in_autocast(tree, up)
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
             if any(any(word in ast.dump(d) for word in _NO_GRAD) for d in up.decorator_list):
                 return True
@@ -170,13 +171,7 @@ def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
 def _covered(module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
     function = module.tree.function(node)
-    return _autocast_above(module, node) or (function is not None and function.name == "forward")
-
-
-def _autocast_above(module: Module, node: ast.AST) -> bool:
-    return any(
-        isinstance(up, ast.With) and under_autocast(up) for up in module.tree.ancestors(node)
-    )
+    return in_autocast(module.tree, node) or (function is not None and function.name == "forward")
 
 
 def _evaluates(unit: Unit, module: Module, function: ast.AST) -> bool:

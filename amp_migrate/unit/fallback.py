@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.availability import Availability, imports_apex
 from amp_migrate.unit.dual import is_native
+from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 
 _HANDLER = (ast.Assign, ast.Pass)
@@ -50,9 +51,10 @@ def fallback(
     result = Fallback([s for s in everywhere if s.module in modules])
     for module in modules:
         flags = availability[module].flags
-        if not flags and not _optional(module):
+        guards = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
+        if not flags and not guards:
             return None
-        result.guards += [(module, node) for node in module.tree.nodes(ast.Try) if _is_guard(node)]
+        result.guards += [(module, node) for node in guards]
         result.tests += [(module, node) for node in _never(module, flags)]
     if not any(_leads_to_native(project, module, test) for module, test in result.tests):
         return None
@@ -61,12 +63,8 @@ def fallback(
     return result
 
 
-def _optional(module: Module) -> bool:
-    """Tell whether the module goes on with ``amp = None`` where Apex is missing."""
-    return any(_is_guard(node) for node in module.tree.nodes(ast.Try))
-
-
 def _is_guard(node: ast.Try) -> bool:
+    """Tell whether a `try` imports Apex, and goes on without it: ``amp = None``, ``has_apex = False``."""
     simple = all(isinstance(s, ast.Import | ast.ImportFrom | ast.Assign) for s in node.body)
     handled = all(isinstance(s, _HANDLER) for h in node.handlers for s in h.body)
     return imports_apex(node.body) and simple and handled and not node.orelse + node.finalbody
@@ -75,12 +73,13 @@ def _is_guard(node: ast.Try) -> bool:
 def _never(module: Module, flags: frozenset[str]) -> list[ast.If]:
     """Return the tests that are false without Apex, those of values that only such tests set included."""
     tests = list(module.tree.nodes(ast.If))
+    unknown = _unknown(module)
     dead: list[ast.If] = []
     while True:
         inside = {n for test in dead for stmt in test.body for n in ast.walk(stmt)}
         gone = _values(n for n in inside if isinstance(n, ast.Assign))
         gone -= _values(n for n in module.tree.nodes(ast.Assign) if n not in inside)
-        gone = {pair for pair in gone if pair[0] not in _unknown(module)}
+        gone = {pair for pair in gone if pair[0] not in unknown}
         more = [t for t in tests if t not in dead and _is_false(t.test, flags, gone)]
         if not more:
             return dead
@@ -160,7 +159,9 @@ def _settle_definitions(project: Project, result: Fallback) -> bool:
 
 def _definition(site: Site) -> Definition | None:
     for node in site.module.tree.module.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and site.node in ast.walk(node):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and inside(
+            site.module.tree, site.node, node
+        ):
             return node
     return None
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.branches import CLIPS
-from amp_migrate.unit.normed import divides_by_norm, only_freed, tail
+from amp_migrate.unit.normed import divides_by_norm, only_freed
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
@@ -139,7 +139,7 @@ def _use(
     if name in CLIPS or _clips(node, name):
         named = _named(node, masters) or _twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
-    if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
+    if _reads_parameters(tree, node):
         return Use(_statement(tree, node), node, False, None)
     if any(reads(unit, callee) for callee in unit.project.callees(node)):
         return Use(_statement(tree, node), node, False, None)
@@ -154,9 +154,7 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
     for node in walk(function.node):
         if not isinstance(node, ast.Call):
             continue
-        if _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node):
-            return True
-        if tail(node) in CLIPS:
+        if _reads_parameters(tree, node) or tail(node) in CLIPS:
             return True
         if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
             return True
@@ -188,6 +186,11 @@ def _twin(
     beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and tail(n) == tail(call)]
     found = [name for n in beside if n is not call and (name := _named(n, masters)) is not None]
     return found[0] if len(found) == 1 else None
+
+
+def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
+    """Tell whether a list of parameters is visited for gradients whose scale matters."""
+    return _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node)
 
 
 def _passes_parameters(call: ast.Call) -> bool:

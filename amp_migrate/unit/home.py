@@ -194,6 +194,7 @@ class Home:
         """Return the way through an object in reach that keeps the scaler: ``self.trainer.scaler``."""
         if not self._attributes:
             return None
+        keepers = {relative for cls in self._attributes for relative in family(cls)}
         scopes = [function.scope]
         if function.cls is not None:
             scopes += [m.node for m in function.cls.methods.values() if m.node is not None]
@@ -203,14 +204,9 @@ class Home:
                 if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
                     continue
                 classes = self.project.instance_classes(function.module, node)  # type: ignore[arg-type]
-                if classes and all(
-                    c in relatives for c in classes for relatives in [self._keepers()]
-                ):
+                if classes and keepers.issuperset(classes):
                     return f"{dotted}.{self.name}"
         return None
-
-    def _keepers(self) -> set[Class]:
-        return {relative for cls in self._attributes for relative in family(cls)}
 
     def _global(self, function: Function, node: ast.AST) -> bool:
         """A function reads the scaler as a global where it reads the other objects so."""

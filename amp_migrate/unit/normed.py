@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
 
 
@@ -59,7 +59,3 @@ def only_freed(tree: Tree, node: ast.Attribute) -> bool:
     return isinstance(parent, ast.Compare) and any(
         isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
     )
-
-
-def tail(call: ast.Call) -> str:
-    return (path(call.func) or "").rpartition(".")[2]

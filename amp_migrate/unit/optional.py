@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.project import Module
+from amp_migrate.unit.order import in_branch
 
 
 @dataclass(eq=False, slots=True)
@@ -29,7 +30,6 @@ class Optional:
 def optional(module: Module, known: Callable[[ast.expr], bool | None]) -> Optional:
     """Return the names of a module that hold amp or None by a test that is not about Apex being installed."""
     found = Optional()
-    empty = _empty(module)
     nodes: list[ast.Import | ast.ImportFrom] = [
         *module.tree.nodes(ast.Import),
         *module.tree.nodes(ast.ImportFrom),
@@ -40,7 +40,7 @@ def optional(module: Module, known: Callable[[ast.expr], bool | None]) -> Option
                 continue
             name = alias.asname or alias.name
             scope = module.scopes.find(module.scopes.scope_of(node), name)
-            nones = empty.get((scope, name), [])
+            nones = _empty(module, scope, name)
             if scope is None or not nones or not _tested(module, scope, name):
                 continue
             test = _option(module, node, nones)
@@ -65,20 +65,21 @@ def _asked(module: Module, node: ast.stmt, known: Callable[[ast.expr], bool | No
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return False
         if isinstance(up, ast.If):
-            return known(up.test) is None and any(node in ast.walk(s) for s in up.body)
+            return known(up.test) is None and in_branch(module.tree, node, up.body)
     return False
 
 
-def _empty(module: Module) -> dict[tuple[ast.AST | None, str], list[ast.stmt]]:
-    """Return the assignments of None, by scope and name."""
-    found: dict[tuple[ast.AST | None, str], list[ast.stmt]] = {}
-    for node in module.tree.nodes(ast.Assign):
-        if isinstance(node.value, ast.Constant) and node.value.value is None:
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    key = (module.scopes.owner(target), target.id)
-                    found.setdefault(key, []).append(node)
-    return found
+def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:
+    """Return the assignments of None to a name of a scope."""
+    return [
+        node
+        for node in module.tree.nodes(ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+        if isinstance(target, ast.Name)
+        and target.id == name
+        and module.scopes.owner(target) is scope
+    ]
 
 
 def _tested(module: Module, scope: ast.AST, name: str) -> bool:

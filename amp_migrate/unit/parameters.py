@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.sites import Kind, Site
@@ -78,8 +78,7 @@ def _list_of(module: Module, node: ast.expr) -> ast.expr:
 
 
 def _is_constructor(call: ast.Call) -> bool:
-    tail = (path(call.func) or "").rpartition(".")[2]
-    return tail not in ("initialize", "load_state_dict")
+    return tail(call) not in ("initialize", "load_state_dict")
 
 
 def _name_in(unit: Unit, function: Function, group: object) -> str | None:

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.unit.earlier import Earlier
 from amp_migrate.unit.forwards import Forward, Forwards
 from amp_migrate.unit.order import Loop, levels, position
-
-_FILLS = frozenset({"update", "append", "extend", "setdefault"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,15 +27,6 @@ class Region:
         """Return the statements of the region in order."""
         tree = self.module.tree
         return tree.block(self.first)[position(tree, self.first) : position(tree, self.last) + 1]
-
-
-def runs_without_gradients(stmt: ast.stmt) -> bool:
-    """Tell whether a statement is ``with torch.no_grad():``, which gets a region of its own."""
-    return isinstance(stmt, ast.With) and any(
-        word in ast.dump(item.context_expr)
-        for item in stmt.items
-        for word in ("no_grad", "inference_mode")
-    )
 
 
 def _through(name: str, node: ast.expr, needed: set[str]) -> set[str]:
@@ -184,9 +174,6 @@ class RegionFinder:
         """Return the paths that a statement writes, those that the methods it calls set on `self` too."""
         found = defs(stmt)
         for part in walk(stmt):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-                kept = path(part.func.value) if part.func.attr in _FILLS else None
-                found |= {kept} if kept is not None else set()
             if (
                 isinstance(part, ast.Call)
                 and path(part.func)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
@@ -17,7 +18,6 @@ from amp_migrate.unit.region import Region, RegionFinder, Search
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward
-from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
@@ -38,7 +38,7 @@ def training(
     unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
 ) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
     """Return the regions of every backward, the losses that get a statement, and their new names."""
-    finder = RegionFinder(unit.project, unit.forwards, Trains(unit))
+    finder = RegionFinder(unit.project, unit.forwards, unit.trains)
     by_node = {block.node: block for block in blocks}
     regions: list[Region] = []
     inlines: list[Inline] = []
@@ -78,7 +78,8 @@ def training(
     regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
     for region in regions:
         _refuse_setup(unit, region)
-    return [r for r in regions if not _already(r)], inlines, names
+    kept = [r for r in regions if not in_autocast(r.module.tree, r.first)]
+    return kept, inlines, names
 
 
 def _reached(unit: Unit, regions: list[Region]) -> set[Function]:
@@ -132,7 +133,7 @@ def merged(regions: list[Region]) -> list[Region]:
                     break
         else:
             result.append(region)
-    return [r for r in result if not any(r is not o and _within(r, o) for o in result)]
+    return [r for r in result if not any(r is not o and within(r, o) for o in result)]
 
 
 def _join(tree: Tree, a: Region, b: Region) -> Region | None:
@@ -143,23 +144,11 @@ def _join(tree: Tree, a: Region, b: Region) -> Region | None:
     return Region(a.module, a.function, starts[0].first, last)
 
 
-def _within(inner: Region, outer: Region) -> bool:
+def within(inner: Region, outer: Region) -> bool:
+    """Tell whether a region begins inside another one."""
     return inner.module is outer.module and any(
         inside(inner.module.tree, inner.first, stmt) for stmt in outer.statements()
     )
-
-
-def _already(region: Region) -> bool:
-    """Tell whether a region stands under an autocast that the source has itself."""
-    tree = region.module.tree
-    return any(
-        isinstance(up, ast.With) and under_autocast(up) for up in tree.ancestors(region.first)
-    )
-
-
-def under_autocast(node: ast.With) -> bool:
-    """Tell whether a `with` enters autocast."""
-    return any("autocast" in ast.dump(item.context_expr) for item in node.items)
 
 
 def _refuse_setup(unit: Unit, region: Region) -> None:

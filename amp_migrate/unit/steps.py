@@ -112,13 +112,7 @@ def _place(
     if len(children) == 1:
         return _inside_one(tree, children[0], anchors, steps, backwards)
     if any(isinstance(c, Loop) and c not in anchors for c in children):
-        return [
-            place
-            for child in children
-            for place in _place(
-                tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
-            )
-        ]
+        return _each(tree, children, anchors, steps, backwards)
     if any(c in anchors for c in children):
         return _after_repeats(tree, children, anchors, steps, backwards)
     return _conditional(tree, children, anchors, steps, backwards)
@@ -153,8 +147,23 @@ def _group_end(
     backwards: list[Backward],
 ) -> list[ast.stmt]:
     if len(group) == 1:
-        return _place(tree, [a for a in anchors if inside(tree, a, group[0])], steps, backwards)
+        return _each(tree, group, anchors, steps, backwards)
     return [group[-1]]
+
+
+def _each(
+    tree: Tree,
+    children: list[ast.stmt],
+    anchors: list[ast.stmt],
+    steps: list[Step],
+    backwards: list[Backward],
+) -> list[ast.stmt]:
+    """Return the places of the updates of each child by itself."""
+    return [
+        place
+        for child in children
+        for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
+    ]
 
 
 def _conditional(
@@ -175,13 +184,7 @@ def _conditional(
     ):
         return _place(tree, inner, steps, backwards)
     if _phases(tree, children, steps, backwards):
-        return [
-            place
-            for child in children
-            for place in _place(
-                tree, [a for a in anchors if inside(tree, a, child)], steps, backwards
-            )
-        ]
+        return _each(tree, children, anchors, steps, backwards)
     step = next(s for s in steps if inside(tree, s.anchor, last))
     raise Cannot(
         "AMP905",

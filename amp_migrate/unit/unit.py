@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,7 +23,7 @@ class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
     `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
-    of an input alone, which nothing scales.
+    of an input alone, which nothing scales. `trains` tells whether a statement runs a backward or steps.
     """
 
     project: Project
@@ -37,6 +37,7 @@ class Unit:
     probes: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
+    trains: Callable[[Module, ast.stmt], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch, inside, key, levels
 from amp_migrate.unit.steps import Backward, Step
@@ -40,6 +40,5 @@ def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]
         return
     for node in walk(function.scope):
         if isinstance(node, ast.Call) and node.args:
-            name = (path(node.func) or "").rpartition(".")[2]
-            if name == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
+            if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
                 yield node

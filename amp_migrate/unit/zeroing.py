@@ -11,7 +11,6 @@ from amp_migrate.project import Module
 from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary, outermost_anchor
-from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 
@@ -41,7 +40,6 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave.
     """
     found: dict[ast.stmt, Zeroing] = {}
-    trains = Trains(unit)
     for step in unit.steps:
         if step.call in gone:
             continue
@@ -51,7 +49,7 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):
-            if trains(step.module, stmt):
+            if unit.trains(step.module, stmt):
                 break
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
@@ -89,7 +87,6 @@ def has_zero_grad(node: ast.AST) -> bool:
 
 def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
-    trains = Trains(unit)
     for step in unit.steps:
         backward = backward_before(unit, step, gone)
         anchor = outermost_anchor(step)
@@ -101,16 +98,16 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         for stmt in block[: position(step.tree, anchor)]:
             if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
                 alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
-                if alike and not _trains_between(trains, step, stmt):
+                if alike and not _trains_between(unit, step, stmt):
                     yield Zeroing(step.module, stmt, step, False)
 
 
-def _trains_between(trains: Trains, step: Step, stmt: ast.stmt) -> bool:
+def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
     """Tell whether a backward runs between a zero_grad and the step, maybe in a helper."""
     block = step.tree.block(stmt)
     end = position(step.tree, outermost_anchor(step))
     between = block[position(step.tree, stmt) + 1 : end]
-    return any(trains(step.module, part) for part in between)
+    return any(unit.trains(step.module, part) for part in between)
 
 
 _ZEROING = (
