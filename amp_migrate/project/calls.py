@@ -84,11 +84,17 @@ class Calls:
             version = self.graph.version
             # All answers first: linking changes the graph, and what was read of it so far is void.
             found = [(m, call, self.targets.of(m, call.func)) for m, call in pending]
+            forwards = [
+                (m, call, self.targets.forwards(m, call.func))
+                for m, call, targets in found
+                if not targets
+            ]
             for module, call, targets in found:
                 for target in targets:
                     self._link(module, call, target)
-                if not targets:
-                    self._forward(module, call)
+            for module, call, targets in forwards:
+                if targets:
+                    self._forward(module, call, targets)
             if self.graph.version == version:
                 break
         for module, call in pending:
@@ -117,13 +123,13 @@ class Calls:
             if self._may_reach(module, node):
                 yield module, node
 
-    def _forward(self, module: Module, call: ast.Call) -> None:
+    def _forward(self, module: Module, call: ast.Call, targets: list[Target]) -> None:
         """Let what is no tensor reach the ``forward`` of the module object that is called."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         nodes = [self.expressions.node(module, item) for item in given]
         if not any(node is not None and self._is_tool(node) for node in nodes):
             return
-        for target in self.targets.forwards(module, call.func):
+        for target in targets:
             if (call, target) not in self._linked:
                 self._linked.add((call, target))
                 self._passing.arguments(

@@ -108,9 +108,9 @@ def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str |
     names = {alias.asname or alias.name for alias in node.names}
     for use in module.tree.nodes(ast.Name):
         if use.id in names and isinstance(use.ctx, ast.Load):
-            external = project.external(module, use)
-            if external in ("apex", "apex.amp"):
-                return external
+            name = project.apex(module, use)
+            if name in ("apex", "apex.amp"):
+                return name
     return None
 
 
