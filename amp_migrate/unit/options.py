@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.paths import path
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.unit.sites import Site
@@ -85,6 +86,15 @@ def read(site: Site) -> Options:
             "write out the arguments of amp.initialize, then run again",
         )
     segment = speller(site.module.tree)
+    cast = named.get("cast_model_type")
+    if cast is not None and not _is(cast, None) and not _is_half(cast):
+        raise Cannot(
+            "AMP903",
+            site.module,
+            site.node,
+            f"cast_model_type={segment(cast)} asks for another type than float16",
+            "run the forward passes under autocast(dtype=...) of that type; bfloat16 needs no GradScaler",
+        )
     level, on = _level(named.get("opt_level"), unpacked, segment)
     switch = named.get("enabled")
     given = TRUE
@@ -99,6 +109,10 @@ def read(site: Site) -> Options:
 
 def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
+
+
+def _is_half(node: ast.expr) -> bool:
+    return (path(node) or "").rpartition(".")[2] in ("float16", "half")
 
 
 def _level(
