@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
 
@@ -134,16 +134,30 @@ class Tree:
             return offset
         return len(text.encode()[:offset].decode())
 
-    def segment(self, node: ast.AST) -> str:
-        """Return the source text of `node`; later lines lose the indentation of its statement."""
+    def segment(self, node: ast.AST, texts: Mapping[ast.expr, str] | None = None) -> str:
+        """Return the source text of `node`; later lines lose the indentation of its statement.
+
+        `texts` stand in place of some expressions in it.
+        """
         place = self.span(node)
-        if place.line == place.end_line:
+        if place.line == place.end_line and not texts:
             return self.lines[place.line - 1][place.column : place.end_column]
-        first = self.lines[place.line - 1][place.column :]
-        last = self.lines[place.end_line - 1][: place.end_column]
+        parts: list[str] = []
+        at = place[:2]
+        for part in sorted(texts or {}, key=self.span):
+            span = self.span(part)
+            parts += [self._between(at, span[:2]), (texts or {})[part]]
+            at = span[2:]
+        first, *rest = "".join([*parts, self._between(at, place[2:])]).split("\n")
         margin = _margin(self.lines[self.statement(node).lineno - 1])
-        rest = [*self.lines[place.line : place.end_line - 1], last]
         return "\n".join([first, *(line.removeprefix(margin) for line in rest)])
+
+    def _between(self, start: tuple[int, int], end: tuple[int, int]) -> str:
+        """Return the text between two places (line from 1, column from 0)."""
+        lines = self.lines[start[0] - 1 : end[0]]
+        lines[-1] = lines[-1][: end[1]]
+        lines[0] = lines[0][start[1] :]
+        return "\n".join(lines)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

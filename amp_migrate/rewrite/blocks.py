@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -124,20 +124,24 @@ def _joined(parts: list[Part], line: cst.SimpleStatementLine) -> list[Element]:
     return [line.with_changes(body=smalls, leading_lines=())]
 
 
-def block_elements(make: Statements, slots: Sequence[Slot], unit: str) -> list[Element]:
-    """Return the lines of a block, the wrapped ones under their headers."""
+def block_elements(
+    make: Statements, slots: Sequence[Slot], unit: str, opened: frozenset[Wrap] = frozenset()
+) -> list[Element]:
+    """Return the lines of a block, the wrapped ones under their headers; `opened` wraps stand around it."""
     elements: list[Element] = []
     at = 0
     while at < len(slots):
         slot = slots[at]
-        wrap = next((make.index.wraps[n] for n in slot.nodes if n in make.index.wraps), None)
+        wraps = (w for n in slot.nodes for w in make.index.wraps.get(n, ()) if w not in opened)
+        wrap = max(wraps, key=lambda w: w.last, default=None)
         if wrap is None:
             elements += [*slot.outside(), *slot.core, *slot.beside()]
             at += 1
             continue
         end = _wrap_end(make.index, wrap, slots, at)
-        elements += [*slot.outside(), _wrapped(make, wrap, slots[at : end + 1], unit)]
-        elements += slots[end].beside()
+        inner = _inner(slots[at : end + 1])
+        body = block_elements(make, inner, unit, opened | {wrap})
+        elements += [*slot.outside(), _wrapped(make, wrap, body, unit), *slots[end].beside()]
         at = end + 1
     return elements
 
@@ -145,21 +149,23 @@ def block_elements(make: Statements, slots: Sequence[Slot], unit: str) -> list[E
 def _wrap_end(index: Index, wrap: Wrap, slots: Sequence[Slot], start: int) -> int:
     last = index.statement(wrap, wrap.last)
     for at in range(start, len(slots)):
-        if at > start and any(node in index.wraps for node in slots[at].nodes):
-            raise EditError(index.wraps[slots[at].nodes[0]], "it overlaps another wrap")
         if last in slots[at].nodes:
             return at
-    raise EditError(wrap, "its first and last statement do not stand in one block, in this order")
+    raise EditError(
+        wrap,
+        "its first and last statement do not stand in one block, in this order, or another wrap ends between them",
+    )
 
 
-def _wrapped(make: Statements, wrap: Wrap, slots: Sequence[Slot], unit: str) -> Statement:
-    inner: list[Element] = []
-    for slot in slots:
-        if slot is not slots[0]:
-            inner += slot.outside()
-        inner += slot.core
-        if slot is not slots[-1]:
-            inner += slot.beside()
+def _inner(slots: Sequence[Slot]) -> list[Slot]:
+    """Return the slots of a wrap, without what stays above its first and below its last statement."""
+    inner = list(slots)
+    inner[0] = replace(inner[0], above=[], before=[])
+    inner[-1] = replace(inner[-1], after=[])
+    return inner
+
+
+def _wrapped(make: Statements, wrap: Wrap, inner: list[Element], unit: str) -> Statement:
     if not statements(inner):
         raise EditError(wrap, "no statement is left to wrap")
     make.index.mark(wrap)

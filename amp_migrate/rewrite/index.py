@@ -58,7 +58,7 @@ class Index:
     after: dict[cst.CSTNode, list[Arrival]] = field(default_factory=dict)
     top: dict[cst.CSTNode, list[Move]] = field(default_factory=dict)
     bottom: dict[cst.CSTNode, list[Move]] = field(default_factory=dict)
-    wraps: dict[cst.CSTNode, Wrap] = field(default_factory=dict)
+    wraps: dict[cst.CSTNode, list[Wrap]] = field(default_factory=dict)
     additions: dict[cst.CSTNode, list[Addition]] = field(default_factory=dict)
     imported: dict[cst.CSTNode, list[DropImportedName]] = field(default_factory=dict)
     expressions: dict[cst.CSTNode, ReplaceExpression] = field(default_factory=dict)
@@ -169,9 +169,10 @@ def _enter(index: Index, edit: Edit) -> None:
         case Wrap():
             first = index.statement(edit, edit.first)
             index.wrap_ends.add(index.statement(edit, edit.last))
-            if first in index.wraps:
-                raise EditError(edit, "another wrap starts there")
-            index.wraps[first] = edit
+            wraps = index.wraps.setdefault(first, [])
+            if any(wrap.last == edit.last for wrap in wraps):
+                raise EditError(edit, "another wrap covers the same statements")
+            wraps.append(edit)
         case AddParameter():
             index.additions.setdefault(index.statement(edit, edit.function), []).append(edit)
         case RenameParameter():

@@ -113,3 +113,11 @@ def strip_blank(elements: Sequence[Element]) -> list[Element]:
     while start < len(elements) and is_blank(elements[start]):
         start += 1
     return list(elements[start:])
+
+
+def unindented(elements: Sequence[Element]) -> list[Element]:
+    """Return the lines of a module with empty ones that stay empty in a block: those of a module count as indented."""
+    return [
+        e.with_changes(indent=False) if isinstance(e, cst.EmptyLine) and is_blank(e) else e
+        for e in elements
+    ]

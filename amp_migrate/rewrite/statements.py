@@ -27,6 +27,7 @@ from amp_migrate.rewrite.lines import (
     flat_suite,
     statements,
     strip_blank,
+    unindented,
 )
 from amp_migrate.rewrite.snippet import parse_statements
 
@@ -107,6 +108,8 @@ class Statements:
 
     def block(self, elements: Sequence[Element], unit: str) -> cst.IndentedBlock:
         """Return elements as a block one `unit` deeper."""
+        if len(self.units) == 1:
+            elements = unindented(elements)
         body, footer = assemble(shift(elements, "", unit) if self.continued else elements)
         return cst.IndentedBlock(body=body, footer=footer, indent=self.block_indent(unit))
 

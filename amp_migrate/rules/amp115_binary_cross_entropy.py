@@ -24,9 +24,12 @@ Faithful. `binary_cross_entropy_with_logits` is faster and safer, but changes th
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Edit, ReplaceExpression, Status, Wrap
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
+from amp_migrate.rules.amp104_autocast import indent
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.bce import Bce, called, is_mentioned
 from amp_migrate.unit.evaluation import evaluations
@@ -36,8 +39,14 @@ RULE = Rule("AMP115", "binary cross entropy stays outside autocast", Safety.FAIT
 
 def decide(context: Context) -> Iterator[Decision]:
     """Cast the inputs of binary cross entropy, and wrap those that cannot leave their region."""
+    together: dict[ast.stmt, list[Bce]] = {}
     for bce in context.entropies:
-        yield _decision(context, bce)
+        together.setdefault(bce.statement, []).append(bce)
+    for found in together.values():
+        if any(bce.computed for bce in found):
+            yield _computed_before(context, found)
+        else:
+            yield from (_decision(context, bce) for bce in found)
     if not context.casts.never and is_mentioned(context.unit):
         yield from _called(context)
 
@@ -57,16 +66,46 @@ def _called(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.NOTE, module, node, message, advice=advice)
 
 
+def _computed_before(context: Context, found: list[Bce]) -> Decision:
+    """Give the networks in the arguments statements of their own, which autocast covers."""
+    module, stmt = found[0].module, found[0].statement
+    tree = module.tree
+    taken = {n.id for n in ast.walk(tree.scope(stmt)) if isinstance(n, ast.Name)}
+    names = (
+        n for i in itertools.count(1) if (n := f"output_{i}" if i > 1 else "output") not in taken
+    )
+    lines: list[str] = []
+    texts: dict[ast.expr, str] = {}
+    for bce in found:
+        given = bce.call.args[0]
+        if bce.computed:
+            name = next(names)
+            lines.append(f"{name} = {tree.segment(given)}")
+            texts[given] = f"{name}.float()"
+        else:
+            texts[given] = _as_float(tree, given)
+    lines.append(f"with {context.spelling.autocast('False')}:")
+    lines.append("    " + indent(tree.segment(stmt, texts)))
+    message = "binary cross entropy stays outside autocast, which refuses it, and the network before it inside"
+    edits: list[Edit] = [Replace(tree.span(stmt), "\n".join(lines))]
+    return decision(RULE, Status.ROUTINE, module, found[0].call, message, edits)
+
+
+def _as_float(tree: Tree, node: ast.expr) -> str:
+    text = tree.segment(node)
+    if text.endswith(".float()"):
+        return text
+    atom = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return f"{text}.float()" if atom else f"({text}).float()"
+
+
 def _decision(context: Context, bce: Bce) -> Decision:
     tree = bce.module.tree
     edits: list[Edit] = []
     given = bce.call.args[0]
-    text = tree.segment(given)
-    if not text.endswith(".float()"):
-        atom = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-        edits.append(
-            ReplaceExpression(tree.span(given), f"{text}.float()" if atom else f"({text}).float()")
-        )
+    text = _as_float(tree, given)
+    if text != tree.segment(given):
+        edits.append(ReplaceExpression(tree.span(given), text))
     if bce.inside:
         span = tree.span(bce.statement)
         edits.append(Wrap(span, span, f"with {context.spelling.autocast('False')}:"))

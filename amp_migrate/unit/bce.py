@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import position
 from amp_migrate.unit.region import Region
@@ -20,12 +22,16 @@ _NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bce:
-    """A call of binary cross entropy: its statement stands in a region, or just behind a shortened one."""
+    """A call of binary cross entropy: its statement stands in a region, or just behind a shortened one.
+
+    `computed` is its first argument, where that runs a network and gets a statement of its own.
+    """
 
     module: Module
     call: ast.Call
     statement: ast.stmt
     inside: bool
+    computed: bool = False
 
 
 def calls(unit: Unit, module: Module, node: ast.AST) -> list[ast.Call]:
@@ -129,7 +135,7 @@ def keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
     alone = all(unit.forwards.strength(module, s) < Forward.CRITERION for s in later)
     combined = any(_forward_beside(unit, module, stmt) for _, stmt, _ in found)
     if not (direct and alone) or combined:
-        return region, [Bce(module, call, tree.statement(call), True) for _, _, call in found]
+        return region, _inside(unit, module, [call for _, _, call in found])
     kept = [Bce(module, call, stmt, False) for _, stmt, call in found]
     if first == 0:
         return None, kept
@@ -140,3 +146,41 @@ def keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
 def _forward_beside(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
     """Tell whether the statement of a binary cross entropy runs a network as well."""
     return unit.forwards.strength(module, stmt) is Forward.NETWORK
+
+
+_STRAIGHT = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+_NOT_ALWAYS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.SetComp,
+               ast.DictComp)  # fmt: skip
+
+
+def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
+    """Return the calls that get a region of their own that is off, which must run no network.
+
+    Raises `Cannot` where a network runs in the statement and cannot run before it.
+    """
+    tree = module.tree
+    computed = [c for c in found if unit.forwards.strength(module, c.args[0]) > Forward.NONE]
+    for call in computed:
+        between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(call))
+        if not isinstance(tree.statement(call), _STRAIGHT) or any(
+            isinstance(up, _NOT_ALWAYS) for up in between
+        ):
+            raise _mixed(module, call)
+    before = {part for call in computed for part in ast.walk(call.args[0])}
+    for call in found:
+        for node in walk(tree.statement(call)):
+            if isinstance(node, ast.Call) and node not in before and node not in found:
+                if unit.forwards.call(module, node) is Forward.NETWORK:
+                    raise _mixed(module, call)
+    return [Bce(module, call, tree.statement(call), True, call in computed) for call in found]
+
+
+def _mixed(module: Module, call: ast.Call) -> Cannot:
+    return Cannot(
+        "AMP904",
+        module,
+        call,
+        "a forward pass, which autocast must cover, stands in one statement with binary cross entropy, "
+        "which autocast refuses",
+        "run the network in a statement of its own before this one, then run again",
+    )

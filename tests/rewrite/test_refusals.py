@@ -116,6 +116,13 @@ PLANS: dict[str, tuple[Plan, str]] = {
         lambda p: [Wrap(p.statement("h"), p.statement("g"), "with w:")],
         "Wrap at 6:4-6:7",
     ),
+    "wraps_cover_the_same": (
+        lambda p: [
+            Wrap(p.statement("x"), p.statement("x"), "with w:"),
+            Wrap(p.statement("x"), p.statement("x"), "with v:"),
+        ],
+        "Wrap at 3:0-3:8",
+    ),
     "wraps_overlap": (
         lambda p: [
             Wrap(p.statement("x"), p.statement("if"), "with w:"),

@@ -120,6 +120,39 @@ CASES = [
         """,
     ),
     case(
+        "nested_in_one_block",
+        """
+        a()
+        b()
+
+        # second
+        c()  # note
+        d()
+        e()
+        """,
+        lambda p: [
+            Wrap(p.statement("a"), p.statement("d"), "with w:"),
+            Wrap(p.statement("a"), p.statement("a"), "with v:"),
+            Wrap(p.statement("c"), p.statement("d"), "with u:"),
+            Insert(p.statement("c"), "f()", after=True),
+            Insert(p.statement("d"), "g()", after=True),
+        ],
+        """
+        with w:
+            with v:
+                a()
+            b()
+
+            # second
+            with u:
+                c()  # note
+                f()
+                d()
+        g()
+        e()
+        """,
+    ),
+    case(
         "some_on_a_line",
         """
         a(); b(); c()  # note
