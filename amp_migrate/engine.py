@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Finding, Plan, Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
+
+if TYPE_CHECKING:
+    from amp_migrate.unit_summary import UnitSummary
 
 
 @dataclass(slots=True)
@@ -52,25 +56,6 @@ class Result:
                 counts[finding.status] += 1
         migrated, fixed, left = (counts[s] for s in (Status.MIGRATED, Status.FIXED, Status.LEFT))
         return Tally(migrated + fixed + left, migrated, fixed, left)
-
-
-@dataclass(slots=True)
-class UnitSummary:
-    """One unit as `--show-plan` shows it."""
-
-    files: list[str]
-    roles: list[dict[str, str]]
-    decisions: list[dict[str, str]]
-    refused: str = ""
-
-    def describe(self) -> dict[str, object]:
-        """Return the unit as plain data."""
-        return {
-            "files": self.files,
-            "roles": self.roles,
-            "decisions": self.decisions,
-            "refused": self.refused,
-        }
 
 
 def migrate(sources: Sequence[Source], settings: Settings) -> Result:
@@ -180,4 +165,4 @@ def replace_text(source: Source, text: str) -> Source:
     return replace(source, text=text)
 
 
-__all__ = ["Decision", "Outcome", "Result", "Tally", "UnitSummary", "migrate", "unstable"]
+__all__ = ["Decision", "Outcome", "Result", "Tally", "migrate", "unstable"]

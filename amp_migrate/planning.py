@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.facts.tree import Tree
@@ -35,10 +34,7 @@ from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
-from amp_migrate.unit_summary import summary
-
-if TYPE_CHECKING:
-    from amp_migrate.engine import UnitSummary
+from amp_migrate.unit_summary import UnitSummary, summary
 
 UNHANDLED = "AMP909"
 Answer = tuple[list[Decision], set[ast.AST] | None, str]

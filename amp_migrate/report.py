@@ -21,7 +21,9 @@ SELF_CHECK = "AMP910"
 class Unit(Protocol):
     """What the engine says about one AMP unit, whose files belong together."""
 
-    files: list[str]
+    @property
+    def files(self) -> list[str]:
+        """The paths of its files."""
 
     def describe(self) -> dict[str, object]:
         """Return the files, roles and decisions of the unit as plain data."""

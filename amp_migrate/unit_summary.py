@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from amp_migrate.plan import Decision
 from amp_migrate.unit.sites import Site
 
-if TYPE_CHECKING:
-    from amp_migrate.engine import UnitSummary
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What one Apex site is in its unit."""
+
+    file: str
+    line: int
+    function: str
+    role: str
 
 
-def summary(found: list[Site], decisions: list[Decision], reason: str) -> UnitSummary:
-    """Return what `--show-plan` says about a unit; `reason` is why it is left, if it is."""
-    from amp_migrate.engine import UnitSummary
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was decided about one place, by which rule."""
 
-    files = list(
-        dict.fromkeys(
-            [*(s.module.path for s in found), *(p for d in decisions for p, _ in d.edits)]
-        )
-    )
+    file: str
+    line: int
+    code: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSummary:
+    """One unit as `--show-plan` shows it; `refused` says why it is left, if it is."""
+
+    files: list[str]
+    roles: list[Role]
+    decisions: list[Choice]
+    refused: str = ""
+
+    def describe(self) -> dict[str, object]:
+        """Return the unit as plain data."""
+        return asdict(self)
+
+
+def summary(sites: Sequence[Site], decisions: Sequence[Decision], refused: str) -> UnitSummary:
+    """Return what `--show-plan` says about the sites and decisions of a unit."""
+    named = [site.module.path for site in sites]
+    edited = [path for decision in decisions for path, _ in decision.edits]
     roles = [
-        {
-            "file": s.module.path,
-            "line": str(s.span.line),
-            "function": s.function.qualname,
-            "role": s.kind.value,
-        }
-        for s in found
+        Role(site.module.path, site.span.line, site.function.qualname, site.kind.value)
+        for site in sites
     ]
-    made = [
-        {
-            "file": d.finding.path,
-            "line": str(d.finding.span.line),
-            "code": d.finding.code,
-            "why": d.finding.message,
-        }
-        for d in decisions
-    ]
-    return UnitSummary(files, roles, made, reason)
+    findings = [decision.finding for decision in decisions]
+    choices = [Choice(f.path, f.span.line, f.code, f.message) for f in findings]
+    return UnitSummary(list(dict.fromkeys([*named, *edited])), roles, choices, refused)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from amp_migrate.output.style import Style
 from amp_migrate.report import Unit
+from amp_migrate.words import plural
 
 
 def plan_text(units: Sequence[Unit], style: Style) -> str:
-    """Return every unit as indented text."""
-    blocks = []
-    for number, unit in enumerate(units, 1):
-        lines = [style(f"unit {number}", "bold"), *_shown(unit.describe(), "  ", style)]
-        blocks.append("\n".join(lines) + "\n")
-    return "\n".join(blocks) or "no AMP unit\n"
+    """Return every unit, file by file and line by line: what is there, and what was decided about it."""
+    pages = ["\n".join(_page(n, unit.describe(), style)) for n, unit in enumerate(units, 1)]
+    return "\n\n".join(pages) + "\n" if pages else "no AMP unit\n"
 
 
 def plan_json(units: Sequence[Unit]) -> str:
@@ -24,19 +23,33 @@ def plan_json(units: Sequence[Unit]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _shown(value: object, margin: str, style: Style) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            label = style(str(key).replace("_", " "), "cyan")
-            if isinstance(item, (dict, list, tuple)):
-                yield f"{margin}{label}:"
-                yield from _shown(item, margin + "  ", style)
-            else:
-                yield f"{margin}{label}: {item}"
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            lines = list(_shown(item, "", style))
-            yield f"{margin}- {lines[0] if lines else ''}"
-            yield from (f"{margin}  {line}" for line in lines[1:])
-    else:
-        yield f"{margin}{value}"
+def _page(number: int, unit: Mapping[str, Any], style: Style) -> Iterator[str]:
+    roles, choices = unit.get("roles", []), unit.get("decisions", [])
+    size = f"{plural(len(roles), 'Apex site')} in {plural(len(unit['files']), 'file')}"
+    yield f"{style(f'unit {number}', 'bold')}: {size}"
+    if unit.get("refused"):
+        yield f"  {style('left', 'yellow')}: {unit['refused']}"
+    for file in unit["files"]:
+        yield f"  {style(file, 'cyan')}"
+        here = {item["line"] for item in [*roles, *choices] if item["file"] == file}
+        for line in sorted(here):
+            yield from _line(file, line, roles, choices, style)
+
+
+def _line(
+    file: str,
+    line: int,
+    roles: Sequence[Mapping[str, Any]],
+    choices: Sequence[Mapping[str, Any]],
+    style: Style,
+) -> Iterator[str]:
+    number = f"{line:>7}"
+    texts = [f"{r['role']} in {r['function']}" for r in roles if _at(r, file, line)]
+    texts += [f"{style(c['code'], 'bold')}  {c['why']}" for c in choices if _at(c, file, line)]
+    for text in texts:
+        yield f"{number}  {text}"
+        number = " " * 7
+
+
+def _at(item: Mapping[str, Any], file: str, line: int) -> bool:
+    return bool(item["file"] == file and item["line"] == line)

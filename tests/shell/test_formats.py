@@ -104,7 +104,17 @@ class TestJson:
         units = loaded(".", "--show-plan", "--output-format", "json")["units"]
 
         assert [unit["files"] for unit in units] == [["train.py"]]
-        assert "unit 1" in amp_migrate(".", "--show-plan").stdout
+        scaled = {"file": "train.py", "line": 11, "function": "<module>", "role": "amp.scale_loss"}
+        assert scaled in units[0]["roles"]
+
+    def test_plan_for_people_goes_line_by_line(self, folder: Path) -> None:
+        (folder / "train.py").write_text(APEX_PROGRAM)
+
+        lines = amp_migrate(".", "--show-plan").stdout.splitlines()
+
+        assert lines[:2] == ["unit 1: 2 Apex sites in 1 file", "  train.py"]
+        at = lines.index("     11  amp.scale_loss in <module>")
+        assert lines[at + 1].startswith("         AMP103  ")
 
 
 class TestSarif:

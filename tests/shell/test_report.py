@@ -101,7 +101,7 @@ class TestReport:
 
         done = amp_migrate(".", "--show-plan")
 
-        assert done.stdout == "unit 1\n  files:\n    - a.py\n  roles:\n"
+        assert done.stdout == "unit 1: 0 Apex sites in 1 file\n  a.py\n"
         assert done.exit_code == 0
         assert "old()" in file.read_text()
 
