@@ -121,9 +121,9 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
         return Obstacle("it is imported together with what is left of Apex in this file", _BY_HAND)
     if call is None:
         if only_names_type(site):
-            return _holding(site) if is_variable(site) else None
+            return _holding(site) if is_variable(context, site) else None
         return Obstacle("Apex's DistributedDataParallel is used as a value", _BY_HAND)
-    if is_variable(site):
+    if is_variable(context, site):
         return _holding(site)
     given = arguments(call, _PARAMETERS)
     if given is None or "module" not in given:

@@ -33,6 +33,7 @@ from amp_migrate.rules.rest import (
     ORDER,
     Native,
     Obstacle,
+    by_value,
     is_skipped,
     is_variable,
     only_names_type,
@@ -69,7 +70,10 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         return
     groups: dict[ast.alias | None, list[Site]] = {}
     for site in uses(context, "apex.parallel.SyncBatchNorm"):
-        groups.setdefault(origin(site), []).append(site)
+        if by_value(context, site):
+            yield _held(site)
+        else:
+            groups.setdefault(origin(site), []).append(site)
     for sites in groups.values():
         yield from _layers(context, sites)
     for site in uses(context, "apex.parallel.convert_syncbn_model"):
@@ -83,7 +87,7 @@ def _left(site: Site, message: str, advice: str) -> Decision:
 
 
 def _layers(context: FileContext, sites: list[Site]) -> Iterator[Decision]:
-    obstacles = [_obstacle(site) for site in sites]
+    obstacles = [_obstacle(context, site) for site in sites]
     all_done = not any(obstacles) and not any(map(is_skipped, sites))
     for site, obstacle in zip(sites, obstacles, strict=True):
         if obstacle:
@@ -96,17 +100,38 @@ def _layers(context: FileContext, sites: list[Site]) -> Iterator[Decision]:
         yield from replaced_import(RULE, context, spelled.imported, TORCH)
 
 
-def _obstacle(site: Site) -> Obstacle | None:
+def _held(site: Site) -> Decision:
+    """Decide about a use through a variable, which holds torch's class once its value is rewritten."""
     call = call_of(site)
-    if isinstance(site.module.tree.parent(site.node), ast.ClassDef):
-        message = "a class is derived from Apex's SyncBatchNorm"
-        return Obstacle(message, "derive it from torch.nn.SyncBatchNorm")
-    if is_variable(site):
+    given = {k.arg: k.value for k in call.keywords if k.arg} if call is not None else {}
+    obstacle = _base_obstacle(site) or _argument_obstacle(given, _LAYER)
+    if obstacle is None and call is not None and len(call.args) > _LAYER.index("channel_last"):
+        message = "torch.nn.SyncBatchNorm takes less arguments"
+        obstacle = Obstacle(message, "pass to torch.nn.SyncBatchNorm what it takes")
+    if obstacle is not None:
+        return _left(site, *obstacle)
+    message = "holds torch's SyncBatchNorm where it held Apex's"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message)
+
+
+def _obstacle(context: FileContext, site: Site) -> Obstacle | None:
+    call = call_of(site)
+    derived = _base_obstacle(site)
+    if derived is not None:
+        return derived
+    if is_variable(context, site):
         message = "the name may also hold something else than Apex's SyncBatchNorm"
         return Obstacle(message, "write torch.nn.SyncBatchNorm where that is meant")
     if call is None:
         return None
     return _argument_obstacle(arguments(call, _LAYER), _LAYER)
+
+
+def _base_obstacle(site: Site) -> Obstacle | None:
+    if not isinstance(site.module.tree.parent(site.node), ast.ClassDef):
+        return None
+    message = "a class is derived from Apex's SyncBatchNorm"
+    return Obstacle(message, "derive it from torch.nn.SyncBatchNorm")
 
 
 def _argument_obstacle(

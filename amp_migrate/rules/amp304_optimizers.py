@@ -130,7 +130,7 @@ def _native(context: FileContext, site: Site, name: str) -> str | None:
     """Return the call of torch's optimizer; None where it is not asked for or not the same."""
     call = call_of(site)
     known = _OPTIMIZERS.get(name)
-    if not context.settings.unsafe or call is None or known is None or is_variable(site):
+    if not context.settings.unsafe or call is None or known is None or is_variable(context, site):
         return None
     given = arguments(call, known.parameters)
     if given is None or not given.keys() <= set(known.parameters):

@@ -70,7 +70,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         groups.setdefault((origin(site), name), []).append(site)
     for (_, name), sites in groups.items():
         native = _NATIVE.get(name) if context.settings.unsafe else None
-        if native is not None and all(_replaceable(site, name) for site in sites):
+        if native is not None and all(_replaceable(context, site, name) for site in sites):
             yield from _replaced(context, sites, native)
         else:
             yield from (_note(site, name) for site in sites if name)
@@ -84,11 +84,11 @@ def _note(site: Site, name: str) -> Decision:
     )
 
 
-def _replaceable(site: Site, name: str) -> bool:
+def _replaceable(context: FileContext, site: Site, name: str) -> bool:
     call = call_of(site)
     if (
         is_skipped(site)
-        or is_variable(site)
+        or is_variable(context, site)
         or isinstance(site.module.tree.parent(site.node), ast.ClassDef)
     ):
         return False

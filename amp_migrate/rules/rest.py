@@ -93,9 +93,20 @@ def origin(site: Site) -> ast.alias | None:
     return of_apex[-1] if of_apex else None
 
 
-def is_variable(site: Site) -> bool:
-    """Tell whether the name of a use is more than imports: a class of the fallback, or a variable."""
-    return any(not isinstance(b, ast.alias) for b in _bindings(site))
+def is_variable(context: FileContext, site: Site) -> bool:
+    """Tell whether a use may hold more than the class of Apex: one of the fallback, or what a variable holds."""
+    return by_value(context, site) or any(not isinstance(b, ast.alias) for b in _bindings(site))
+
+
+def by_value(context: FileContext, site: Site) -> bool:
+    """Tell whether only a variable brings Apex to a use, as an attribute of a configuration or a parameter.
+
+    Where the value is named it becomes torch's, and another value may come by the same way.
+    """
+    if origin(site) is not None or not isinstance(site.node, ast.expr):
+        return False
+    meanings = context.project.lookup.expression(site.module, site.node)
+    return len(meanings) != 1 or not (isinstance(meanings[0], str) and is_apex(meanings[0]))
 
 
 def _bindings(site: Site) -> list[ast.AST]:
