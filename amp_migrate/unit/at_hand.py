@@ -83,4 +83,5 @@ def _made_early(home: Home, cls: Class) -> bool:
     """Tell whether the constructor makes or receives the scaler."""
     relatives = family(cls)
     made = any(f.name == "__init__" and f.cls in relatives for f in home.inits)
-    return made or any(c in relatives for c in home.constructed)
+    constructed = any(c in relatives for c in home.constructed)
+    return made or constructed or home.returning.kept_at_once(cls)

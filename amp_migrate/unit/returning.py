@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amp_migrate.plan import Edit, ReplaceExpression
-from amp_migrate.project import CallSite, Function
+from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.unit.order import dominates, levels
 
 if TYPE_CHECKING:
@@ -76,6 +76,18 @@ class Returning:
     def conditional(self, giver: Function) -> bool:
         """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
         return any(giver in self._home.project.callees(r.call) for r, _ in self.late())
+
+    def kept_at_once(self, cls: Class) -> bool:
+        """Tell whether every constructor of a class keeps the scaler that it always gets back."""
+        keeping = {
+            receiver.function
+            for receiver in self._receivers.values()
+            if "." in receiver.name
+            and receiver.function.node is not None
+            and receiver.function.module.tree.statement(receiver.call)
+            in receiver.function.node.body
+        }
+        return all(c.method("__init__") in keeping for c in (cls, *cls.subclasses()))
 
     def edits(self) -> Iterator[tuple[Function, str, list[tuple[str, Edit]]]]:
         """Yield, for each function that returns the scaler, a sentence and the edits of it and its callers."""
