@@ -42,9 +42,10 @@ def decide(context: Context) -> Iterator[Decision]:
             message = "amp.scale_loss branch is the same code as its counterpart"
             edits = _read_later(context, block, context.loss_text(block))
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
-            continue
-        yield _block(context, block)
-        yield from _remarks(block)
+        else:
+            yield _block(context, block)
+            yield from _remarks(block)
+        yield from _unscaled(context, block)
 
 
 def _block(context: Context, block: ScaleLoss) -> Decision:
@@ -100,6 +101,30 @@ def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
 
 def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
     """Replace reads of the scaled loss after its block by the loss itself."""
+    span = block.site.module.tree.span
+    return [ReplaceExpression(span(node), loss) for node in _reads(context, block)]
+
+
+def _unscaled(context: Context, block: ScaleLoss) -> Iterator[Decision]:
+    """Say that what is logged is another number now."""
+    if keeps_name(block.node, block.alias):
+        return
+    receivers = {_receiver(call) for call in block.backwards}
+    inside = [
+        node
+        for stmt in block.node.body
+        for node in walk(stmt)
+        if isinstance(node, ast.Name)
+        and node.id == block.alias
+        and node not in receivers
+        and not _differentiated(context, block, node)
+    ]
+    for node in [*inside, *_reads(context, block)][:1]:
+        message = f"`{block.alias}` was the loss times its scale here; what is read now is the loss itself"
+        yield decision(RULE, Status.NOTE, block.site.module, node, message)
+
+
+def _reads(context: Context, block: ScaleLoss) -> list[ast.Name]:
     tree = block.site.module.tree
     function = block.site.function
     top = function.node if function.node is not None else tree.module
@@ -107,7 +132,7 @@ def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
     others = {
         id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)
     }
-    edits: list[Edit] = []
+    found: list[ast.Name] = []
     blocks = [
         b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function
     ]
@@ -131,8 +156,8 @@ def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
                 f"`{block.alias}` is read after its scale_loss block",
                 "read the loss before scaling instead, and run again",
             )
-        edits.append(ReplaceExpression(tree.span(node), loss))
-    return edits
+        found.append(node)
+    return found
 
 
 def _latest(blocks: list[ScaleLoss], node: ast.AST) -> ScaleLoss | None:
