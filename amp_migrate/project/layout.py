@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 # Names that a far-away project file must not take from an installed package.
-_INSTALLED = frozenset(sys.stdlib_module_names) | {
+INSTALLED = frozenset(sys.stdlib_module_names) | {
     "apex",
     "cv2",
     "horovod",
@@ -96,7 +96,7 @@ class Layout:
         for base in self._search_folders(importer, parts[0]):
             entry = self.entry(base, parts)
             # A folder without __init__.py never hides an installed package.
-            hidden = isinstance(entry, Folder) and parts[0] in _INSTALLED
+            hidden = isinstance(entry, Folder) and parts[0] in INSTALLED
             if entry is not None and entry != importer and not hidden:
                 return entry
         return None
@@ -115,7 +115,7 @@ class Layout:
         inside = [folder for folder in above if self._has_init(folder)]
         outside = [folder for folder in above if not self._has_init(folder)]
         found = [*self._added.get(importer, ()), *outside, self._package_base(importer)]
-        if first not in _INSTALLED:
+        if first not in INSTALLED:
             found += inside
             found += self._elsewhere(own, first)
         return list(dict.fromkeys(found))

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from amp_migrate.project.layout import Folder, Layout
+from amp_migrate.project.layout import INSTALLED, Folder, Layout
 
 Content = bytes | Callable[[], bytes]
 
@@ -123,7 +123,7 @@ class _Imports:
                 where = self._layout.relative(importer, level, inner)
             else:
                 where = self._layout.absolute(importer, inner)
-            if where is None and anywhere:
+            if where is None and anywhere and (level or parts[0] not in INSTALLED):
                 yield from self._stems.get(parts[-1] if parts else "", [])
             yield from self._entry(where, names if count == len(parts) else ())
 

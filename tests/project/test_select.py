@@ -70,6 +70,16 @@ def test_search_path_reaches_far_modules() -> None:
     assert relevant(files) == list(files)
 
 
+def test_search_path_does_not_hide_what_is_installed() -> None:
+    """Names of the standard library and of torch mean those, wherever a file of that name lies."""
+    files = {
+        "run/main.py": APEX + b"import sys, re\nsys.path.insert(0, x)\nimport torch.functional\n",
+        "lib/one/re.py": b"",
+        "lib/two/functional.py": b"",
+    }
+    assert relevant(files) == ["run/main.py"]
+
+
 def test_notebooks_import_too() -> None:
     """A code line of a notebook counts, and notebooks themselves are not imported."""
     files = {
