@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Case:
     """One fixture: a program, or a project of several files, and what the codemod makes of it.
 
     `after` holds every file, also those that stay; `corrected` is the Apex program without its
-    known mistakes, where it has some; `run` names the script that trains, `modes` how it may be
+    known mistakes, where it has some; `library` is what it imports from elsewhere; `run` names the script that trains, `modes` how it may be
     compared ("logic": casts off, dynamic scale; "casts": as the program says), `overflow` is the
     backward at which "logic" makes a gradient infinite (0: never).
     """
@@ -44,6 +44,7 @@ class Case:
     before: dict[str, str]
     after: dict[str, str]
     corrected: dict[str, str]
+    library: dict[str, str]
     args: tuple[str, ...]
     findings: tuple[Expected, ...]
     run: str
@@ -80,12 +81,21 @@ def _case(folder: Path) -> Case:
         before=before,
         after=after,
         corrected=_files(folder, "corrected"),
+        library=_files(folder, "library"),
         args=tuple(facts.get("args", ())),
         findings=tuple(Expected(*finding) for finding in facts.get("findings", ())),
         run=next(iter(before)) if run is True else run,
         run_args=tuple(facts.get("run_args", ())),
         modes=tuple(facts.get("modes", ("logic", "casts"))) if run else (),
         overflow=facts.get("overflow", 3),
+    )
+
+
+def with_library(case: Case) -> Case:
+    """Return a case whose programs can run: beside the libraries that they import."""
+    sides = {"before": case.before, "after": case.after, "corrected": case.corrected}
+    return replace(
+        case, **{k: case.library | files if files else files for k, files in sides.items()}
     )
 
 

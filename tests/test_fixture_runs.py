@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fixture_run import Mode, run
-from fixture_support import Case, cases, only_fixes
+from fixture_support import Case, cases, only_fixes, with_library
 
-RUNS = [(case, mode) for case in cases() for mode in case.modes]
+RUNS = [(with_library(case), mode) for case in cases() for mode in case.modes]
 
 
 @pytest.mark.parametrize(("case", "mode"), RUNS, ids=[f"{c.name}-{mode}" for c, mode in RUNS])

@@ -36,6 +36,11 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(thread.function, thread.sentence, thread.edits)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
+    for made, text in home.runners.carried:
+        span = made.function.module.tree.span(made.statement)
+        edit = Insert(span, f"{made.name}.{home.name} = {text}", after=True)
+        sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
+        yield _decision(made.function, sentence, [(made.function.module.path, edit)])
     for receiver, top in home.returning.late():
         tree = receiver.function.module.tree
         text = f"{receiver.name} = {context.spelling.scaler(['enabled=False'])}"

@@ -263,6 +263,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
         ):
             access(site.function, site.node)
+    unit.home.runners.carry(access)
 
 
 def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:

@@ -60,6 +60,16 @@ def is_mentioned(unit: Unit) -> bool:
     return any(_NAMES.search(module.tree.text) for module in unit.project.modules.values())
 
 
+def everywhere(unit: Unit, modules: Iterable[Module]) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the calls of binary cross entropy in some files, those under an autocast of the source apart."""
+    for module in modules:
+        if _NAMES.search(module.tree.text):
+            for node in module.tree.nodes(ast.Call):
+                if isinstance(node, ast.Call) and node.args and _is_bce(unit, module, node.func):
+                    if not in_autocast(module.tree, node):
+                        yield module, node
+
+
 def called(unit: Unit, regions: Iterable[Region]) -> dict[ast.Call, tuple[Module, ast.Call]]:
     """Return the binary cross entropies of functions that regions call, with their file and the call of a region.
 

@@ -22,7 +22,9 @@ _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
-    """Return the evaluation forwards of a unit that no training region holds."""
+    """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves."""
+    if unit.outside:
+        return []
     models = _models(unit)
     near = unit.project.values.onward(models)
     taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}

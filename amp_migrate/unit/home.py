@@ -21,6 +21,7 @@ from amp_migrate.unit.places import (
 )
 from amp_migrate.unit.relatives import class_around, family, is_unused
 from amp_migrate.unit.returning import Returning
+from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Site
 
 DOC = "torch.cuda.amp.GradScaler that scales the loss"
@@ -50,6 +51,7 @@ class Home:
         self.project = project
         self.inits = inits
         self.carriers = carriers
+        self.runners = Runners(project, inits)
         self.module_level = module_level
         self.made_global = False
         self._needing = needing
@@ -118,6 +120,10 @@ class Home:
             return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
+        runner = self.runners.through(function)
+        if runner is not None:
+            self.runners.used = True
+            return f"{runner}.{self.name}"
         if function in self.carriers.paths and self._stored(function):
             return f"{self.carriers.paths[function]}.{self.name}"
         if function.parent is not None:

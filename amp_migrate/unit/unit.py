@@ -23,7 +23,7 @@ class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
     `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
-    of an input alone, which nothing scales. `trains` tells whether a statement runs a backward or steps.
+    of an input alone, which nothing scales. The forwards of `outside` run in a library. `trains` tells whether a statement runs a backward or steps.
     """
 
     project: Project
@@ -35,6 +35,7 @@ class Unit:
     steps: list[Step] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     probes: list[Backward] = field(default_factory=list)
+    outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
     trains: Callable[[Module, ast.stmt], bool] = field(init=False)

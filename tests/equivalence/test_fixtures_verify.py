@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fixture_support import Case, cases, only_fixes
+from fixture_support import Case, cases, only_fixes, with_library
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.census import compare_census
@@ -38,7 +38,7 @@ THROWING_AWAY = {
 
 # Model-only programs take no step, and verify says so.
 TRAINING = {
-    case.name: case
+    case.name: with_library(case)
     for case in cases()
     if case.run
     and case.changed

@@ -68,6 +68,8 @@ class ImportHooks(MetaPathFinder):
         finally:
             self._busy.discard(fullname)
         if module is not None:
+            # Import would load the spec of a module that it finds there, not this one.
+            sys.modules.pop(fullname, None)
             spec = importlib.machinery.ModuleSpec(fullname, _ReadyMade(module), is_package=True)
         if spec is not None and spec.loader is not None:
             self._attach(spec.loader, self._after.pop(fullname, []))

@@ -1,0 +1,156 @@
+"""Runners of mmcv: the library runs the model, and calls hooks of the project that do the backward and the step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.relatives import family
+
+LIBRARY = "mmcv.runner"
+_EVENTS = frozenset(
+    f"{when}_{what}"
+    for when in ("before", "after")
+    for what in ("run", "epoch", "iter", "train_epoch", "train_iter", "val_epoch", "val_iter")
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Made:
+    """``runner = build_runner(...)``: where a runner is made, and what it is called."""
+
+    function: Function
+    statement: ast.Assign
+    name: str
+
+
+class Runners:
+    """Knows how the methods that the library calls reach the runner, which then carries the scaler.
+
+    `carried` holds where runners are made, each with the expression that reaches the scaler there.
+    """
+
+    def __init__(self, project: Project, inits: Iterable[Function]) -> None:
+        self._project = project
+        self._apart = not any(self._reached(function) for function in inits)
+        self.used = False
+        self.carried: list[tuple[Made, str]] = []
+
+    def through(self, function: Function) -> str | None:
+        """Return how a method reaches the runner: `runner` in a hook, `self` in a runner; else None."""
+        return self._reached(function) if self._apart else None
+
+    def _reached(self, function: Function) -> str | None:
+        names = function.parameters.names
+        if function.cls is None or function.is_static or not names:
+            return None
+        if self._is_runner(function.cls):
+            return names[0]
+        if function.name in _EVENTS and len(names) == 2 and _is_hook(function.cls):
+            return names[1]
+        return None
+
+    def computes(self, function: Function, loss: ast.expr) -> bool:
+        """Tell whether a hook's loss is one that the library got from the model: ``runner.outputs["loss"]``."""
+        runner = self.through(function)
+        if runner is None:
+            return False
+        outputs = f"{runner}.outputs"
+        taken = {
+            node.targets[0].id
+            for node in walk(function.scope)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and _mentions(node.value, outputs)
+        }
+        return _mentions(loss, outputs) or any(
+            isinstance(node, ast.Name) and node.id in taken for node in ast.walk(loss)
+        )
+
+    def carry(self, access: Callable[[Function, ast.AST], str]) -> None:
+        """Give the scaler to every runner, if methods reach it through one; `access` finds it where one is made."""
+        if self.used:
+            self.carried = [(m, access(m.function, m.statement)) for m in self._made()]
+
+    def _made(self) -> Iterator[Made]:
+        """Yield where runners are made, tests apart. Raises `Cannot` where one has no name."""
+        for module in self.programs():
+            for node in module.tree.nodes(ast.Call):
+                if isinstance(node, ast.Call) and self._makes(module, node):
+                    yield self._named(module, node)
+
+    def programs(self) -> Iterator[Module]:
+        """Yield the files that are no tests of their own."""
+        for module in self._project.modules.values():
+            if not any(part.startswith("test") for part in module.path.split("/")):
+                yield module
+
+    def _named(self, module: Module, call: ast.Call) -> Made:
+        statement = module.tree.parent(call)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            name = path(statement.targets[0])
+            if name is not None:
+                return Made(self._project.function_of(module, call), statement, name)
+        raise Cannot(
+            "AMP901",
+            module,
+            call,
+            "the runner that is made here must carry the GradScaler, and has no name",
+            "assign the runner to a variable, then run again",
+        )
+
+    def _makes(self, module: Module, call: ast.Call) -> bool:
+        if any(map(self._is_runner, self._project.constructed(call))):
+            return True
+        name = self._project.external(module, call.func) or ""
+        last = name.rpartition(".")[2]
+        return name.startswith(LIBRARY) and (last == "build_runner" or last.endswith("Runner"))
+
+    def _is_runner(self, cls: Class) -> bool:
+        return any(_derives(c, "Runner") or self._is_registered(c) for c in family(cls))
+
+    def _is_registered(self, cls: Class) -> bool:
+        registry = f"{LIBRARY}.RUNNERS.register_module"
+        heads = [d.func if isinstance(d, ast.Call) else d for d in cls.node.decorator_list]
+        return any(self._project.external(cls.module, head) == registry for head in heads)
+
+    def refuse_other_forwards(self) -> None:
+        """A `train_step` that does not call its own network's forward() would run in fp32. Raises `Cannot`."""
+        for module in self.programs():
+            for cls in module.classes.values():
+                method = cls.methods.get("train_step")
+                if method is not None and not _runs_forward(method):
+                    raise Cannot(
+                        "AMP904",
+                        module,
+                        method.node or cls.node,
+                        f"{method.qualname}() runs no forward() of its object, which autocast could cover",
+                        "put its forward passes and losses under `with torch.cuda.amp.autocast():` and run again",
+                    )
+
+
+def _is_hook(cls: Class) -> bool:
+    return _derives(cls, "Hook")
+
+
+def _derives(cls: Class, kind: str) -> bool:
+    return any(b.startswith(LIBRARY) and b.endswith(kind) for b in cls.externals())
+
+
+def _mentions(node: ast.AST, dotted: str) -> bool:
+    return any(path(part) == dotted for part in ast.walk(node))
+
+
+def _runs_forward(method: Function) -> bool:
+    """Tell whether a method calls its own object, its `forward` or the same method of its base."""
+    own = method.parameters.names[0] if method.parameters.names else "self"
+    calls = [node.func for node in walk(method.scope) if isinstance(node, ast.Call)]
+    return any(
+        path(func) in (own, f"{own}.forward")
+        or (isinstance(func, ast.Attribute) and func.attr == "train_step")
+        for func in calls
+    )
