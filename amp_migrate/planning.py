@@ -21,7 +21,7 @@ from amp_migrate.plan import (
 )
 from amp_migrate.project import Module, build
 from amp_migrate.rules import modules as rule_modules
-from amp_migrate.rules.amp114_native_beside import fall_back, remove
+from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
@@ -34,6 +34,7 @@ from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
 UNHANDLED = "AMP909"
@@ -51,6 +52,7 @@ class Planner:
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, list[int]] = {}
         self._left: set[Module] = set()
+        self._cut: set[Module] = set()
 
     def plan(self, refused: dict[object, str]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
@@ -107,12 +109,22 @@ class Planner:
         if self._settings.only_fixes:
             return
         self._left = {s.module for found in self._units for s in found if s not in handled}
+        self._cut = self._modules_cut(answers)
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
         for path in plan.paths():
             plan.decisions += needed_import(
                 self._index.project.modules[path], list(plan.edits(path))
             )
+
+    def _modules_cut(self, answers: list[Answer]) -> set[Module]:
+        """Return the files of the units that lose their way through Apex and keep a native one."""
+        return {
+            site.module
+            for found, (decisions, _, _) in zip(self._units, answers, strict=True)
+            if any(d.finding.code == "AMP114" for d in decisions)
+            for site in found
+        }
 
     def refuse(self, path: str, reason: str, refused: dict[object, str]) -> None:
         """Leave the units that edit a file, or the file's own rules where no unit does."""
@@ -137,7 +149,10 @@ class Planner:
             if native is not None:
                 found += [site for site in native.sites if site not in found]
                 return list(fall_back(native)), native.nodes(), ""
-            beside = branches(index.project, found)
+            beside = self._beside(index, found)
+            if isinstance(beside, Unreachable):
+                found += [site for site in beside.sites if site not in found]
+                return list(cut(beside)), beside.nodes(), ""
             if beside:
                 return list(remove(beside)), gone_of(beside), ""
             context = prepare(index, found, self._settings, self._spelling)
@@ -147,6 +162,16 @@ class Planner:
             return decisions, context.gone_nodes | folded | context.unit.switched(), ""
         except Cannot as cause:
             return list(_left(found, cause)), None, cause.message
+
+    def _beside(self, index: Index, found: list[Site]) -> list[Branch] | Unreachable:
+        """Return the Apex branches of a program with native AMP beside them; raises `Cannot` where unclear."""
+        try:
+            return branches(index.project, found)
+        except Cannot:
+            gone = unreachable(index.project, index.availability, found, index.sites)
+            if gone is None:
+                raise
+            return gone
 
     def _fixes(self, found: list[Site], answer: Answer) -> Answer:
         """Return the corrections alone of a unit whose migration is known."""
@@ -167,6 +192,7 @@ class Planner:
         """Keep the Apex branches beside native ones where other Apex code of the project is left."""
         if not any(d.finding.code == "AMP114" for d in answer[0]):
             return answer
+        found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         site = found[0]
         cause = Cannot(
             "AMP912",
@@ -195,17 +221,20 @@ class Planner:
         if not sites and not imports_by_name(module.tree.text):
             return []
         skipped = skipped_lines(module.tree.text)
+        availability = index.availability[module]
         context = FileContext(
             index.project,
             module,
             self._settings,
             self._spelling,
             sites,
-            index.availability[module],
+            availability.without_probes() if module in self._cut else availability,
             taken,
         )
         touched = any(site.module is module for site in handled)
         context.keeps_guards = module in self._left or (bool(self._left) and not touched)
+        if self._cut and not touched and module not in self._cut:
+            context.keeps_guards |= chooses(availability, module, set())
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
             decide = getattr(rule, "decide_file", None)

@@ -4,6 +4,10 @@
 Where a program chooses between Apex and native AMP, removes the Apex branches and leaves the native ones as they
 are. If the choice of Apex would otherwise go unnoticed, its branch raises an error that says what to choose.
 
+The Apex code need not stand in an `else` of the native one. Whatever uses Apex fails in a run that did not
+initialize it; so once the branch that initializes raises, no run reaches the other branches, functions and tests
+that use it. They go, wherever they stand, where each `scale_loss` has native AMP beside it.
+
 ## Why
 The native branch is the migration: rewriting the Apex branch would write it twice.
 
@@ -34,12 +38,15 @@ from amp_migrate.plan import (
     Edit,
     Hoist,
     Replace,
+    ReplaceExpression,
     Status,
 )
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Rule, Safety, decision
+from amp_migrate.unit.arms import Arm
 from amp_migrate.unit.dual import Branch
 from amp_migrate.unit.fallback import Fallback
+from amp_migrate.unit.unreachable import Unreachable
 
 RULE = Rule("AMP114", "an Apex branch beside a native one goes", Safety.FAITHFUL)
 
@@ -89,6 +96,59 @@ def fall_back(found: Fallback) -> Iterator[Decision]:
         advice = "runs that chose Apex do now what they did where it was not installed: look through scripts"
         message = f"`{text}` is never true without Apex, and goes"
         yield decision(RULE, Status.NOTE, module, test, message, advice=advice)
+
+
+def cut(found: Unreachable) -> Iterator[Decision]:
+    """Remove what only runs under Apex from a program that has a native way, and let choosing Apex raise."""
+    edits: dict[Module, list[Edit]] = {}
+    for arm in _outermost_arms(found):
+        edits.setdefault(arm.module, []).extend(_arm_edits(found, arm))
+    for function in found.definitions:
+        span = function.module.tree.span(function.scope)
+        edits.setdefault(function.module, []).append(Drop(span))
+    for module, guard in found.guards:
+        edits.setdefault(module, []).append(Drop(module.tree.span(guard)))
+    for module, statement, name in found.aliases:
+        span = module.tree.span(statement)
+        edits.setdefault(module, []).append(DropImportedName(span, (name,)))
+    for site in found.sites:
+        message = "goes: native AMP stands beside it, and choosing Apex raises"
+        first = edits.pop(site.module, [])
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, first)
+    for module, more in edits.items():
+        message = "what only served Apex goes"
+        yield decision(RULE, Status.ROUTINE, module, module.tree.module.body[0], message, more)
+    for arm in found.raising:
+        text = arm.module.tree.segment(arm.node.test)
+        advice = (
+            "runs that chose Apex have to choose native AMP: look through scripts and option lists"
+        )
+        message = f"the Apex side of `{text}` raises"
+        yield decision(RULE, Status.NOTE, arm.module, arm.node, message, advice=advice)
+
+
+def _outermost_arms(found: Unreachable) -> Iterator[Arm]:
+    functions = {n for function in found.definitions for n in ast.walk(function.scope)}
+    inner = {n for arm in found.arms for part in arm.parts() for n in ast.walk(part)}
+    return (arm for arm in found.arms if arm.node not in functions | inner)
+
+
+def _arm_edits(found: Unreachable, arm: Arm) -> Iterator[Edit]:
+    tree = arm.module.tree
+    kept = arm.kept()
+    if kept is not None:
+        yield ReplaceExpression(tree.span(arm.node), tree.segment(kept))
+    elif isinstance(arm.node, ast.If):
+        inner = {n for part in arm.parts() for n in ast.walk(part)}
+        loud = any(other is arm or other.node in inner for other in found.raising)
+        if arm.side == "body":
+            yield from _edits(Branch(arm.module, arm.node, (), loud))
+        elif loud:
+            yield Replace(tree.span(arm.node.orelse[0]), _RAISE)
+            for stmt in arm.node.orelse[1:]:
+                yield Drop(tree.span(stmt))
+        else:
+            yield DropElse(tree.span(arm.node))
 
 
 def _outermost(found: Fallback) -> Iterator[tuple[Module, ast.If]]:

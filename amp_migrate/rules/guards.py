@@ -133,10 +133,11 @@ def _value(
 def _assertion(
     context: FileContext, rule: Rule, node: ast.Assert, gone: set[ast.AST]
 ) -> Iterator[Decision]:
+    called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}
     if any(
         context.availability.known(part)
         for part in ast.walk(node.test)
-        if isinstance(part, ast.expr)
+        if isinstance(part, ast.expr) and part not in called
     ):
         gone |= set(ast.walk(node))
         edit = Drop(context.module.tree.span(node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 
 from amp_migrate.project import Module, Project
@@ -25,9 +26,16 @@ class Availability:
         self._module = module
         self.flags = frozenset(_flags(module))
         self._imported = frozenset(_imported_flags(project, module))
+        self._probes = True
         self.optional = Optional()
         self.optional = optional(module, self.known)
         self.switched = bool(self.optional.names)
+
+    def without_probes(self) -> Availability:
+        """Return what is known without calls that ask whether Apex is installed, which stay as they are."""
+        other = copy.copy(self)
+        other._probes = False
+        return other
 
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
@@ -112,7 +120,7 @@ class Availability:
         return None
 
     def _probe(self, call: ast.Call) -> bool:
-        if call.args or call.keywords:
+        if call.args or call.keywords or not self._probes:
             return False
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         name = call.func.id if isinstance(call.func, ast.Name) else name

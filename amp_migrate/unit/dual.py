@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
+from amp_migrate.unit.arms import conditions, parts, unbound
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
 
@@ -32,13 +34,13 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
     modules = list(dict.fromkeys(site.module for site in found))
     if not any(is_native(project, m, node) for m in modules for node in m.tree.nodes(ast.Call)):
         return []
-    tests = {_test(node) for site in found if (node := _beside_native(project, site)) is not None}
+    tests = {_test(node) for site in found if (node := beside_native(project, site)) is not None}
     if not tests:
         _refuse_mixed(project, found)
         return []
     chosen: dict[ast.If, list[Site]] = {}
     for site in found:
-        node = _beside_native(project, site) or _same_test(site, tests)
+        node = beside_native(project, site) or _same_test(site, tests)
         if node is None:
             raise Cannot(
                 "AMP912",
@@ -48,9 +50,40 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
                 "remove the Apex branch by hand and keep the native one",
             )
         chosen.setdefault(node, []).append(site)
+    _refuse_unbound(modules, chosen)
     outer = [n for n in chosen if not any(_within(n, o) for o in chosen if o is not n)]
     noticed = any(_raises_else(node) for node in outer)
-    return [_branch(chosen[node][0].module, node, chosen[node], noticed) for node in outer]
+    found_branches = [
+        _branch(chosen[node][0].module, node, chosen[node], noticed) for node in outer
+    ]
+    _refuse_same_switch(project, found_branches)
+    return found_branches
+
+
+def _refuse_same_switch(project: Project, found: list[Branch]) -> None:
+    """Runs that choose native AMP must not come by what raises."""
+    for branch in found:
+        if branch.loud and native_under(project, branch.module, branch.node.test):
+            raise Cannot(
+                "AMP912",
+                branch.module,
+                branch.node,
+                "amp.initialize runs under a test that native AMP needs too",
+                "remove the Apex branch by hand and keep the native one",
+            )
+
+
+def _refuse_unbound(modules: list[Module], chosen: Iterable[ast.If]) -> None:
+    """What an Apex branch sets may be read in another one."""
+    gone = {n for node in chosen for stmt in node.body for n in ast.walk(stmt)}
+    for module, name in unbound(modules, gone):
+        raise Cannot(
+            "AMP912",
+            module,
+            name,
+            f"`{name.id}` is only set in a branch for Apex",
+            "remove the Apex branches by hand and keep the native ones",
+        )
 
 
 def _refuse_mixed(project: Project, found: list[Site]) -> None:
@@ -70,6 +103,14 @@ def _refuse_mixed(project: Project, found: list[Site]) -> None:
                 )
 
 
+def native_under(project: Project, module: Module, test: ast.expr) -> bool:
+    """Tell whether some native AMP of a module only runs where a test holds."""
+    return any(
+        is_native(project, module, node) and parts(test) <= conditions(module.tree, node)
+        for node in module.tree.nodes(ast.Call)
+    )
+
+
 def is_native(project: Project, module: Module, node: ast.AST) -> bool:
     """Tell whether a node is a call of native AMP."""
     if not isinstance(node, ast.Call):
@@ -81,7 +122,7 @@ def is_native(project: Project, module: Module, node: ast.AST) -> bool:
     return text.endswith(("scaler.scale", "scaler.unscale_", "scaler.step"))
 
 
-def _beside_native(project: Project, site: Site) -> ast.If | None:
+def beside_native(project: Project, site: Site) -> ast.If | None:
     """Return the `if` whose body holds the site and whose other branches hold native AMP."""
     tree = site.module.tree
     child: ast.AST = site.node

@@ -1,0 +1,272 @@
+"""Programs with a native way of their own: what no run reaches once choosing Apex raises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.arms import Arm, arm_of, conditions, unbound
+from amp_migrate.unit.availability import Availability, imports_apex
+from amp_migrate.unit.dual import beside_native, is_native, native_under
+from amp_migrate.unit.order import inside
+from amp_migrate.unit.sites import Kind, Site
+
+_NEEDS_INITIALIZE = (
+    Kind.INITIALIZE,
+    Kind.SCALE_LOSS,
+    Kind.STATE_DICT,
+    Kind.LOAD_STATE_DICT,
+    Kind.HANDED_ON,
+)
+
+
+@dataclass(eq=False, slots=True)
+class Unreachable:
+    """What goes: `raising` are the arms that initialize Apex, which raise instead.
+
+    `definitions` are functions that only run under Apex, `guards` the imports that tell others it is there.
+    """
+
+    sites: list[Site] = field(default_factory=list)
+    arms: list[Arm] = field(default_factory=list)
+    raising: list[Arm] = field(default_factory=list)
+    definitions: list[Function] = field(default_factory=list)
+    aliases: list[tuple[Module, ast.ImportFrom, str]] = field(default_factory=list)
+    guards: list[tuple[Module, ast.Try]] = field(default_factory=list)
+
+    def nodes(self) -> set[ast.AST]:
+        """Return every node that goes."""
+        found = {node for arm in self.arms for node in arm.nodes()}
+        for function in self.definitions:
+            found |= set(ast.walk(function.scope))
+        for _, guard in self.guards:
+            found |= set(ast.walk(guard))
+        return found
+
+
+def unreachable(
+    project: Project,
+    availability: Mapping[Module, Availability],
+    found: list[Site],
+    everywhere: Iterable[Site],
+) -> Unreachable | None:
+    """Return what goes from a unit that has native AMP beside each scale_loss; None where that is not certain.
+
+    Apex raises where it is used without amp.initialize. So a branch that always uses it is only entered by
+    runs that initialized, and those raise from now on; what stays is what all other runs did before.
+    """
+    if not all(_has_native(project, s) for s in found if s.kind is Kind.SCALE_LOSS):
+        return None
+    if any(_may_be_off(s) for s in found if s.kind is Kind.INITIALIZE):
+        return None
+    search = _Search(project, availability, found)
+    if not search.settle() or not search.covers(found):
+        return None
+    result = search.result
+    result.guards = [
+        (m, node) for m in search.modules for node in m.tree.nodes(ast.Try) if _announces(node)
+    ]
+    gone = result.nodes()
+    if not _independent(project, result, gone) or not _unused(project, result, gone):
+        return None
+    if any(chooses(availability[m], m, gone) for m in search.modules):
+        return None
+    result.sites = [s for s in everywhere if s in found or s.node in gone]
+    return result
+
+
+def _has_native(project: Project, site: Site) -> bool:
+    """Tell whether a scale_loss has native AMP beside it: in another branch, or under a test of its own."""
+    if beside_native(project, site) is not None:
+        return True
+    tree = site.module.tree
+    own = conditions(tree, site.node)
+    for node in walk(site.function.scope):
+        if isinstance(node, ast.Call) and is_native(project, site.module, node):
+            native = conditions(tree, node)
+            if ast.unparse(node.func).endswith(".scale") and native and not own <= native:
+                return True
+    return False
+
+
+def _may_be_off(site: Site) -> bool:
+    """Tell whether a run may initialize without choosing Apex, as ``enabled=`` and a level from elsewhere let it."""
+    given = {k.arg: k.value for k in site.call.keywords}
+    enabled = given.get("enabled")
+    if enabled is not None and not (isinstance(enabled, ast.Constant) and enabled.value is True):
+        return True
+    if isinstance(given.get("opt_level", ast.Constant("O1")), ast.Constant) and None not in given:
+        return False
+    tree = site.module.tree
+    tests = [up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If)]
+    named = [site.function.name, *(ast.unparse(test) for test in tests)]
+    return not any("apex" in text.lower() for text in named)
+
+
+class _Search:
+    """Finds the arms and functions of a unit, from its uses of Apex to the callers of its functions."""
+
+    def __init__(
+        self, project: Project, availability: Mapping[Module, Availability], found: list[Site]
+    ) -> None:
+        self.project = project
+        self.availability = availability
+        self.modules = list(dict.fromkeys(site.module for site in found))
+        self.result = Unreachable()
+        self._tests: set[str] = set()
+        self._uses: list[tuple[Module, ast.AST, bool]] = [
+            (s.module, s.node, s.kind is Kind.INITIALIZE) for s in found if _needs_initialize(s)
+        ]
+        self._seen: set[Function] = set()
+
+    def settle(self) -> bool:
+        """Find the arms; those around initialize first, whose tests the others may share."""
+        uses = sorted(self._uses, key=lambda use: not use[2])
+        while uses:
+            module, node, initializes = uses.pop(0)
+            place = arm_of(self.project, self.availability[module], module, node, self._tests)
+            if isinstance(place, Arm) and (other := self._opposite(place)) is not None:
+                initializes |= other in self.result.raising
+                self._forget(other)
+                uses.insert(0, (module, place.node, initializes))
+            elif isinstance(place, Arm):
+                self._add(place, initializes)
+            elif isinstance(place, Function) and place.node is not None:
+                more = self._callers(place, initializes)
+                if more is None:
+                    return False
+                uses += more
+            else:
+                return False
+        return bool(self.result.arms)
+
+    def _opposite(self, arm: Arm) -> Arm | None:
+        """Return the other side of the same test, where that goes as well."""
+        return next(
+            (a for a in self.result.arms if a.node is arm.node and a.side != arm.side), None
+        )
+
+    def _forget(self, arm: Arm) -> None:
+        for kept in (self.result.arms, self.result.raising):
+            if arm in kept:
+                kept.remove(arm)
+
+    def _add(self, arm: Arm, initializes: bool) -> None:
+        for kept in (self.result.arms, self.result.raising):
+            if arm not in kept and (initializes or kept is self.result.arms):
+                kept.append(arm)
+        if arm.side == "body":
+            self._tests.add(ast.dump(arm.node.test))
+
+    def _callers(
+        self, function: Function, initializes: bool
+    ) -> list[tuple[Module, ast.AST, bool]] | None:
+        """Return the calls of a function that always uses Apex; None where they are not all known."""
+        if function in self._seen:
+            return []
+        self._seen.add(function)
+        calls = self.project.callers(function)
+        is_test = function.name.startswith("test") and not calls
+        if function.is_property or not (calls or is_test) or function.name.startswith("__"):
+            return None
+        self.result.definitions.append(function)
+        return [(call.function.module, call.call, initializes) for call in calls]
+
+    def covers(self, found: list[Site]) -> bool:
+        """Tell whether every use of a unit goes, adding branches that only a known test leads to."""
+        for site in found:
+            if site.node in self.result.nodes():
+                continue
+            arm = arm_of(
+                self.project, self.availability[site.module], site.module, site.node, self._tests
+            )
+            if not isinstance(arm, Arm) or arm.side != "body" or not self._is_known(arm):
+                return False
+            self._add(arm, False)
+        return self._unbound()
+
+    def _is_known(self, arm: Arm) -> bool:
+        known = self.availability[arm.module].known(arm.node.test)
+        return known is True or ast.dump(arm.node.test) in self._tests
+
+    def _unbound(self) -> bool:
+        """Add the branches that read a variable which only what goes has set."""
+        while True:
+            gone = self.result.nodes()
+            use = next(unbound(self.modules, gone), None)
+            if use is None:
+                return True
+            module, node = use
+            arm = arm_of(self.project, self.availability[module], module, node, self._tests)
+            if not isinstance(arm, Arm):
+                return False
+            self._add(arm, False)
+
+
+def _needs_initialize(site: Site) -> bool:
+    if site.kind is Kind.LOSS_SCALE:
+        return "loss_scalers" in ast.unparse(site.node)
+    return site.kind in _NEEDS_INITIALIZE
+
+
+def _announces(node: ast.Try) -> bool:
+    """Tell whether a `try` imports Apex and then does more than set a flag, and goes on without it."""
+    if not imports_apex(node.body) or node.orelse + node.finalbody:
+        return False
+    more = [s for s in node.body if not isinstance(s, ast.Import | ast.ImportFrom | ast.Assign)]
+    passes = all(isinstance(s, ast.Pass) for h in node.handlers for s in h.body)
+    return bool(more) and passes and all(isinstance(s, ast.Expr) for s in more)
+
+
+def _independent(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
+    """Tell whether native AMP runs without what raises: it stands in no branch that goes, nor under its test."""
+    for module in project.modules.values():
+        for node in module.tree.nodes(ast.Call):
+            if node in gone and is_native(project, module, node):
+                return False
+    return not any(
+        arm.side == "body" and native_under(project, arm.module, arm.node.test)
+        for arm in result.raising
+    )
+
+
+def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
+    """Tell whether nothing that stays names a function that goes; the imports of its name go too."""
+    names = {function.name for function in result.definitions}
+    for module in project.modules.values() if names else ():
+        named = [n for n in module.tree.nodes(ast.Name) if n.id in names]
+        attributes = [n for n in module.tree.nodes(ast.Attribute) if n.attr in names]
+        if any(node not in gone for node in (*named, *attributes)):
+            return False
+        for statement in module.tree.nodes(ast.ImportFrom):
+            for alias in statement.names:
+                if alias.name in names and statement not in gone:
+                    result.aliases.append((module, statement, alias.name))
+    return True
+
+
+def chooses(availability: Availability, module: Module, gone: set[ast.AST]) -> bool:
+    """Tell whether something that stays, but an error and an import, follows from Apex being installed."""
+    tree = module.tree
+    for node in tree.nodes(ast.Name, ast.Call, ast.Compare):
+        if node in gone or availability.known(node) is None:
+            continue
+        if isinstance(node, ast.Name) and not _is_read_whole(tree, node):
+            continue
+        stmt = tree.statement(node)
+        if isinstance(stmt, ast.Assert):
+            continue
+        if not (isinstance(stmt, ast.If) and inside(tree, node, stmt.test) and not stmt.orelse):
+            return True
+        imports = all(isinstance(s, ast.Import | ast.ImportFrom) for s in stmt.body)
+        if not (imports or isinstance(stmt.body[-1], ast.Raise)):
+            return True
+    return False
+
+
+def _is_read_whole(tree: Tree, node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load) and not isinstance(tree.parents[node], ast.Attribute)
