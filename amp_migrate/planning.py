@@ -13,7 +13,6 @@ from amp_migrate.plan import (
     AddWithItem,
     Decision,
     Edit,
-    Finding,
     Plan,
     RenameParameter,
     Status,
@@ -27,6 +26,7 @@ from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import Settings
+from amp_migrate.staying import left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
@@ -37,7 +37,6 @@ from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
-UNHANDLED = "AMP909"
 Answer = tuple[list[Decision], set[ast.AST] | None, str]
 
 
@@ -161,7 +160,7 @@ class Planner:
             found += context.unit.switches
             return decisions, context.gone_nodes | folded | context.unit.switched(), ""
         except Cannot as cause:
-            return list(_left(found, cause)), None, cause.message
+            return list(left(found, cause)), None, cause.message
 
     def _beside(self, index: Index, found: list[Site]) -> list[Branch] | Unreachable:
         """Return the Apex branches of a program with native AMP beside them; raises `Cannot` where unclear."""
@@ -201,7 +200,7 @@ class Planner:
             "this Apex branch serves Apex code elsewhere in the project that is left",
             "migrate what is left first, then run again",
         )
-        return list(_left(found, cause)), None, cause.message
+        return list(left(found, cause)), None, cause.message
 
     def _decide(self, context: Context) -> Iterable[Decision]:
         for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
@@ -217,7 +216,7 @@ class Planner:
             return []
         sites = [s for s in index.sites if s.module is module and s not in handled]
         if module.path in refused:
-            return list(_refused(sites, refused[module.path]))
+            return list(refused_sites(sites, refused[module.path]))
         if not sites and not imports_by_name(module.tree.text):
             return []
         skipped = skipped_lines(module.tree.text)
@@ -246,7 +245,7 @@ class Planner:
             context.sites = [
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
             ]
-        return decisions + list(_unspoken(context, decisions))
+        return decisions + list(unspoken(context, decisions))
 
 
 def gone_of(beside: list[Branch]) -> set[ast.AST]:
@@ -254,12 +253,6 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
         b.node for b in beside
     }
-
-
-def _refused(sites: list[Site], reason: str) -> Iterable[Decision]:
-    """Report the sites of a file whose own rewrite failed its check."""
-    for site in sites:
-        yield Decision(Finding(site.module.path, site.span, "AMP910", Status.LEFT, reason))
 
 
 def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
@@ -273,15 +266,6 @@ def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
                     if other != number:
                         return other, number
     return None
-
-
-def _unspoken(context: FileContext, decisions: list[Decision]) -> Iterable[Decision]:
-    """Report the sites of a file that no rule spoke of."""
-    said = {d.finding.span for d in decisions}
-    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS):
-        if site.span not in said:
-            message = f"{site.kind.value} stays with the Apex code of this project that is left"
-            yield Decision(Finding(site.module.path, site.span, UNHANDLED, Status.LEFT, message))
 
 
 def _imports_apex(tree: Tree) -> bool:
@@ -298,28 +282,3 @@ def _refuse_skipped(found: list[Site]) -> None:
                 "`# amp-migrate: skip` stands here, and a unit is migrated whole or not at all",
                 "remove the comment, or migrate the unit by hand",
             )
-
-
-def _left(found: list[Site], cause: Cannot) -> Iterable[Decision]:
-    """Report every site of a unit that is left: the cause where it stands, the others by reference to it."""
-    finding = cause.finding()
-    hit = False
-    for site in found:
-        if site.span == finding.span and site.module.path == finding.path:
-            hit = True
-            yield Decision(finding)
-            continue
-        where = f"{finding.path}:{finding.span.line}"
-        message = f"{site.kind.value} is left as it is, since its unit cannot be migrated ({where} {finding.code})"
-        yield Decision(Finding(site.module.path, site.span, finding.code, Status.LEFT, message))
-    if not hit:
-        yield Decision(
-            Finding(
-                finding.path,
-                finding.span,
-                finding.code,
-                Status.NOTE,
-                finding.message,
-                finding.advice,
-            )
-        )
