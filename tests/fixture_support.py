@@ -99,11 +99,12 @@ def with_library(case: Case) -> Case:
     )
 
 
-def only_fixes(files: dict[str, str]) -> dict[str, str]:
-    """Return an Apex program with its mistakes corrected, as ``--only-fixes`` writes it."""
-    sources = [Source.from_bytes(name, text.encode()) for name, text in files.items()]
+def only_fixes(case: Case) -> dict[str, str]:
+    """Return the Apex program of a case with its mistakes corrected, as ``--only-fixes`` writes it."""
+    own = {name: text for name, text in case.before.items() if name not in case.library}
+    sources = [Source.from_bytes(name, text.encode()) for name, text in own.items()]
     outcomes = migrate(sources, Settings(only_fixes=True, api="torch.cuda.amp")).outcomes
-    return {o.path: o.before.text if o.after is None else o.after for o in outcomes}
+    return case.before | {o.path: o.before.text if o.after is None else o.after for o in outcomes}
 
 
 def _files(folder: Path, side: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ CORRECTED = [(case, mode) for case, mode in RUNS if any(e.status == "fixed" for 
 def test_only_fixes_lead_to_the_same_training(case: Case, mode: str) -> None:
     """The Apex program with the fixes alone trains as the migrated one."""
     how = Mode(casts=mode == "casts", overflow=case.overflow if mode == "logic" else 0)
-    before = run(only_fixes(case.before), case.run, case.run_args, how, apex=True)
+    before = run(only_fixes(case), case.run, case.run_args, how, apex=True)
     after = run(case.after, case.run, case.run_args, how, apex=False)
     assert before.splitlines()
     assert after == before

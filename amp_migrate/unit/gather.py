@@ -23,6 +23,7 @@ class Optimizers:
 
     def __init__(self, unit: Unit) -> None:
         self._values = unit.project.values
+        self._runners = unit.home.runners
         self._groups: set[Hashable] = set()
         self._texts: dict[Function, set[str]] = {}
         for site in unit.sites:
@@ -31,12 +32,15 @@ class Optimizers:
                 text = path(node)
                 if text:
                     self._texts.setdefault(site.function, set()).add(text)
+        self._carried = self._runners.given(self._values, self._groups)
 
     def has(self, module: Module, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is an optimizer of the unit."""
         while isinstance(node, ast.Subscript) and self._values.group(module, node) is None:
             node = node.value
         if self._values.groups(module, node) & self._groups:
+            return True
+        if self._carried and path(node) == f"{self._runners.through(function)}.optimizer":
             return True
         return (path(node) or "") in self._texts.get(function, set())
 

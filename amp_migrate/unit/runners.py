@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.values import Values
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
 
@@ -82,6 +83,16 @@ class Runners:
             for node in module.tree.nodes(ast.Call):
                 if isinstance(node, ast.Call) and self._makes(module, node):
                     yield self._named(module, node)
+
+    def given(self, values: Values, groups: set[Hashable]) -> bool:
+        """Tell whether a runner is made with one of some objects, as the optimizer."""
+        return any(
+            isinstance(node, ast.Name | ast.Attribute) and values.groups(module, node) & groups
+            for module in self.programs()
+            for call in module.tree.nodes(ast.Call)
+            if isinstance(call, ast.Call) and self._makes(module, call)
+            for node in ast.walk(call)
+        )
 
     def programs(self) -> Iterator[Module]:
         """Yield the files that are no tests of their own."""

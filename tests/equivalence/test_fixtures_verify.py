@@ -84,7 +84,7 @@ def test_fixture_verifies(name: str, tmp_path: Path) -> None:
     """All levels of verify agree with the expected output of the codemod, fixed Apex against native."""
     case = TRAINING[name]
     fixes = tuple({e.code for e in case.findings if e.status == "fixed"})
-    sides = {"before": only_fixes(case.before) if fixes else case.before, "after": case.after}
+    sides = {"before": only_fixes(case) if fixes else case.before, "after": case.after}
     for side, files in sides.items():
         for path, text in files.items():
             (tmp_path / side / path).parent.mkdir(parents=True, exist_ok=True)
