@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -105,6 +106,8 @@ def _parse(sources: Sequence[Source]) -> tuple[dict[str, Tree], dict[str, Outcom
 
 def _syntax(error: Exception) -> str:
     if isinstance(error, SyntaxError):
+        if re.search(r"\basync\s*=", error.text or ""):
+            return f"line {error.lineno}: `async` is a keyword since Python 3.7: write non_blocking=..."
         return f"line {error.lineno}: not Python 3 ({error.msg})"
     return f"cannot be parsed ({error})"
 

@@ -147,6 +147,15 @@ def test_lost_name_is_a_broken_link(checkout: Path, tmp_path: Path) -> None:
     assert row.links[0] == "main.py: imports amp from engine, which no longer has it"
 
 
+def test_star_import_hides_what_was_undefined_before(checkout: Path, tmp_path: Path) -> None:
+    """A name that no import of Apex brings is no new undefined one; a name that one brought is."""
+    text = "from apex.fp16_utils import *\n" + ENGINE + "print(Policy, network_to_half)\n"
+    (checkout / "engine.py").write_text(text)
+    changes = {"engine.py": MIGRATED_ENGINE + "print(Policy, network_to_half)\n"}
+    row = measure(checkout, Output(), tool(tmp_path, changes))
+    assert row.undefined == ["engine.py: F821 Undefined name `network_to_half`"]
+
+
 def test_undefined_and_unused_names(checkout: Path, tmp_path: Path) -> None:
     """A name that lost its import and an import that lost its use are told apart."""
     changes = {

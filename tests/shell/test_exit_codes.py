@@ -61,6 +61,7 @@ class TestProblems:
         ("data", "reason"),
         [
             (b"from apex import amp\nprint 'a'\n", "line 2: not Python 3"),
+            (b"import apex\nx.cuda(async=True)\n", "line 2: `async` is a keyword since Python 3.7"),
             (b"from apex import amp\n'\xe9'\n", "is not utf-8"),
             (b"\xff\xfef\x00apex import apex", "is UTF-16"),
         ],
