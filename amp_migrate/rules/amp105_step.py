@@ -61,6 +61,8 @@ def decide(context: Context) -> Iterator[Decision]:
         for place in places:
             yield _update(context, steps[0], place)
         unscaled = [u.before for u in context.unscales if u.function is function]
+        if any(u.decided in steps for u in context.unscales):
+            unscaled.append(function.scope.body[0])
         for jump in exits(function, [s.anchor for s in anchored], unscaled, places):
             if not context.is_gone(jump):
                 yield _update(context, steps[0], jump, leaving=True)
@@ -86,8 +88,13 @@ def _workaround(step: Step) -> Decision:
 def _anchored(context: Context, steps: list[Step]) -> list[Step]:
     """Where gradients are unscaled outside the `if` that steps, `update()` follows that `if`."""
     outside = {u.before: u for u in context.unscales if u.outside is not None}
+    decided = {u.decided for u in context.unscales}
     found = []
     for step in steps:
+        if step in decided:
+            *_, top = levels(step.tree, step.anchor)
+            found.append(replace(step, anchor=top))
+            continue
         limit = next(
             (
                 u.outside

@@ -26,9 +26,9 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.clipping import Unscale
 from amp_migrate.unit.parameters import parameters_text
 from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.unscale import Unscale
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
 

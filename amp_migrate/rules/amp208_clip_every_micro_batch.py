@@ -36,8 +36,8 @@ from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.relocated import relocated
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.clipping import Unscale
 from amp_migrate.unit.order import tests_between
+from amp_migrate.unit.unscale import Unscale
 
 RULE = Rule("AMP208", "clipping on every micro-batch moves to the step", Safety.CHANGES, order=26)
 

@@ -15,13 +15,13 @@ from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.bce import Bce
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.casts import Casts
-from amp_migrate.unit.clipping import Unscale
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.regions import Inline
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.unscale import Unscale
 
 
 class Safety(enum.Enum):

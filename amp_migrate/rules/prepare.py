@@ -15,7 +15,7 @@ from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
-from amp_migrate.unit.clip_check import refuse_scaled
+from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
@@ -49,13 +49,14 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.trains = Trains(unit)
     _refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
-    unit.clip_helpers = clipping.helpers(unit)
+    unit.clip_helpers = clipping.helpers(unit, gone)
     unscales = [
         unscale
         for function in _training_functions(unit)
         for unscale in clipping.plan(unit, function, gone)
     ]
     refuse_scaled(unit, unscales, gone)
+    refuse_helpers(unit, unscales, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = _without_entropies(unit)
     _reach(unit, gone)
@@ -87,7 +88,8 @@ def _training_functions(unit: Unit) -> list[Function]:
         *unit.backwards,
         *unit.of(Kind.MASTER_PARAMS),
     ]
-    return list(dict.fromkeys(item.function for item in items))
+    clips = [c.function for h in unit.clip_helpers for c in unit.project.callers(h)]
+    return list(dict.fromkeys([*(item.function for item in items), *clips]))
 
 
 def _refuse_unknown(unit: Unit) -> None:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable
 
 from amp_migrate.facts.paths import tail
+from amp_migrate.project import Module
 from amp_migrate.unit.branches import CLIPS
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.clipping import Unscale
 from amp_migrate.unit.order import inside, key
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.unscale import Unscale
 
 
 def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
@@ -19,15 +20,28 @@ def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
     for site in unit.of(Kind.MASTER_PARAMS):
         if site.node in gone or site.function in unit.clip_helpers or not _clipped(site):
             continue
-        here = [u for u in unscales if u.function is site.function and _precedes(u, site)]
+        here = [u for u in unscales if u.function is site.function and _before(u, site.node)]
         if not any(_same_optimizer(unit, u, site) for u in here):
-            raise Cannot(
-                "AMP907",
-                site.module,
-                site.node,
-                "gradients are clipped where no place for scaler.unscale_ before them is in sight",
-                "clip once per step, straight before optimizer.step(), and run again",
-            )
+            raise _unplaced(site.module, site.node)
+
+
+def _unplaced(module: Module, node: ast.AST) -> Cannot:
+    return Cannot(
+        "AMP907",
+        module,
+        node,
+        "gradients are clipped where no place for scaler.unscale_ before them is in sight",
+        "clip once per step, straight before optimizer.step(), and run again",
+    )
+
+
+def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
+    for helper in unit.clip_helpers:
+        for call in unit.project.callers(helper):
+            here = [u for u in unscales if u.function is call.function]
+            if call.call not in gone and not any(_before(u, call.call) for u in here):
+                raise _unplaced(call.function.module, call.call)
 
 
 def _clipped(site: Site) -> bool:
@@ -41,9 +55,10 @@ def _expressions(site: Site) -> Iterable[ast.AST]:
         yield up
 
 
-def _precedes(unscale: Unscale, site: Site) -> bool:
-    moved = any(inside(site.module.tree, site.node, stmt) for stmt in unscale.moved)
-    return moved or key(unscale.before) <= key(site.node)
+def _before(unscale: Unscale, clip: ast.AST) -> bool:
+    tree = unscale.function.module.tree
+    moved = any(inside(tree, clip, stmt) for stmt in unscale.moved)
+    return moved or key(unscale.before) <= key(clip)
 
 
 def _same_optimizer(unit: Unit, unscale: Unscale, site: Site) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.facts.tree import Tree
@@ -11,8 +10,10 @@ from amp_migrate.project import Function
 from amp_migrate.unit import gradients
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use, visits
+from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.skipped import counts, refuse_kept
 from amp_migrate.unit.steps import (
     Step,
     boundary,
@@ -21,38 +22,17 @@ from amp_migrate.unit.steps import (
     parent_statement,
 )
 from amp_migrate.unit.unit import Unit
-
-_ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro", "iter_size")
-
-
-@dataclass(eq=False, slots=True)
-class Unscale:
-    """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
-
-    `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
-    they assign are None on the other micro-batches, so that the statements `guarded` have to ask.
-    """
-
-    function: Function
-    before: ast.stmt
-    optimizer: str
-    loop: str = ""
-    moved: list[ast.stmt] = field(default_factory=list)
-    reports: list[ast.stmt] = field(default_factory=list)
-    accumulates: bool = False
-    outside: ast.If | None = None
-    limit: ast.If | None = None
-    pending: tuple[str, ...] = ()
-    guarded: list[ast.stmt] = field(default_factory=list)
+from amp_migrate.unit.unscale import Unscale
 
 
-def helpers(unit: Unit) -> set[Function]:
+def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
     """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
     training = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
     found = set()
     for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
         calls = unit.project.callers(function)
-        stepping = all(unit.steps_of(call.function) for call in calls)
+        callers = {call.function for call in calls}
+        stepping = all(unit.steps_of(f) or indirect(unit, f, gone) for f in callers)
         if calls and stepping and not any(unit.project.escapes(function)):
             found.add(function)
     return found
@@ -63,16 +43,20 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     if function in unit.clip_helpers:
         return []
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
+    through = {i.seen: i for i in ([] if steps else indirect(unit, function, gone))}
+    steps = steps or list(through)
     groups: dict[tuple[int, str], list[Use]] = {}
     chosen: dict[tuple[int, str], Step | None] = {}
     tree = function.module.tree
-    for use in gradients.uses(unit, function, gone):
+    for use in gradients.uses(unit, function, gone, steps):
         for step, text in _targets(unit, function, use, steps):
             mark = (id(step.call) if step else 0, text)
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
     result = [
-        _unscale(unit, function, chosen[mark], mark[1], before, found, gone)
+        unscale_through(unit, through[step], mark[1], before, found)
+        if (step := chosen[mark]) in through
+        else _unscale(unit, function, step, mark[1], before, found, gone)
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
@@ -147,8 +131,12 @@ def _unscale(
     limit = boundary(step, backward) if backward is not None else None
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
+        refuse_kept(step, first, None)
         return result
-    return _across(result, step, limit, outside, found)
+    result = _across(result, step, limit, outside, found)
+    if not result.moved:
+        refuse_kept(step, first, limit)
+    return result
 
 
 def _refuse_between(
@@ -181,7 +169,7 @@ def _across(
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
-    result.accumulates = _accumulates(limit)
+    result.accumulates = counts(limit.test)
     if written & uses(limit.test):
         result.outside = limit
         return result
@@ -260,11 +248,6 @@ def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
         if tree.block(level) is block:
             return top
     return stmt
-
-
-def _accumulates(limit: ast.If) -> bool:
-    text = ast.unparse(limit.test).lower()
-    return "%" in text or any(word in text for word in _ACCUMULATION)
 
 
 def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:

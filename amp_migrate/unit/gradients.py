@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
@@ -52,13 +52,13 @@ class Use:
     optimizer: ast.expr | None
 
 
-def uses(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Use]:
-    """Return the reads of gradients in a function that lie before a step (or after a backward), in order."""
+def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) -> list[Use]:
+    """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
     tree = function.module.tree
     backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
-    steps = [s for s in unit.steps_of(function) if s.call not in gone]
     found = []
-    for use in _candidates(unit, function):
+    for candidate in _candidates(unit, function):
+        use = _before_loops(unit, candidate, function, steps)
         if use.node in gone or not _between(tree, use, backwards, steps):
             continue
         found.append(use)
@@ -75,11 +75,27 @@ def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step])
 
 def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
     """A step after the loop of a read does not follow it directly, unless that loop visits parameters or optimizers."""
-    loops = [lv for lv in levels(tree, use.statement) if isinstance(lv, Loop)]
+    loops = [
+        lv for lv in levels(tree, use.statement) if isinstance(lv, Loop) and lv is not use.statement
+    ]
     return all(
         inside(tree, step.call, loop) or _visits_parameters(loop) or _visits_optimizers(loop, use)
         for loop in loops
     )
+
+
+def _before_loops(unit: Unit, use: Use, function: Function, steps: list[Step]) -> Use:
+    """Let a read in loops that train nothing count where they start: their rounds share the gradients of one step."""
+    tree = function.module.tree
+    for level in levels(tree, use.statement):
+        if isinstance(level, ast.For | ast.While) and not unit.trains(function.module, level):
+            follows = any(
+                key(level) < key(s.call) and not inside(tree, s.call, level) for s in steps
+            )
+            if not follows or _visits_optimizers(level, use):
+                break
+            use = replace(use, statement=level)
+    return use
 
 
 def visits(tree: Tree, use: Use, step: Step | None) -> bool:

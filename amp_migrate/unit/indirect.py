@@ -1,0 +1,104 @@
+"""Steps that a function takes through a helper: ``step_if_finite(optimizer, norm)``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.project import CallSite, Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.gradients import Use
+from amp_migrate.unit.order import Loop, dominates, key, levels
+from amp_migrate.unit.skipped import counts, jumps
+from amp_migrate.unit.steps import Step, boundary
+from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.unscale import Unscale
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Indirect:
+    """A step of a helper: `seen` is its call with the optimizer given there, `own` the step in the helper."""
+
+    seen: Step
+    own: Step
+    site: CallSite
+
+
+def indirect(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Indirect]:
+    """Return the steps that a function takes through helpers, of optimizers that it gives them."""
+    found = []
+    for own in unit.steps:
+        if own.call in gone or own.function is function or not isinstance(own.optimizer, ast.Name):
+            continue
+        name = own.optimizer.id
+        if any(name in defs(stmt) for stmt in own.function.scope.body):
+            continue
+        for site in unit.project.callers(own.function):
+            given = unit.project.arguments(site, own.function).get(name)
+            if site.function is function and given is not None:
+                anchor = function.module.tree.statement(site.call)
+                seen = Step(function.module, function, site.call, given, anchor)
+                found.append(Indirect(seen, own, site))
+    return found
+
+
+def unscale_through(
+    unit: Unit, through: Indirect, text: str, first: ast.stmt, found: list[Use]
+) -> Unscale:
+    """Unscale in front of reads whose step a helper takes."""
+    seen = through.seen
+    result = Unscale(seen.function, first, text)
+    limit = boundary(seen, first)
+    between = [
+        stmt
+        for stmt in walk(seen.function.scope)
+        if isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.Return)
+        and key(first) < key(stmt) < key(seen.anchor)
+    ]
+    apart = [stmt for stmt in between if unit.trains(seen.module, stmt)]
+    if limit is not None or apart or jumps(seen, first):
+        raise Cannot(
+            "AMP908",
+            seen.module,
+            seen.call,
+            "gradients are read before this call steps, but it does not follow them straight",
+            "unscale, clip and step in one function, and call scaler.update() behind the step",
+        )
+    written = {name for use in found for name in defs(use.statement)}
+    if _decided_by_norm(unit, through, first, written):
+        result.decided = through.own
+    return result
+
+
+def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: set[str]) -> bool:
+    """Tell whether a helper may leave out its step, which the norm that it is given decides.
+
+    Gradients are unscaled in front of `before`, and their reads assign `written`. Raises `Cannot` where anything
+    else decides: the `update()` of the helper must follow every `unscale_`.
+    """
+    own, seen = through.own, through.seen
+    around = [level for level in levels(own.tree, own.anchor) if level is not own.anchor]
+    jumps = [
+        node
+        for node in walk(own.function.scope)
+        if isinstance(node, ast.Return) and key(node) < key(own.call)
+    ]
+    around += [level for jump in jumps for level in levels(own.tree, jump) if level is not jump]
+    tests = [level.test for level in around if isinstance(level, ast.If)]
+    looped = any(isinstance(level, Loop) for level in around)
+    if not tests and not looped:
+        return False
+    given = unit.project.arguments(through.site, own.function)
+    norms = {name for name, node in given.items() if uses(node) & written}
+    sure = not looped and all(uses(test) & norms and not counts(test) for test in tests)
+    alone = len(unit.project.callers(own.function)) == 1
+    if not (sure and alone and dominates(seen.tree, before, seen.call)):
+        raise Cannot(
+            "AMP908",
+            own.module,
+            own.call,
+            f"{own.function.qualname}() does not always step, and the gradients are read before it is called",
+            "unscale, clip and step under the same test in one function, and call scaler.update() behind it",
+        )
+    return True

@@ -1,0 +1,32 @@
+"""What one call of `unscale_` comes before, and what moves with it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.project import Function
+from amp_migrate.unit.steps import Step
+
+
+@dataclass(eq=False, slots=True)
+class Unscale:
+    """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
+
+    `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
+    they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
+    step of a helper that the norm given to it may leave out.
+    """
+
+    function: Function
+    before: ast.stmt
+    optimizer: str
+    loop: str = ""
+    moved: list[ast.stmt] = field(default_factory=list)
+    reports: list[ast.stmt] = field(default_factory=list)
+    accumulates: bool = False
+    outside: ast.If | None = None
+    limit: ast.If | None = None
+    pending: tuple[str, ...] = ()
+    guarded: list[ast.stmt] = field(default_factory=list)
+    decided: Step | None = None
