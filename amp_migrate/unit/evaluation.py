@@ -39,7 +39,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 else not _covered(module, node)
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
-    found += _through_helpers(unit, gone, taken)
+    found += _through_helpers(unit, gone, taken, models)
     found += _beside_training(unit, gone, taken)
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
@@ -53,7 +53,9 @@ def _before_apex(unit: Unit, region: Region) -> bool:
     return bool(sites) and not looped and all(key(region.first) < key(s.node) for s in sites)
 
 
-def _through_helpers(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
+def _through_helpers(
+    unit: Unit, gone: set[ast.AST], taken: set[int], models: set[int]
+) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
     helpers = {
         callee
@@ -71,8 +73,20 @@ def _through_helpers(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
         if id(node) not in taken
         and node not in gone
         and helpers & set(unit.project.callees(node))
+        and not _of_others(unit, module, node, models)
         and _without_gradients(unit, module, node)
     ]
+
+
+def _of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
+    """Tell whether a call gives a helper networks, none of which the unit initialized."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    groups = [
+        unit.project.values.groups(module, node)
+        for node in given
+        if path(node) is not None and unit.forwards.is_network(module, node)
+    ]
+    return any(groups) and not any(found & models for found in groups)
 
 
 def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
@@ -176,7 +190,9 @@ def _covered(module: Module, node: ast.AST) -> bool:
     return in_autocast(module.tree, node) or (function is not None and function.name == "forward")
 
 
-def _evaluates(unit: Unit, module: Module, function: ast.AST) -> bool:
+def _evaluates(
+    unit: Unit, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
     """Tell whether a function puts the model in evaluation mode and trains nothing."""
     names = {
         n.func.attr
@@ -186,7 +202,7 @@ def _evaluates(unit: Unit, module: Module, function: ast.AST) -> bool:
     return (
         "eval" in names
         and not names & {"backward", "step"}
-        and not any(b.function.node is function for b in unit.backwards)
+        and not any(unit.trains(module, stmt) for stmt in function.body)
     )
 
 

@@ -134,11 +134,35 @@ class Forwards:
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
             return Forward.NONE if self.keeps_house(module, call) else Forward.NETWORK
         callees = self._project.callees(call, self._project.function_of(module, call))
+        if self._runs_given(module, call, callees):
+            return Forward.NETWORK
         if callees:
             return max((self._function(f) for f in callees), default=Forward.NONE)
         if self.is_network(module, func):
             return Forward.NETWORK
         return self._by_name(module, func)
+
+    def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
+        """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""
+        given = {
+            i: node
+            for i, node in enumerate(call.args)
+            if path(node) is not None and self.is_network(module, node)
+        }
+        return any(
+            i < len(f.parameters.positional) and f.parameters.positional[i] in self._called(f)
+            for f in callees
+            if f.cls is None
+            for i in given
+        )
+
+    def _called(self, function: Function) -> set[str]:
+        """Return the names that a function calls as they are."""
+        return {
+            n.func.id
+            for n in walk(function.scope)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+        }
 
     def keeps_house(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
