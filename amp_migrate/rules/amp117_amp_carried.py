@@ -2,7 +2,8 @@
 
 ## What it does
 A parameter that received `amp` becomes `scaler` and receives the GradScaler; `args.amp = amp` becomes
-`args.scaler = scaler`.
+`args.scaler = scaler`. Where a constructor sets the attribute to None until `amp` is stored in it, it makes a
+disabled GradScaler, and tests that stay ask `is_enabled()`.
 
 ## Why
 The code already has a way for the AMP state to travel; the scaler takes it.
@@ -40,6 +41,7 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.scaler_made import made_after
 from amp_migrate.unit.carriers import Passed, Stored
+from amp_migrate.unit.emptied import Empty, asked
 from amp_migrate.unit.sites import Kind
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
@@ -60,6 +62,28 @@ def decide(context: Context) -> Iterator[Decision]:
     for stored in carriers.stored:
         if not context.is_gone(stored.statement):
             yield _stored(context, stored)
+    for empty in carriers.empty:
+        yield _empty(context, empty)
+
+
+def _empty(context: Context, empty: Empty) -> Decision:
+    """What was None where AMP is off is a disabled scaler; one constructor may make it already."""
+    home = context.unit.home
+    module, stmt = empty.function.module, empty.statement
+    text = f"{home.attribute(empty.function)} = {context.spelling.scaler(['enabled=False'])}"
+    made = any(home.is_attribute(function) for function in home.inits)
+    span = module.tree.span(stmt)
+    edits: list[Edit] = [Drop(span) if made else Replace(span, text)]
+    message = f"becomes `{text}`, which passes everything through"
+    result = decision(RULE, Status.ROUTINE, module, stmt, message, edits)
+    for function, test, positive in asked(home.project, empty):
+        if not context.is_gone(test) and not _in_collapsed_test(context, function, test):
+            enabled = f"{context.scaler(function, test)}.is_enabled()"
+            edit = ReplaceExpression(
+                function.module.tree.span(test), enabled if positive else f"not {enabled}"
+            )
+            result.edits.append((function.module.path, edit))
+    return result
 
 
 def _passed(context: Context, passed: Passed) -> Decision:

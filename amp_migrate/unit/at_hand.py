@@ -84,4 +84,5 @@ def _made_early(home: Home, cls: Class) -> bool:
     relatives = family(cls)
     made = any(f.name == "__init__" and f.cls in relatives for f in home.inits)
     constructed = any(c in relatives for c in home.constructed)
-    return made or constructed or home.returning.kept_at_once(cls)
+    emptied = any(empty.owner in relatives for empty in home.carriers.empty)
+    return made or constructed or emptied or home.returning.kept_at_once(cls)

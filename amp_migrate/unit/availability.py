@@ -8,6 +8,7 @@ import re
 
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.condition import Condition, reduce, speller
+from amp_migrate.unit.emptied import set_to_none
 from amp_migrate.unit.optional import Optional, imported, optional
 from amp_migrate.unit.sites import is_apex
 
@@ -95,7 +96,8 @@ class Availability:
         if self._project.external(self._module, node) not in ("apex", "apex.amp"):
             return False
         if not isinstance(node, ast.Name):
-            return not self.switched
+            emptied = isinstance(node, ast.Attribute) and node.attr in set_to_none(self._project)
+            return not self.switched and not emptied
         function = self._project.function_of(self._module, node)
         if node.id in function.parameters.names or self.optional.holds(self._module, node):
             return False

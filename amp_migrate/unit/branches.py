@@ -96,8 +96,24 @@ class Branches:
             kept = stmt.body if self.collapses[stmt].kept == "body" else stmt.orelse
             for part in kept:
                 yield from self._statement(part, names)
-        elif not _does_nothing(stmt) and not imports_apex([stmt]):
+        elif not (_does_nothing(stmt) or imports_apex([stmt]) or self._only_delays(stmt)):
             yield self._form(stmt, names)
+
+    def _only_delays(self, stmt: ast.stmt) -> bool:
+        """Tell whether a statement computes what only `delay_unscale=` of a scale_loss reads."""
+        if not isinstance(stmt, ast.Assign) or any(isinstance(n, ast.Call) for n in ast.walk(stmt)):
+            return False
+        target = stmt.targets[0]
+        block = next((b for b in self._blocks.values() if _beside(b.site, stmt)), None)
+        if block is None or not isinstance(target, ast.Name) or len(stmt.targets) > 1:
+            return False
+        delays = {k.value for k in block.site.call.keywords if k.arg == "delay_unscale"}
+        named = (n for n in ast.walk(block.site.function.scope) if isinstance(n, ast.Name))
+        return bool(delays) and all(
+            n is target or any(n in ast.walk(delay) for delay in delays)
+            for n in named
+            if n.id == target.id
+        )
 
     def _form(self, node: object, names: dict[str, object]) -> object:
         if isinstance(node, list):
@@ -153,6 +169,11 @@ class Branches:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "parameters"
         )
+
+
+def _beside(site: Site, stmt: ast.stmt) -> bool:
+    """Tell whether a statement stands in the block of a scale_loss."""
+    return any(stmt is other for other in site.module.tree.block(site.statement))
 
 
 def _does_nothing(stmt: ast.stmt) -> bool:

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.emptied import Empty, emptied
 from amp_migrate.unit.sites import Kind, Site
 
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
@@ -34,7 +35,10 @@ class Passed:
 
 
 class Carriers:
-    """Which functions receive `amp`, and through what it is reached; `published`: ``globals()["amp"] = amp``."""
+    """Which functions receive `amp`, and through what it is reached; `published`: ``globals()["amp"] = amp``.
+
+    `empty`: the constructors that give the attribute None, before amp is stored in it.
+    """
 
     def __init__(self, project: Project, sites: list[Site]) -> None:
         self._project = project
@@ -43,6 +47,7 @@ class Carriers:
         self.stored: list[Stored] = []
         self.passed: list[Passed] = []
         self.published: list[Site] = []
+        self.empty: list[Empty] = []
         for site in sites:
             self._receive(site)
         for site in sites:
@@ -69,7 +74,7 @@ class Carriers:
             target = parent.targets[0]
             owner = path(target.value) if isinstance(target, ast.Attribute) else None
             if owner is not None and isinstance(target, ast.Attribute):
-                self._refuse_optional(site, target)
+                self.empty += emptied(self._project, site, target)
                 self.stored.append(Stored(site, parent, owner))
                 return
             if isinstance(target, ast.Subscript) and global_name(target) is not None:
@@ -101,22 +106,6 @@ class Carriers:
                 f"{site.function.qualname}() gets amp, or None where AMP is off, as a parameter and initializes by it",
                 "give it the flag instead of amp, import amp where it is used, and run again",
             )
-
-    def _refuse_optional(self, site: Site, target: ast.Attribute) -> None:
-        """An attribute that is None where AMP is off decides what the program does."""
-        for module in self._project.modules.values():
-            for node in module.tree.nodes(ast.Assign):
-                empty = isinstance(node.value, ast.Constant) and node.value.value is None
-                if empty and any(
-                    isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets
-                ):
-                    raise Cannot(
-                        "AMP909",
-                        module,
-                        node,
-                        f"`{ast.unparse(node.targets[0])}` holds amp or None, and the program asks which",
-                        "keep a GradScaler there instead, with enabled= where AMP is off",
-                    )
 
     def receives(self, passed: Passed) -> list[tuple[Function, str]]:
         """Return the functions of the project that a call hands `amp` to, and their parameter's name."""

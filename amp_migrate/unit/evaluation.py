@@ -210,6 +210,7 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     """Extend a forward to the last statement that computes a loss of its result."""
     tree = module.tree
     function: Function = unit.project.function_of(module, first)
+    first = _choice(module, first)
     known = defs(first)
     last = first
     following = tree.block(first)[position(tree, first) + 1 :]
@@ -232,7 +233,22 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     return Region(module, function, first, last)
 
 
+def _choice(module: Module, first: ast.stmt) -> ast.stmt:
+    """Return the test whose branches only choose between forwards, as that of an averaged model, if there is one."""
+    tree = module.tree
+    holder = tree.holder(first)
+    while isinstance(holder, ast.If) and holder.orelse and first in (*holder.body, *holder.orelse):
+        sides = (holder.body, holder.orelse)
+        if not all(len(side) == 1 and isinstance(side[0], _CHOICES) for side in sides):
+            break
+        if defs(holder.body[0]) != defs(holder.orelse[0]):
+            break
+        first, holder = holder, tree.holder(holder)
+    return first
+
+
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+_CHOICES = (ast.Assign, ast.If)
 
 
 def _only_assigns(stmt: ast.stmt) -> bool:

@@ -140,6 +140,8 @@ class Forwards:
             return max((self._function(f) for f in callees), default=Forward.NONE)
         if self.is_network(module, func):
             return Forward.NETWORK
+        if any(_is_loss_class(name) for name in self._project.values.made_by(module, func)):
+            return Forward.CRITERION
         return self._by_name(module, func)
 
     def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
@@ -211,6 +213,10 @@ def _external(name: str) -> Forward:
     if name.startswith("torch.") and tail in ("matmul", "mm", "bmm", "einsum", "conv2d"):
         return Forward.UNKNOWN
     return Forward.NONE
+
+
+def _is_loss_class(name: str) -> bool:
+    return name.startswith("torch.nn.") and name.endswith("Loss")
 
 
 def _is_loss(tail: str) -> bool:

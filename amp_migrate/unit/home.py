@@ -61,6 +61,7 @@ class Home:
         self.resolved: dict[Function, str] = {}
         self.constructed: set[Class] = set()
         self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
+        self._attributes |= {empty.owner for empty in carriers.empty}
         self.returning = Returning(self)
 
     def access(self, function: Function, node: ast.AST) -> str:
