@@ -147,9 +147,11 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
                 )
                 if not stored:
                     return False
-            elif function.cls not in relatives or not _on_self(function, node):
-                return False
-            elif not (isinstance(up, _USES) or _is_none_test(up)):
+            elif not (
+                function.cls in relatives
+                and _on_self(function, node)
+                and (isinstance(up, _USES) or _is_none_test(up))
+            ):
                 return False
     return True
 
