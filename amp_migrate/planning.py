@@ -234,6 +234,7 @@ class Planner:
         context.keeps_guards = module in self._left or (bool(self._left) and not touched)
         if self._cut and not touched and module not in self._cut:
             context.keeps_guards |= chooses(availability, module, set())
+        context.untrained = not self._units
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
             decide = getattr(rule, "decide_file", None)

@@ -85,6 +85,8 @@ def _redirect(casts: bool) -> None:
 
     for module in (torch.cuda.amp, torch.amp):
         vars(module).update(autocast=Autocast, GradScaler=GradScaler)
+    is_enabled = torch.is_autocast_enabled
+    vars(torch).update(is_autocast_enabled=lambda device_type="cpu": is_enabled("cpu"))
 
 
 def _inject(overflow: int) -> None:

@@ -41,7 +41,7 @@ class Slot:
         the new statements belong to.
         """
         simple = not isinstance(self.nodes[0], cst.BaseCompoundStatement)
-        if not self.before or (simple and not isinstance(self.before[0], cst.EmptyLine)):
+        if not self.before or (simple and not isinstance(self.before[0], cst.EmptyLine | Gap)):
             return [*self.above, *self.before]
         upper, attached = split_attached(self.above)
         return [*upper, *self.before, *self._distance(), *attached]

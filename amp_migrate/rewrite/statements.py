@@ -191,7 +191,8 @@ class Statements:
         for edit in arrivals:
             self.index.mark(edit)
             if isinstance(edit, Insert):
-                elements += parse_statements(edit, edit.text, self.units[-1], self.default_indent)
+                lines = parse_statements(edit, edit.text, self.units[-1], self.default_indent)
+                elements += _set_apart(lines)
             else:
                 elements += self._moved(edit)
         return elements
@@ -246,6 +247,14 @@ class Statements:
     def _margin(self, line: int) -> str:
         text = self._lines[line - 1]
         return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+
+def _set_apart(lines: list[Element]) -> list[Element]:
+    """Put two blank lines around the definition of a function."""
+    if not isinstance(lines[0], cst.FunctionDef):
+        return lines
+    blank = [cst.EmptyLine(indent=False)] * 2
+    return [Gap(), *blank, *lines, *blank, Gap()]
 
 
 def _is_pass(statement: cst.CSTNode) -> bool:

@@ -93,6 +93,7 @@ class FileContext:
     """One file after its units were decided: the sites that no unit took, for rules that need no unit.
 
     `keeps_guards`: a unit of the project was left, and what serves it in this file stays.
+    `untrained`: nothing in the project initializes Apex; whoever imports it may have done so.
     """
 
     project: Project
@@ -103,6 +104,7 @@ class FileContext:
     availability: Availability
     taken: set[object]
     keeps_guards: bool = False
+    untrained: bool = False
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -37,7 +37,8 @@ def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Dec
 
 def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
     tree = context.module.tree
-    if not all(_vanishes(context, stmt) for stmt in [*node.body, *node.orelse]) or node.finalbody:
+    unused = node.body + node.orelse if context.availability.installed else []
+    if not all(_vanishes(context, stmt) for stmt in unused) or node.finalbody:
         return
     fallback = [h for h in node.handlers if any(_rebinds_native(context, stmt) for stmt in h.body)]
     if fallback:

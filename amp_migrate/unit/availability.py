@@ -25,6 +25,7 @@ class Availability:
     def __init__(self, project: Project, module: Module) -> None:
         self._project = project
         self._module = module
+        self.installed = True
         self.flags = frozenset(_flags(module))
         self._imported = frozenset(_imported_flags(project, module))
         self._probes = True
@@ -38,14 +39,20 @@ class Availability:
         other._probes = False
         return other
 
+    def without_apex(self) -> Availability:
+        """Return the answers for a program that goes on as it runs where Apex is not installed."""
+        absent = copy.copy(self)
+        absent.installed = False
+        return absent
+
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._compare(test)
         if isinstance(test, ast.Call):
-            return True if self._probe(test) else None
+            return self.installed if self._probe(test) else None
         if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
-            return True
+            return self.installed
         return None
 
     def reduce(self, test: ast.expr) -> Condition:
@@ -111,11 +118,11 @@ class Availability:
             and isinstance(op, ast.Is | ast.IsNot)
         ):
             if self._imported_amp(left) or (isinstance(left, ast.Call) and self._find_spec(left)):
-                return isinstance(op, ast.IsNot)
+                return isinstance(op, ast.IsNot) is self.installed
         if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
             equal = isinstance(op, ast.Eq | ast.Is)
             return (
-                right.value is equal
+                (right.value is self.installed) is equal
                 if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
                 else None
             )
