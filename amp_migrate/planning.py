@@ -31,6 +31,7 @@ from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.dual import Branch, branches
+from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
@@ -165,7 +166,8 @@ class Planner:
     def _beside(self, index: Index, found: list[Site]) -> list[Branch] | Unreachable:
         """Return the Apex branches of a program with native AMP beside them; raises `Cannot` where unclear."""
         try:
-            return branches(index.project, found)
+            alone = engine(index.project, index.availability, found, index.sites)
+            return alone or branches(index.project, found)
         except Cannot:
             gone = unreachable(index.project, index.availability, found, index.sites)
             if gone is None:

@@ -6,7 +6,8 @@ are. If the choice of Apex would otherwise go unnoticed, its branch raises an er
 
 The Apex code need not stand in an `else` of the native one. Whatever uses Apex fails in a run that did not
 initialize it; so once the branch that initializes raises, no run reaches the other branches, functions and tests
-that use it. They go, wherever they stand, where each `scale_loss` has native AMP beside it.
+that use it. They go, wherever they stand, where each `scale_loss` has native AMP beside it. So does what a class
+adds to an engine of DeepSpeed, which initializes Apex itself and raises without it.
 
 ## Why
 The native branch is the migration: rewriting the Apex branch would write it twice.
@@ -112,7 +113,7 @@ def cut(found: Unreachable) -> Iterator[Decision]:
         span = module.tree.span(statement)
         edits.setdefault(module, []).append(DropImportedName(span, (name,)))
     for site in found.sites:
-        message = "goes: native AMP stands beside it, and choosing Apex raises"
+        message = f"goes: {found.why}, and choosing Apex raises"
         first = edits.pop(site.module, [])
         yield decision(RULE, Status.MIGRATED, site.module, site.node, message, first)
     for module, more in edits.items():

@@ -117,7 +117,8 @@ class Availability:
             and right.value is None
             and isinstance(op, ast.Is | ast.IsNot)
         ):
-            if self._imported_amp(left) or (isinstance(left, ast.Call) and self._find_spec(left)):
+            found = isinstance(left, ast.Call) and self._probes and self._find_spec(left)
+            if self._imported_amp(left) or found:
                 return isinstance(op, ast.IsNot) is self.installed
         if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
             equal = isinstance(op, ast.Eq | ast.Is)

@@ -29,8 +29,10 @@ class Unreachable:
     """What goes: `raising` are the arms that initialize Apex, which raise instead.
 
     `definitions` are functions that only run under Apex, `guards` the imports that tell others it is there.
+    `why` says by which right.
     """
 
+    why: str = "native AMP stands beside it"
     sites: list[Site] = field(default_factory=list)
     arms: list[Arm] = field(default_factory=list)
     raising: list[Arm] = field(default_factory=list)
@@ -73,7 +75,7 @@ def unreachable(
     gone = result.nodes()
     if not _independent(project, result, gone) or not _unused(project, result, gone):
         return None
-    if any(chooses(availability[m], m, gone) for m in search.modules):
+    if any(chooses(availability[m].without_probes(), m, gone) for m in search.modules):
         return None
     result.sites = [s for s in everywhere if s in found or s.node in gone]
     return result
