@@ -44,7 +44,8 @@ RULE = Rule(
 
 def decide(context: Context) -> Iterator[Decision]:
     """Rewrite the steps of every function of the unit."""
-    functions = dict.fromkeys(step.function for step in context.unit.steps)
+    calls = context.shared.calls
+    functions = dict.fromkeys([*(step.function for step in context.unit.steps), *calls])
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
@@ -52,23 +53,33 @@ def decide(context: Context) -> Iterator[Decision]:
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
-        if not steps:
-            continue
-        anchored = _anchored(context, steps)
-        places = updates(anchored, backwards)
         for step in steps:
             yield _step(context, step)
-        for place in places:
-            yield _update(context, steps[0], place)
-        unscaled = [u.before for u in context.unscales if u.function is function]
-        if any(u.decided in steps for u in context.unscales):
-            unscaled.append(function.scope.body[0])
-        for jump in exits(function, [s.anchor for s in anchored], unscaled, places):
-            if not context.is_gone(jump):
-                yield _update(context, steps[0], jump, leaving=True)
-        yield from _untrained(steps, backwards)
+        together = sorted([*_anchored(context, steps), *calls.get(function, ())], key=_place)
+        if together and function not in context.shared.functions:
+            yield from _updates(context, together, backwards)
+        if steps:
+            yield from _untrained(steps, backwards)
     yield from _differing(context)
     yield from _joint(context)
+
+
+def _place(step: Step) -> tuple[int, int]:
+    return key(step.call)
+
+
+def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
+    """Write `update()` behind the steps of one function, and where it is left before that."""
+    function = steps[0].function
+    places = updates(steps, backwards)
+    for place in places:
+        yield _update(context, steps[0], place)
+    unscaled = [u.before for u in context.unscales if u.function is function]
+    if any(u.decided is not None and u.decided.function is function for u in context.unscales):
+        unscaled.append(function.scope.body[0])
+    for jump in exits(function, [s.anchor for s in steps], unscaled, places):
+        if not context.is_gone(jump):
+            yield _update(context, steps[0], jump, leaving=True)
 
 
 def _precedes_training(step: Step, backwards: list[Backward]) -> bool:

@@ -18,6 +18,7 @@ from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.regions import Inline
 from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.shared import Shared
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.unit import Unit
@@ -65,6 +66,7 @@ class Context:
     misplaced: list[Site] = field(default_factory=list)
     gone_nodes: set[ast.AST] = field(default_factory=set)
     unscales: list[Unscale] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
     inlines: list[Inline] = field(default_factory=list)
     entropies: list[Bce] = field(default_factory=list)
     hoisted_losses: dict[ScaleLoss, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
-from amp_migrate.unit.bce import Bce, keep_out
+from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
@@ -22,7 +22,7 @@ from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import initial_scale
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.probes import set_apart
-from amp_migrate.unit.region import Region
+from amp_migrate.unit.shared import shared
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.steps import Backward, Step
@@ -58,7 +58,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     refuse_scaled(unit, unscales, gone)
     refuse_helpers(unit, unscales, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
-    unit.regions, entropies = _without_entropies(unit)
+    unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
@@ -70,6 +70,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     context.misplaced = misplaced
     context.gone_nodes = gone
     context.unscales = unscales
+    context.shared = shared(unit, gone)
     context.inlines = inlines
     context.entropies = entropies
     context.hoisted_losses = names
@@ -217,17 +218,6 @@ def _refuse_steps_alone(unit: Unit) -> None:
             "no backward is in sight for this step",
             "scale the loss where it is computed: scaler.scale(loss).backward()",
         )
-
-
-def _without_entropies(unit: Unit) -> tuple[list[Region], list[Bce]]:
-    kept: list[Region] = []
-    entropies: list[Bce] = []
-    for region in unit.regions:
-        shortened, found = keep_out(unit, region)
-        entropies += found
-        if shortened is not None:
-            kept.append(shortened)
-    return kept, entropies
 
 
 def _reach(unit: Unit, gone: set[ast.AST]) -> None:

@@ -127,7 +127,19 @@ def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
     return [f for cls in classes if (f := cls.method("forward")) is not None]
 
 
-def keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
+def all_kept_out(unit: Unit) -> tuple[list[Region], list[Bce]]:
+    """Return the regions of a unit without the binary cross entropy that can leave them, and every such call."""
+    kept: list[Region] = []
+    entropies: list[Bce] = []
+    for region in unit.regions:
+        shortened, found = _keep_out(unit, region)
+        entropies += found
+        if shortened is not None:
+            kept.append(shortened)
+    return kept, entropies
+
+
+def _keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
     """Return a region that ends before its binary cross entropy, where only the loss follows.
 
     Where forward passes follow too, the region stays and the call gets a region of its own that is off.

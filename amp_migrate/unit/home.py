@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
@@ -20,7 +21,7 @@ from amp_migrate.unit.places import (
     last_assignment,
 )
 from amp_migrate.unit.relatives import class_around, family, is_unused
-from amp_migrate.unit.returning import Returning
+from amp_migrate.unit.returning import Returning, State
 from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Site
 
@@ -34,6 +35,17 @@ class Thread:
     function: Function
     sentence: str
     edits: list[tuple[str, Edit]] = field(default_factory=list)
+
+
+class _State(NamedTuple):
+    """What a `Home` has noted, to be forgotten where a way turns out to be none."""
+
+    threads: dict[Function, Thread]
+    resolved: dict[Function, str]
+    constructed: set[Class]
+    attributes: set[Class]
+    users: dict[Function, list[ast.AST]]
+    returned: State
 
 
 class Home:
@@ -60,6 +72,7 @@ class Home:
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
         self.constructed: set[Class] = set()
+        self._constructing: set[Class] = set()
         self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
         self._attributes |= {empty.owner for empty in carriers.empty}
         self.returning = Returning(self)
@@ -80,21 +93,28 @@ class Home:
 
     def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
         """Resolve a function; where that fails, forget all that was noted on the way."""
-        kept = (
+        state = self._state()
+        try:
+            return self._resolve(function, node)
+        except Cannot:
+            self._restore(state)
+            raise
+
+    def _state(self) -> _State:
+        users = {f: list(nodes) for f, nodes in self.users.items()}
+        return _State(
             dict(self.threads),
             dict(self.resolved),
             set(self.constructed),
             set(self._attributes),
+            users,
+            self.returning.state(),
         )
-        users = {f: list(nodes) for f, nodes in self.users.items()}
-        returned = self.returning.state()
-        try:
-            return self._resolve(function, node)
-        except Cannot:
-            self.threads, self.resolved, self.constructed, self._attributes = kept
-            self.users = users
-            self.returning.restore(returned)
-            raise
+
+    def _restore(self, state: _State) -> None:
+        self.threads, self.resolved, self.constructed = state[:3]
+        self._attributes, self.users = state[3:5]
+        self.returning.restore(state.returned)
 
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""
@@ -143,7 +163,7 @@ class Home:
         if self.returning.provide(function):
             return self.name
         if function.cls is not None and not function.is_static and self._on_self(function, node):
-            if self._construct(function.cls, node):
+            if self._is_constructed(function.cls, node):
                 return self.attribute(function)
         try:
             self._parameter(function, node)
@@ -202,6 +222,7 @@ class Home:
         if not self._attributes:
             return None
         keepers = {relative for cls in self._attributes for relative in family(cls)}
+        keepers -= self._constructing
         scopes = [function.scope]
         if function.cls is not None:
             scopes += [m.node for m in function.cls.methods.values() if m.node is not None]
@@ -226,6 +247,19 @@ class Home:
         """Tell whether what the scaler serves at `node` is kept on the object rather than passed in."""
         roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         return bool(function.parameters.names) and function.parameters.names[0] in roots
+
+    def _is_constructed(self, cls: Class, node: ast.AST) -> bool:
+        """Tell whether the scaler could be handed to the constructor; where it could not, nothing is noted."""
+        state = self._state()
+        before = self._constructing
+        self._constructing = {*before, *family(cls)}
+        try:
+            return self._construct(cls, node)
+        except Cannot:
+            self._restore(state)
+            return False
+        finally:
+            self._constructing = before
 
     def _construct(self, cls: Class, node: ast.AST) -> bool:
         """Hand the scaler to the constructor and keep it as an attribute, where every construction is seen."""
