@@ -19,6 +19,7 @@ from amp_migrate.plan import (
     Wrap,
 )
 from amp_migrate.project import Module, build
+from amp_migrate.rules import amp308_unknown_amp
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
 from amp_migrate.rules.base import Context, FileContext
@@ -35,6 +36,7 @@ from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
+from amp_migrate.unit.strangers import strangers
 from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
@@ -112,10 +114,22 @@ class Planner:
         self._cut = self._modules_cut(answers)
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
+        plan.decisions += self._strangers()
         for path in plan.paths():
             plan.decisions += needed_import(
                 self._index.project.modules[path], list(plan.edits(path))
             )
+
+    def _strangers(self) -> list[Decision]:
+        """Return the findings of what looks like Apex and nothing ties to it."""
+        if self._index is None or not self._settings.enabled(amp308_unknown_amp.RULE.code):
+            return []
+        found = strangers(self._index.project, self._index.sites)
+        return [
+            d
+            for d in amp308_unknown_amp.report(found)
+            if d.finding.span.line not in skipped_lines(self._trees[d.finding.path].text)
+        ]
 
     def _modules_cut(self, answers: list[Answer]) -> set[Module]:
         """Return the files of the units that lose their way through Apex and keep a native one."""

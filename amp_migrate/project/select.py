@@ -26,13 +26,15 @@ def relevant(
 ) -> list[str]:
     """Return the paths of the files to parse, in the order given.
 
-    These are the files whose bytes hold `mark`, those that import one of them (at any distance), what all
-    these import, and the files that import any of that, since they may call a function that changes.
+    These are the files whose bytes hold `mark` or scale a loss, those that import one of them (at any distance),
+    what all these import, and the files that import any of that, since they may call a function that changes.
+    None of them where no file holds `mark`.
     """
     imports = _Imports(files, roots)
     seeds = {path for path in files if mark in imports.data(path)}
     if not seeds:
         return []
+    seeds |= {path for path in files if b"amp.scale_loss(" in imports.data(path)}
     users = imports.closure(seeds, imports.importers)
     core = imports.closure(users, imports.imported)
     found = core | imports.callers(core)

@@ -1,0 +1,91 @@
+"""Calls that look like Apex on a name that nothing ties to it: ``amp.scale_loss(...)`` without an import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import global_name
+from amp_migrate.project import Module, Project
+from amp_migrate.unit.sites import Site
+
+_OF_AMP = frozenset({"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
+_OF_APEX_ALONE = frozenset({"scale_loss", "master_params"})
+_BINDERS = frozenset({"exec", "eval", "setattr", "globals", "locals", "vars"})
+
+
+class Stranger(NamedTuple):
+    """A call ``receiver.name(...)``; `unbound`: nothing in the file binds the receiver, so that it raises NameError."""
+
+    module: Module
+    call: ast.Call
+    receiver: str
+    name: str
+    unbound: bool
+
+
+def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
+    """Return the calls of a project that look like Apex and are none of its sites."""
+    known = {part for site in sites for part in ast.walk(site.node)}
+    published = {
+        node.attr
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and _is_module(project, module, node.value)
+    }
+    return [
+        stranger
+        for module in project.modules.values()
+        for stranger in _of(project, module)
+        if stranger.call not in known and not (stranger.unbound and stranger.receiver in published)
+    ]
+
+
+def _of(project: Project, module: Module) -> Iterator[Stranger]:
+    for call in module.tree.nodes(ast.Call):
+        func = call.func
+        receiver = path(func.value) if isinstance(func, ast.Attribute) else None
+        if not isinstance(func, ast.Attribute) or receiver is None:
+            continue
+        if receiver.rpartition(".")[2] != "amp" or func.attr not in _OF_AMP:
+            continue
+        unbound = isinstance(func.value, ast.Name) and _is_unbound(module, func.value)
+        if unbound or (func.attr in _OF_APEX_ALONE and _is_unknown(project, module, func)):
+            yield Stranger(module, call, receiver, func.attr, unbound)
+
+
+def _is_module(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an attribute of a module is set from outside: ``train.amp = amp``."""
+    if path(node) is None:
+        return False
+    external = project.external(module, node) or ""
+    return isinstance(project.resolve(module, node), Module) or external == "builtins"
+
+
+def _is_unbound(module: Module, name: ast.Name) -> bool:
+    """Tell whether no scope binds a name, and nothing that could bind it unseen stands in the file."""
+    if module.scopes.owner(name) is not None and module.scopes.bindings(
+        module.scopes.owner(name) or module.tree.module, name.id
+    ):
+        return False
+    called = {
+        n.func.id
+        for n in module.tree.nodes(ast.Call)
+        if isinstance(n.func, ast.Name) and not _is_constant_lookup(module, n)
+    }
+    return not module.scopes.stars and not called & _BINDERS
+
+
+def _is_constant_lookup(module: Module, call: ast.Call) -> bool:
+    """Tell whether ``globals()`` only gives or takes one name that is written out."""
+    up = module.tree.parent(call)
+    return isinstance(up, ast.Subscript) and global_name(up) is not None
+
+
+def _is_unknown(project: Project, module: Module, func: ast.Attribute) -> bool:
+    """Tell whether nothing is known of what a call is made on."""
+    if project.resolve(module, func) is not None or project.external(module, func.value):
+        return False
+    return not project.instance_classes(module, func.value)
