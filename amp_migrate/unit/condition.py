@@ -70,6 +70,10 @@ def negate(condition: Condition, node: ast.expr | None = None) -> Condition:
         return Condition(None, ast.get_source_segment(condition.text, parsed.operand) or "")
     if isinstance(parsed, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr):
         return Condition(None, f"not ({condition.text})")
+    if isinstance(parsed, ast.Compare) and ast.unparse(parsed.comparators[-1]) == "None":
+        if [type(op) for op in parsed.ops] == [ast.IsNot]:
+            left = ast.get_source_segment(condition.text, parsed.left)
+            return Condition(None, f"{left} is None")
     return Condition(None, f"not {condition.text}")
 
 

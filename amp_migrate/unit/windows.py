@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, key, loop_of
+from amp_migrate.unit.relatives import family
 from amp_migrate.unit.steps import Step, boundary
 from amp_migrate.unit.unit import Unit
 
@@ -23,6 +24,8 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
     ]
     for first, second in itertools.combinations(accumulating, 2):
         differ = _optimizer(unit, first) != _optimizer(unit, second)
+        if _scaled_apart(unit, first.function, second.function):
+            continue
         if differ and _share_a_loop(unit, first.function, second.function):
             later = max(first, second, key=lambda step: key(step.call))
             raise Cannot(
@@ -33,6 +36,13 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
                 "and an update() in one changes the loss scale under the gradients of the other",
                 "step both through the GradScaler and call scaler.update() once, after both have stepped",
             )
+
+
+def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
+    """Tell whether each of two methods has a GradScaler that its own class makes and keeps on its objects."""
+    if first.cls is None or second.cls is None or second.cls in family(first.cls):
+        return False
+    return unit.home.is_attribute(first) and unit.home.is_attribute(second)
 
 
 def _optimizer(unit: Unit, step: Step) -> Hashable:
