@@ -41,6 +41,9 @@ def decide(context: Context) -> Iterator[Decision]:
         edit = Insert(span, f"{made.name}.{home.name} = {text}", after=True)
         sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
+    for function in home.uncalled:
+        message = f"no call of {function.qualname}() is in the files given: whoever calls it passes the GradScaler"
+        yield _decision(function, message, [], Status.NOTE)
     for receiver, top in home.returning.late():
         tree = receiver.function.module.tree
         text = f"{receiver.name} = {context.spelling.scaler(['enabled=False'])}"
@@ -51,7 +54,12 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(receiver.function, sentence, [(receiver.function.module.path, edit)])
 
 
-def _decision(function: Function, sentence: str, edits: list[tuple[str, Edit]]) -> Decision:
+def _decision(
+    function: Function,
+    sentence: str,
+    edits: list[tuple[str, Edit]],
+    status: Status = Status.ROUTINE,
+) -> Decision:
     module = function.module
     span = module.tree.span(function.node or module.tree.module.body[0])
-    return Decision(Finding(module.path, span, RULE.code, Status.ROUTINE, sentence), list(edits))
+    return Decision(Finding(module.path, span, RULE.code, status, sentence), list(edits))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import defs
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.kept import stays
@@ -40,7 +41,9 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
     unused = node.body + node.orelse if context.availability.installed else []
     if not all(_vanishes(context, stmt) for stmt in unused) or node.finalbody:
         return
-    fallback = [h for h in node.handlers if any(_rebinds_native(context, stmt) for stmt in h.body)]
+    fallback = [
+        h for h in node.handlers if any(_rebinds_native(context, node, stmt) for stmt in h.body)
+    ]
     if fallback:
         index = node.handlers.index(fallback[0])
         edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
@@ -73,15 +76,34 @@ def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     )
 
 
-def _rebinds_native(context: FileContext, stmt: ast.stmt) -> bool:
+def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool:
     """Tell whether a handler binds names that the program goes on using (a native fallback)."""
     if isinstance(stmt, ast.ImportFrom | ast.Import):
-        return not imports_apex([stmt])
+        names = {bound_name(alias) for alias in stmt.names}
+        return not imports_apex([stmt]) and _used_outside(context, node, names)
     if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
         return True
     if isinstance(stmt, ast.Assign):
-        return not isinstance(stmt.value, ast.Constant)
+        return not isinstance(stmt.value, ast.Constant) and _used_outside(context, node, defs(stmt))
     return False
+
+
+def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
+    """Tell whether the file reads a name outside of a guard, or another file imports it."""
+    if not all(name.isidentifier() for name in names):
+        return True
+    tree = context.module.tree
+    inner = {n for handler in node.handlers for n in ast.walk(handler)}
+    read = {n.id for n in tree.nodes(ast.Name) if isinstance(n, ast.Name) and n not in inner}
+    own = context.module.name.rpartition(".")[2]
+    taken = {
+        alias.name
+        for module in context.project.modules.values()
+        for other in module.tree.nodes(ast.ImportFrom)
+        if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
+        for alias in other.names
+    }
+    return bool(names & (read | taken)) or "*" in taken
 
 
 def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:

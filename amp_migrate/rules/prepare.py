@@ -19,7 +19,7 @@ from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
-from amp_migrate.unit.internals import initial_scale
+from amp_migrate.unit.internals import initial_scale, refuse_asked, refuse_ritual
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.probes import set_apart
 from amp_migrate.unit.shared import shared
@@ -35,7 +35,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     """Return the context of one unit. Raises `Cannot` where it has to be left."""
     unit = make(index, found, settings.scaler == "module")
     _refuse_unknown(unit)
-    _refuse_ritual(unit)
+    refuse_ritual(unit)
     _refuse_wrappers(unit)
     _refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
@@ -45,6 +45,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.home.name = free_name(_passed(unit))
     branches = Branches(unit, blocks)
     gone = _gone(branches)
+    refuse_asked(unit, branches.folded())
     set_apart(unit, gone, branches.folded())
     unit.trains = Trains(unit)
     _refuse_unstepped(unit, gone)
@@ -152,27 +153,6 @@ def _refuse_scattered(unit: Unit) -> None:
                 )
 
 
-_RITUAL = (
-    "_lazy_init_maybe_master_weights",
-    "_amp_stash",
-    "_amp_lazy_init",
-    "_prepare_amp_backward",
-)
-
-
-def _refuse_ritual(unit: Unit) -> None:
-    for module in unit.modules:
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr in _RITUAL:
-                raise Cannot(
-                    "AMP909",
-                    module,
-                    node,
-                    f"`{node.attr}` reaches into the optimizer that Apex patched for O2",
-                    "delete the lines that restore master weights by hand: natively the weights are fp32",
-                )
-
-
 def _gone(branches: Branches) -> set[ast.AST]:
     statements = [s for c in branches.collapses.values() for s in c.gone()]
     statements += [s for p in branches.prefixes.values() for s in p.node.orelse]
@@ -223,6 +203,9 @@ def _refuse_steps_alone(unit: Unit) -> None:
 def _reach(unit: Unit, gone: set[ast.AST]) -> None:
     """Make sure that every place that needs the scaler can have it."""
     access = unit.home.access
+    for step in unit.steps:
+        if step.call not in gone and step.function.cls is not None:
+            access(step.function, step.call)
     for backward in unit.backwards:
         if backward.node not in gone:
             access(backward.function, backward.node)

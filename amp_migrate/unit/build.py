@@ -236,6 +236,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     ]
     carriers = Carriers(index.project, [] if switches else found)
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
+    home.alone = not options
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches
     )

@@ -138,6 +138,13 @@ def _models(unit: Unit) -> set[int]:
     for site in unit.of(Kind.INITIALIZE):
         for node in elements(unit.options[site].arguments.get("models")):
             groups |= values.groups(site.module, node)
+    if unit.home.alone:
+        for region in unit.regions:
+            for call in (n for stmt in region.statements() for n in walk(stmt)):
+                if isinstance(call, ast.Call) and unit.forwards.is_network(
+                    region.module, call.func
+                ):
+                    groups |= values.groups(region.module, call.func)
     return groups
 
 

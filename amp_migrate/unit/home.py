@@ -13,7 +13,8 @@ from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.naming import free_name
-from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.order import key
+from amp_migrate.unit.out_of_reach import refuse_before, unreachable
 from amp_migrate.unit.places import (
     fills_all,
     is_docstring_only,
@@ -49,7 +50,10 @@ class _State(NamedTuple):
 
 
 class Home:
-    """Finds and records the way of the scaler from where it is made to where it is used."""
+    """Finds and records the way of the scaler from where it is made to where it is used.
+
+    `alone`: nothing in the files given initializes, so that whoever calls the `uncalled` functions has the scaler.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,8 @@ class Home:
         self.runners = Runners(project, inits)
         self.module_level = module_level
         self.made_global = False
+        self.alone = False
+        self.uncalled: list[Function] = []
         self._needing = needing
         self.name = free_name(modules)
         self.threads: dict[Function, Thread] = {}
@@ -88,7 +94,7 @@ class Home:
             self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name:
-            self._after_creation(function, node)
+            refuse_before(self.inits[function], function, node)
         return text
 
     def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
@@ -269,7 +275,7 @@ class Home:
         calls = self.project.callers(init)
         if not all(self._late_enough(call) for call in calls):
             return False
-        if not calls and not (self.inits and is_unused(self.project, cls)):
+        if not calls and not self._is_dead(cls):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
@@ -318,41 +324,19 @@ class Home:
             reason = "no amp.initialize runs before this module-level code"
             if not self.inits:
                 reason = "no amp.initialize is in the files given"
-            raise self._unreachable(function, node, reason)
+            raise unreachable(self.inits, self.name, function, node, reason)
         for user, _place, reason in self.project.escapes(function):
-            raise self._unreachable(function, node, f"{reason} in {user.module.path}")
+            outside = f"{reason} in {user.module.path}"
+            raise unreachable(self.inits, self.name, function, node, outside)
         calls = self.project.callers(function)
-        own = class_around(function) if self.inits else None
-        if not calls and not (own is not None and is_unused(self.project, own)):
-            raise self._unreachable(function, node, "no call of it is in the files given")
+        own = class_around(function)
+        if not calls and not (own is not None and self._is_dead(own)):
+            reason = "no call of it is in the files given"
+            raise unreachable(self.inits, self.name, function, node, reason)
+        if not calls and self.alone:
+            self.uncalled.append(function)
         return calls
 
-    def _unreachable(self, function: Function, node: ast.AST, reason: str) -> Cannot:
-        places = ", ".join(
-            f"{s.module.path}:{s.span.line}" for sites in self.inits.values() for s in sites
-        )
-        made = f"the GradScaler made at {places}" if places else "a GradScaler"
-        return Cannot(
-            "AMP901",
-            function.module,
-            node,
-            f"{function.qualname}() needs the GradScaler, but {reason}",
-            f"pass {made} to {function.qualname}() and use it there as `{self.name}`",
-        )
-
-    def _after_creation(self, function: Function, node: ast.AST) -> None:
-        """The creation climbs out of its guards until it comes before every use; that must be possible."""
-        sites = self.inits[function]
-        tree = function.module.tree
-        if function.node is None and tree.function(node) is not None:
-            return
-        if not any(
-            key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites
-        ):
-            raise Cannot(
-                "AMP901",
-                function.module,
-                node,
-                "the GradScaler is needed before amp.initialize creates it",
-                "move amp.initialize above this line and run again",
-            )
+    def _is_dead(self, cls: Class) -> bool:
+        """Tell whether no program of the files given uses a class, of a unit whose initialize is known or nowhere."""
+        return (bool(self.inits) or self.alone) and is_unused(self.project, cls)

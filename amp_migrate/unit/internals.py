@@ -1,10 +1,11 @@
-"""How a program uses `amp._amp_state.loss_scalers`."""
+"""How a program uses what is private to Apex: `amp._amp_state.loss_scalers`, `optimizer._amp_stash`."""
 
 from __future__ import annotations
 
 import ast
 import re
 
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import dominates
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
@@ -37,3 +38,39 @@ def initial_scale(unit: Unit, site: Site) -> str | None:
             if close and dominates(tree, init.statement, stmt) and isinstance(stmt, ast.Assign):
                 return tree.segment(stmt.value)
     return None
+
+
+_RITUAL = (
+    "_lazy_init_maybe_master_weights",
+    "_amp_stash",
+    "_amp_lazy_init",
+    "_prepare_amp_backward",
+)
+
+
+def refuse_ritual(unit: Unit) -> None:
+    """Refuse code that restores the master weights of O2 by hand."""
+    for module in unit.modules:
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr in _RITUAL:
+                raise Cannot(
+                    "AMP909",
+                    module,
+                    node,
+                    f"`{node.attr}` reaches into the optimizer that Apex patched for O2",
+                    "delete the lines that restore master weights by hand: natively the weights are fp32",
+                )
+
+
+def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
+    """Refuse ``hasattr(optimizer, "_amp_stash")``, which asks whether Apex is on, where the test stays."""
+    for module in unit.modules:
+        for node in module.tree.nodes(ast.Constant):
+            if isinstance(node, ast.Constant) and node.value in _RITUAL and node not in folded:
+                raise Cannot(
+                    "AMP909",
+                    module,
+                    node,
+                    f"`{node.value}` is asked for to tell whether Apex is on, and natively there is none",
+                    "ask the GradScaler instead: scaler.is_enabled()",
+                )

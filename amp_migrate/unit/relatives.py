@@ -28,8 +28,11 @@ def class_around(function: Function) -> Class | None:
 
 def is_unused(project: Project, cls: Class) -> bool:
     """Tell whether nothing in the files given makes, extends, imports or mentions a class: dead code."""
-    return not cls.children and not any(
-        _mentions(project, m, cls) for m in project.modules.values()
+    registered = bool(cls.node.decorator_list)
+    return (
+        not cls.children
+        and not registered
+        and not any(_mentions(project, m, cls) for m in project.modules.values())
     )
 
 
