@@ -37,6 +37,7 @@ from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.strangers import strangers
+from amp_migrate.unit.twins import names_native
 from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
@@ -169,11 +170,7 @@ class Planner:
                 return list(cut(beside)), beside.nodes(), ""
             if beside:
                 return list(remove(beside)), gone_of(beside), ""
-            context = prepare(index, found, self._settings, self._spelling)
-            decisions = list(self._decide(context))
-            folded = set(context.branches.collapses) | set(context.branches.prefixes)
-            found += context.unit.switches
-            return decisions, context.gone_nodes | folded | context.unit.switched(), ""
+            return self._migrated(index, found)
         except Cannot as cause:
             return list(left(found, cause)), None, cause.message
 
@@ -187,6 +184,24 @@ class Planner:
             if gone is None:
                 raise
             return gone
+
+    def _migrated(self, index: Index, found: list[Site]) -> Answer:
+        """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""
+        try:
+            context = prepare(index, found, self._settings, self._spelling)
+            decisions = list(self._decide(context))
+        except Cannot:
+            chosen = [s for s in found if s.kind is Kind.INITIALIZE]
+            if not all(names_native(index.project, site) for site in chosen):
+                raise
+            gone = unreachable(index.project, index.availability, found, index.sites)
+            if gone is None:
+                raise
+            found += [site for site in gone.sites if site not in found]
+            return list(cut(gone)), gone.nodes(), ""
+        folded = set(context.branches.collapses) | set(context.branches.prefixes)
+        found += context.unit.switches
+        return decisions, context.gone_nodes | folded | context.unit.switched(), ""
 
     def _fixes(self, found: list[Site], answer: Answer) -> Answer:
         """Return the corrections alone of a unit whose migration is known."""

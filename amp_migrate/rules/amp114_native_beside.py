@@ -107,6 +107,8 @@ def cut(found: Unreachable) -> Iterator[Decision]:
     for function in found.definitions:
         span = function.module.tree.span(function.scope)
         edits.setdefault(function.module, []).append(Drop(span))
+    for cls in found.wrappers:
+        edits.setdefault(cls.module, []).append(Drop(cls.module.tree.span(cls.node)))
     for module, guard in found.guards:
         edits.setdefault(module, []).append(Drop(module.tree.span(guard)))
     for module, statement, name in found.aliases:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.arms import Arm, arm_of, conditions, unbound
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.arms import Arm, arm_of, conditions, parts, unbound
 from amp_migrate.unit.availability import Availability, imports_apex
 from amp_migrate.unit.dual import beside_native, is_native, native_under
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.twins import made, wrapper_of
 
 _NEEDS_INITIALIZE = (
     Kind.INITIALIZE,
@@ -37,6 +38,7 @@ class Unreachable:
     arms: list[Arm] = field(default_factory=list)
     raising: list[Arm] = field(default_factory=list)
     definitions: list[Function] = field(default_factory=list)
+    wrappers: list[Class] = field(default_factory=list)
     aliases: list[tuple[Module, ast.ImportFrom, str]] = field(default_factory=list)
     guards: list[tuple[Module, ast.Try]] = field(default_factory=list)
 
@@ -45,6 +47,8 @@ class Unreachable:
         found = {node for arm in self.arms for node in arm.nodes()}
         for function in self.definitions:
             found |= set(ast.walk(function.scope))
+        for cls in self.wrappers:
+            found |= set(ast.walk(cls.node))
         for _, guard in self.guards:
             found |= set(ast.walk(guard))
         return found
@@ -83,7 +87,7 @@ def unreachable(
 
 def _has_native(project: Project, site: Site) -> bool:
     """Tell whether a scale_loss has native AMP beside it: in another branch, or under a test of its own."""
-    if beside_native(project, site) is not None:
+    if beside_native(project, site) is not None or wrapper_of(project, site) is not None:
         return True
     tree = site.module.tree
     own = conditions(tree, site.node)
@@ -120,13 +124,22 @@ class _Search:
         self.modules = list(dict.fromkeys(site.module for site in found))
         self.result = Unreachable()
         self._tests: set[str] = set()
+        wrapped = {s: cls for s in found if (cls := wrapper_of(project, s)) is not None}
+        self.result.wrappers = list(dict.fromkeys(wrapped.values()))
         self._uses: list[tuple[Module, ast.AST, bool]] = [
-            (s.module, s.node, s.kind is Kind.INITIALIZE) for s in found if _needs_initialize(s)
+            (s.module, s.node, s.kind is Kind.INITIALIZE)
+            for s in found
+            if _needs_initialize(s) and s not in wrapped
         ]
         self._seen: set[Function] = set()
 
     def settle(self) -> bool:
         """Find the arms; those around initialize first, whose tests the others may share."""
+        for cls in self.result.wrappers:
+            calls = made(self.project, cls)
+            if calls is None:
+                return False
+            self._uses += [(module, call, False) for module, call in calls]
         uses = sorted(self._uses, key=lambda use: not use[2])
         while uses:
             module, node, initializes = uses.pop(0)
@@ -144,7 +157,19 @@ class _Search:
                 uses += more
             else:
                 return False
-        return bool(self.result.arms)
+        self._add_narrower()
+        return bool(self.result.arms or self.result.wrappers)
+
+    def _add_narrower(self) -> None:
+        """Add the branches that ask for what raises and more: ``has_apex and backend == "apex"``."""
+        for arm in [a for a in self.result.raising if isinstance(a.node, ast.If)]:
+            test = ast.dump(arm.node.test)
+            function = self.project.function_of(arm.module, arm.node)
+            for node in walk(function.scope):
+                if isinstance(node, ast.If) and node is not arm.node:
+                    narrower = parts(node.test) - {test}
+                    if narrower and test in parts(node.test) and node not in self.result.nodes():
+                        self._add(Arm(arm.module, node, "body"), False)
 
     def _opposite(self, arm: Arm) -> Arm | None:
         """Return the other side of the same test, where that goes as well."""
@@ -238,7 +263,7 @@ def _independent(project: Project, result: Unreachable, gone: set[ast.AST]) -> b
 
 def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
     """Tell whether nothing that stays names a function that goes; the imports of its name go too."""
-    names = {function.name for function in result.definitions}
+    names = {f.name for f in result.definitions} | {c.name for c in result.wrappers}
     for module in project.modules.values() if names else ():
         named = [n for n in module.tree.nodes(ast.Name) if n.id in names]
         attributes = [n for n in module.tree.nodes(ast.Attribute) if n.attr in names]
