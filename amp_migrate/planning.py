@@ -36,7 +36,6 @@ from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
-from amp_migrate.unit.strangers import strangers
 from amp_migrate.unit.twins import names_native
 from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
@@ -125,10 +124,9 @@ class Planner:
         """Return the findings of what looks like Apex and nothing ties to it."""
         if self._index is None or not self._settings.enabled(amp308_unknown_amp.RULE.code):
             return []
-        found = strangers(self._index.project, self._index.sites)
         return [
             d
-            for d in amp308_unknown_amp.report(found)
+            for d in amp308_unknown_amp.report(self._index.strangers)
             if d.finding.span.line not in skipped_lines(self._trees[d.finding.path].text)
         ]
 

@@ -43,6 +43,7 @@ from amp_migrate.rules.scaler_made import made_after
 from amp_migrate.unit.carriers import Passed, Stored
 from amp_migrate.unit.emptied import Empty, asked
 from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.stored import kept_guards
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
 
@@ -171,6 +172,8 @@ def _stored(context: Context, stored: Stored) -> Decision:
     elif inits and inits[0] in context.creations:
         creation = context.creations[inits[0]]
         after = not creation.climbed or made_after(context, inits[0], creation)
+        for test in kept_guards(stored, creation):
+            text = f"if {test}:\n    " + text.replace("\n", "\n    ")
         edits = [Drop(span), Insert(tree.span(creation.top), text, after=after)]
     else:
         edits = [Replace(span, text)]

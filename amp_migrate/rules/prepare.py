@@ -26,6 +26,7 @@ from amp_migrate.unit.shared import shared
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.strangers import refuse_reached
 from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.windows import refuse_separate_windows
@@ -37,6 +38,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     _refuse_unknown(unit)
     refuse_ritual(unit)
     _refuse_wrappers(unit)
+    refuse_reached(index.strangers, unit.sites)
     _refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]

@@ -8,7 +8,7 @@ import re
 
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.condition import Condition, reduce, speller
-from amp_migrate.unit.emptied import set_to_none
+from amp_migrate.unit.emptied import only_used, set_to_none
 from amp_migrate.unit.optional import Optional, imported, optional
 from amp_migrate.unit.sites import is_apex
 
@@ -30,7 +30,7 @@ class Availability:
         self._imported = frozenset(_imported_flags(project, module))
         self._probes = True
         self.optional = Optional()
-        self.optional = optional(module, self.known)
+        self.optional = optional(module, self.known, lambda attr: only_used(project, attr))
         self.switched = bool(self.optional.names)
 
     def without_probes(self) -> Availability:

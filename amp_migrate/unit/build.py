@@ -15,6 +15,7 @@ from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Kind, Site, sites
+from amp_migrate.unit.strangers import strangers
 from amp_migrate.unit.unit import Unit
 
 UNIT_KINDS = frozenset(Kind) - {
@@ -39,6 +40,7 @@ class Index:
             for availability in self.availability.values():
                 availability.switched = True
         self.forwards = Forwards(project, list(self._models()))
+        self.strangers = strangers(project, self.sites)
 
     def _models(self) -> Iterable[tuple[Module, ast.expr]]:
         for site in self.sites:

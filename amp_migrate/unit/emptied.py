@@ -80,6 +80,18 @@ def set_to_none(project: Project) -> frozenset[str]:
     return found
 
 
+def only_used(project: Project, attr: str) -> bool:
+    """Tell whether every read of an attribute of some name uses what it holds: ``self.amp.scale_loss``."""
+    reads = [
+        module.tree.parents[node]
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Attribute)
+        if node.attr == attr and isinstance(node.ctx, ast.Load)
+        and project.external(module, node) in (None, "apex.amp")
+    ]  # fmt: skip
+    return all(isinstance(up, ast.Attribute) for up in reads) and attr not in set_to_none(project)
+
+
 def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
     """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
     target = empty.statement.targets[0]

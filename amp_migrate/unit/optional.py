@@ -27,8 +27,13 @@ class Optional:
         return (module.scopes.owner(node), node.id) in self.names
 
 
-def optional(module: Module, known: Callable[[ast.expr], bool | None]) -> Optional:
-    """Return the names of a module that hold amp or None by a test that is not about Apex being installed."""
+def optional(
+    module: Module, known: Callable[[ast.expr], bool | None], used: Callable[[str], bool]
+) -> Optional:
+    """Return the names of a module that hold amp or None by a test that is not about Apex being installed.
+
+    `used` tells that the program only uses what an attribute of some name holds, and never asks for it.
+    """
     found = Optional()
     nodes: list[ast.Import | ast.ImportFrom] = [
         *module.tree.nodes(ast.Import),
@@ -44,7 +49,8 @@ def optional(module: Module, known: Callable[[ast.expr], bool | None]) -> Option
             if scope is None or not nones or not _tested(module, scope, name):
                 continue
             test = _option(module, node, nones)
-            if test is not None and _only_asked(module, scope, name):
+            reads = _reads(module, scope, name, used)
+            if test is not None and reads is not None and not (reads and _is_global(node, module)):
                 found.tests[scope, name] = test
                 continue
             found.imports.append(_whole(module, node))
@@ -112,26 +118,41 @@ def _option(module: Module, node: ast.stmt, nones: list[ast.stmt]) -> ast.expr |
     plain: ast.expr = up.test
     while isinstance(plain, ast.Attribute):
         plain = plain.value
-    return up.test if isinstance(plain, ast.Name) and up.orelse == nones else None
+    other = [stmt for stmt in up.orelse if not isinstance(stmt, ast.Global)]
+    return up.test if isinstance(plain, ast.Name) and other == nones else None
 
 
 _ASKING = (ast.BoolOp, ast.UnaryOp, ast.Compare)
 
 
-def _only_asked(module: Module, scope: ast.AST, name: str) -> bool:
-    """Tell whether a name is only tested or used for what it holds, never handed on."""
+def _is_global(node: ast.stmt, module: Module) -> bool:
+    """Tell whether a `global` statement stands beside the None that a name holds otherwise."""
+    up = next(a for a in module.tree.ancestors(node) if isinstance(a, ast.If))
+    return any(isinstance(stmt, ast.Global) for stmt in up.orelse)
+
+
+def _reads(
+    module: Module, scope: ast.AST, name: str, used: Callable[[str], bool]
+) -> list[ast.AST] | None:
+    """Return the tests of a name; None where it is handed on, other than to an attribute that nothing asks."""
     parents = module.tree.parents
+    tests: list[ast.AST] = []
     for node in module.tree.nodes(ast.Name):
         if node.id != name or not isinstance(node.ctx, ast.Load):
             continue
         up = parents[node]
         if module.scopes.owner(node) is not scope or isinstance(up, ast.Attribute):
             continue
+        if isinstance(up, ast.Assign) and all(
+            isinstance(target, ast.Attribute) and used(target.attr) for target in up.targets
+        ):
+            continue
         while isinstance(up, _ASKING):
             up = parents[up]
         if not isinstance(up, ast.If | ast.IfExp | ast.Assert):
-            return False
-    return True
+            return None
+        tests.append(up)
+    return tests
 
 
 def imported(module: Module, node: ast.Name) -> bool:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.sites import Site
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.sites import Kind, Site
 
 _OF_AMP = frozenset({"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
 _OF_APEX_ALONE = frozenset({"scale_loss", "master_params"})
@@ -41,6 +42,26 @@ def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
         for stranger in _of(project, module)
         if stranger.call not in known and not (stranger.unbound and stranger.receiver in published)
     ]
+
+
+def refuse_reached(found: Iterable[Stranger], sites: Iterable[Site]) -> None:
+    """Raise `Cannot` where amp is stored in an attribute that something which looks like Apex may read unseen."""
+    unseen = {s.receiver.rpartition(".")[2]: s for s in found if "." in s.receiver}
+    for site in sites:
+        parent = site.module.tree.parent(site.node)
+        if site.kind is not Kind.VALUE or not isinstance(parent, ast.Assign):
+            continue
+        for target in parent.targets:
+            stranger = unseen.get(target.attr) if isinstance(target, ast.Attribute) else None
+            if stranger is not None:
+                where = f"{stranger.module.path}:{stranger.call.lineno}"
+                raise Cannot(
+                    "AMP909",
+                    site.module,
+                    site.node,
+                    f"amp is stored here, and `{stranger.receiver}` at {where} may be it",
+                    "pass the GradScaler there by hand, or give the files in between to the tool as well",
+                )
 
 
 def _of(project: Project, module: Module) -> Iterator[Stranger]:
