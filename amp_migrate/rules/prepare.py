@@ -240,7 +240,26 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
         ):
             access(site.function, site.node)
-    unit.home.runners.carry(access)
+    _carry(unit)
+
+
+def _carry(unit: Unit) -> None:
+    """Let every runner of mmcv carry the scaler; each program that initializes must be seen to make one."""
+    runners = unit.home.runners
+    if not runners.used:
+        return
+    runners.carry(unit.home.access)
+    making = {made.function for made, _ in runners.carried}
+    for function, sites in unit.home.inits.items():
+        around = (reachable(unit.project, up) for up in upwards(unit.project, function))
+        if not any(making & reached for reached in around):
+            raise Cannot(
+                "AMP901",
+                sites[0].module,
+                sites[0].node,
+                "no runner of mmcv that could carry the GradScaler to the hooks is made in this program",
+                "set `runner.scaler` where the runner is made, and use it in the hooks",
+            )
 
 
 def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:

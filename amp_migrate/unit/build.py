@@ -238,7 +238,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     ]
     carriers = Carriers(index.project, [] if switches else found)
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    home.alone = not options
+    home.alone = not options and any(s.kind is Kind.INITIALIZE for s in index.sites)
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches
     )

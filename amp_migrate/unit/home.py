@@ -52,7 +52,7 @@ class _State(NamedTuple):
 class Home:
     """Finds and records the way of the scaler from where it is made to where it is used.
 
-    `alone`: nothing in the files given initializes, so that whoever calls the `uncalled` functions has the scaler.
+    `alone`: the programs of the project initialize for others, and whoever calls the `uncalled` functions has the scaler.
     """
 
     def __init__(

@@ -37,7 +37,8 @@ class Runners:
 
     def __init__(self, project: Project, inits: Iterable[Function]) -> None:
         self._project = project
-        self._apart = not any(self._reached(function) for function in inits)
+        made = [self._reached(function) for function in inits]
+        self._apart = bool(made) and not any(made)
         self.used = False
         self.carried: list[tuple[Made, str]] = []
 
@@ -73,9 +74,8 @@ class Runners:
         )
 
     def carry(self, access: Callable[[Function, ast.AST], str]) -> None:
-        """Give the scaler to every runner, if methods reach it through one; `access` finds it where one is made."""
-        if self.used:
-            self.carried = [(m, access(m.function, m.statement)) for m in self._made()]
+        """Give the scaler to every runner; `access` finds it where one is made."""
+        self.carried = [(made, access(made.function, made.statement)) for made in self._made()]
 
     def _made(self) -> Iterator[Made]:
         """Yield where runners are made, tests apart. Raises `Cannot` where one has no name."""
