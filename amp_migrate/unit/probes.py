@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.build import reachable
@@ -102,12 +102,31 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
         mixed = [s for s in unit.steps if s.call not in gone and not _cleared(unit, s, backward)]
         if mixed and _beside_scaled(unit, backward):
             continue
-        if mixed:
+        if mixed and not _runs_copies(unit, backward.function):
             raise _cannot(backward, mixed[0])
+        if mixed:
+            unit.copying.add(backward.function)
         unit.backwards.remove(backward)
         unit.probes.append(backward)
     for function in training_functions(unit):
         unit.probes += inner_gradients(unit, function, within | gone)
+
+
+def _runs_copies(unit: Unit, function: Function) -> bool:
+    """Tell whether every network that a function runs is a copy made in it, whose gradients no step reads."""
+    bound: dict[str, list[bool]] = {}
+    called: set[str] = set()
+    for node in walk(function.scope):
+        if isinstance(node, ast.Assign):
+            copied = isinstance(node.value, ast.Call) and tail(node.value) == "deepcopy"
+            for name in (path(target) for target in node.targets):
+                if name is not None:
+                    bound.setdefault(name, []).append(copied)
+        elif isinstance(node, ast.Call):
+            name = path(node.func)
+            if name is not None and unit.forwards.call(function.module, node) is Forward.NETWORK:
+                called.add(name.partition(".")[0])
+    return bool(called) and all(bound.get(name) and all(bound[name]) for name in called)
 
 
 def _beside_scaled(unit: Unit, backward: Backward) -> bool:

@@ -71,7 +71,10 @@ def training(
             unit.outside.append(backward)
         elif backward.function not in covered:
             raise _unseen(backward)
+    regions += _copying(unit)
     for probe in unit.probes:
+        if probe.function in unit.copying:
+            continue
         search = finder.find(probe.function, probe.node, uses(probe.loss))
         if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
             inlines.append(_inline(unit, probe))
@@ -82,6 +85,18 @@ def training(
         _refuse_setup(unit, region)
     kept = [r for r in regions if not in_autocast(r.module.tree, r.first)]
     return kept, inlines, names
+
+
+def _copying(unit: Unit) -> list[Region]:
+    """Return the calls, where the unit trains, of functions that train nothing but copies of their own."""
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    return [
+        Region(site.function.module, site.function, stmt, stmt)
+        for function in unit.copying
+        for site in unit.project.callers(function)
+        if site.function in trains
+        for stmt in [site.function.module.tree.statement(site.call)]
+    ]
 
 
 def _reached(unit: Unit, regions: list[Region]) -> set[Function]:

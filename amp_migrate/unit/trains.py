@@ -11,7 +11,10 @@ from amp_migrate.unit.unit import Unit
 
 
 class Trains:
-    """Tells whether statements change gradients: a forward ends there, and no zero_grad moves over them."""
+    """Tells whether statements change gradients: a forward ends there, and no zero_grad moves over them.
+
+    Gradients of copies that a function makes for itself do not count.
+    """
 
     def __init__(self, unit: Unit) -> None:
         self._project = unit.project
@@ -24,6 +27,8 @@ class Trains:
             for node in module.tree.nodes(ast.Call)
             if isinstance(node, ast.Call) and _is_backward(node)
         }
+        self._functions -= unit.copying
+        self._nodes -= {b.node for b in unit.probes if b.function in unit.copying}
         self._known: dict[Function, bool] = {}
 
     def __call__(self, module: Module, stmt: ast.stmt) -> bool:

@@ -23,7 +23,8 @@ class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
     `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
-    of an input alone, which nothing scales. The forwards of `outside` run in a library. `trains` tells whether a statement runs a backward or steps.
+    of an input alone, which nothing scales; `copying` functions run theirs on copies of networks. The forwards of
+    `outside` run in a library. `trains` tells whether a statement runs a backward or steps.
     """
 
     project: Project
@@ -40,6 +41,7 @@ class Unit:
     switches: list[Site] = field(default_factory=list)
     trains: Callable[[Module, ast.stmt], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)
+    copying: set[Function] = field(default_factory=set)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
