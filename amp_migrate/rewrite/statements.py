@@ -250,8 +250,8 @@ class Statements:
 
 
 def _set_apart(lines: list[Element]) -> list[Element]:
-    """Put two blank lines around the definition of a function."""
-    if not isinstance(lines[0], cst.FunctionDef):
+    """Put two blank lines around a definition."""
+    if not isinstance(lines[0], cst.FunctionDef | cst.ClassDef):
         return lines
     blank = [cst.EmptyLine(indent=False)] * 2
     return [Gap(), *blank, *lines, *blank, Gap()]

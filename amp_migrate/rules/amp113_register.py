@@ -41,7 +41,6 @@ from amp_migrate.plan import (
     Decision,
     Drop,
     Edit,
-    Insert,
     Replace,
     ReplaceExpression,
     Status,
@@ -52,10 +51,10 @@ from amp_migrate.rules.cast_helper import (
     Helper,
     Inside,
     inside,
-    is_free,
     is_of_autograd,
     member_inside,
 )
+from amp_migrate.rules.definitions import above, is_free
 from amp_migrate.rules.rest import is_skipped
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.sites import Kind, Site
@@ -145,12 +144,10 @@ def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Deci
     """Write the decorators before the first top-level statement that needs one."""
     if not helpers:
         return
-    tree = context.module.tree
-    nodes = {n for site in helpers.values() for n in (site.node, *tree.ancestors(site.node))}
-    first = next(stmt for stmt in tree.module.body if stmt in nodes)
-    edits: list[Edit] = [AddImport("import functools")]
     text = "\n\n\n".join(helper.text(context.spelling) for helper in helpers)
-    edits.append(Insert(tree.span(first), text, after=False))
+    written = above(context.module, helpers.values(), text)
+    edits: list[Edit] = [AddImport("import functools"), written]
+    first = next(iter(helpers.values())).node
     message = f"`{'`, `'.join(helper.name for helper in helpers)}` cast arguments under autocast"
     yield decision(RULE, Status.ROUTINE, context.module, first, message, edits)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.unit.sites import is_apex
 from amp_migrate.unit.spelling import Spelling
 
 
@@ -76,24 +75,6 @@ class Helper:
             else "value.dtype == torch.float16",
             call=_PLAIN if self.inside is Inside.PYTHON else sheltered,
         )
-
-
-def is_free(module: Module, name: str) -> bool:
-    """Tell whether a file binds a name nowhere, but by an import from Apex."""
-    for node in module.tree.nodes(ast.Name, ast.arg, ast.alias, ast.FunctionDef, ast.ClassDef):
-        if isinstance(node, ast.alias):
-            source = module.tree.parents[node]
-            ours = isinstance(source, ast.ImportFrom) and is_apex(source.module or "")
-            if (node.asname or node.name) == name and not ours:
-                return False
-        elif isinstance(node, ast.Name):
-            if node.id == name and not isinstance(node.ctx, ast.Load):
-                return False
-        elif (isinstance(node, ast.arg) and node.arg == name) or (
-            isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
-        ):
-            return False
-    return True
 
 
 def inside(project: Project, module: Module, node: ast.expr) -> Inside | None:

@@ -1,0 +1,31 @@
+"""Definitions that are written into a file: whether their name is free, and where they go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.plan import Insert
+from amp_migrate.project import Module
+from amp_migrate.unit.sites import Site, is_apex
+
+
+def is_free(module: Module, name: str) -> bool:
+    """Tell whether a file binds a name nowhere, but by an import from Apex."""
+    bound: list[str] = [n.arg for n in module.tree.nodes(ast.arg)]
+    bound += [n.id for n in module.tree.nodes(ast.Name) if not isinstance(n.ctx, ast.Load)]
+    bound += [n.name for n in module.tree.nodes(ast.FunctionDef)]
+    bound += [n.name for n in module.tree.nodes(ast.ClassDef)]
+    for alias in module.tree.nodes(ast.alias):
+        source = module.tree.parents[alias]
+        if not (isinstance(source, ast.ImportFrom) and is_apex(source.module or "")):
+            bound.append(alias.asname or alias.name)
+    return name not in bound
+
+
+def above(module: Module, sites: Iterable[Site], text: str) -> Insert:
+    """Return the edit that puts a definition above the first statement of the file that needs it."""
+    tree = module.tree
+    held = {n for site in sites for n in (site.node, *tree.ancestors(site.node))}
+    first = next(stmt for stmt in tree.module.body if stmt in held)
+    return Insert(tree.span(first), text, after=False)
