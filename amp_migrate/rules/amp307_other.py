@@ -20,6 +20,7 @@ Report only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Status
@@ -70,6 +71,8 @@ STAYS = {
     "apex.__version__": "nothing of torch's",
 }
 
+_OF_EVERY_MODULE = re.compile(r"^apex\.__\w+__$")
+
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report what no other rule speaks about."""
@@ -85,6 +88,8 @@ def _report(site: Site) -> Decision:
     gone = _longest(site.name, GONE)
     stays = _longest(site.name, STAYS)
     name = site.name
+    if gone is None and stays is None and _OF_EVERY_MODULE.search(name):
+        return decision(RULE, Status.NOTE, site.module, site.node, f"{name} still exists and stays")
     if gone is None and stays is not None:
         message = f"{name} still exists in Apex and stays"
         advice = f"counterpart: {STAYS[stays]}"
