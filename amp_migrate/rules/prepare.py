@@ -17,6 +17,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled
 from amp_migrate.unit.creation import Creation, creations
+from amp_migrate.unit.either import refuse_either
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import initial_scale, refuse_asked, refuse_ritual
@@ -63,6 +64,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)
+    refuse_either(unit.home)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))

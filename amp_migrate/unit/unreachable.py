@@ -197,11 +197,22 @@ class _Search:
             return []
         self._seen.add(function)
         calls = self.project.callers(function)
-        is_test = function.name.startswith("test") and not calls
-        if function.is_property or not (calls or is_test) or function.name.startswith("__"):
+        if not (calls and self._is_plain(function) or _is_test(function)):
+            return None
+        if function.is_property or function.name.startswith("__"):
+            return None
+        if any(self.project.callees(call.call, call.function) != [function] for call in calls):
             return None
         self.result.definitions.append(function)
         return [(call.function.module, call.call, initializes) for call in calls]
+
+    def _is_plain(self, function: Function) -> bool:
+        """Tell whether no decorator hands a function on but those that the project defines itself."""
+        if function.node is None:
+            return False
+        made = [self.project.resolve(function.module, d) for d in function.node.decorator_list]
+        named = [isinstance(d, ast.Name) for d in function.node.decorator_list]
+        return all(named) and all(isinstance(f, Function) for f in made)
 
     def covers(self, found: list[Site]) -> bool:
         """Tell whether every use of a unit goes, adding branches that only a known test leads to."""
@@ -232,6 +243,12 @@ class _Search:
             if not isinstance(arm, Arm):
                 return False
             self._add(arm, False)
+
+
+def _is_test(function: Function) -> bool:
+    file = function.module.path.rpartition("/")[2]
+    in_tests = file.startswith("test_") or file.endswith("_test.py")
+    return in_tests and function.name.startswith("test_")
 
 
 def _needs_initialize(site: Site) -> bool:
@@ -267,7 +284,8 @@ def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
     for module in project.modules.values() if names else ():
         named = [n for n in module.tree.nodes(ast.Name) if n.id in names]
         attributes = [n for n in module.tree.nodes(ast.Attribute) if n.attr in names]
-        if any(node not in gone for node in (*named, *attributes)):
+        texts = [n for n in module.tree.nodes(ast.Constant) if n.value in names]
+        if any(node not in gone for node in (*named, *attributes, *texts)):
             return False
         for statement in module.tree.nodes(ast.ImportFrom):
             for alias in statement.names:

@@ -1,0 +1,25 @@
+"""Calls that may run another function than the one that takes the GradScaler."""
+
+from __future__ import annotations
+
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.home import Home
+
+
+def refuse_either(home: Home) -> None:
+    """Raise `Cannot` where a call that hands the scaler on may reach a function that takes none."""
+    project = home.project
+    taking = {f: {f, *project.family(f)} for f in [*home.threads, *home.carriers.parameters]}
+    able = {member for members in taking.values() for member in members}
+    for function in taking:
+        for site in project.callers(function):
+            for callee in project.callees(site.call, site.function):
+                if callee in able or home.name in callee.parameters.names:
+                    continue
+                raise Cannot(
+                    "AMP901",
+                    site.function.module,
+                    site.call,
+                    f"this call runs {function.qualname}(), which needs the GradScaler, or {callee.qualname}()",
+                    f"give {callee.qualname}() a parameter `{home.name}` as well, then run again",
+                )
