@@ -197,7 +197,7 @@ class _Search:
             return []
         self._seen.add(function)
         calls = self.project.callers(function)
-        if not (calls and self._is_plain(function) or _is_test(function)):
+        if not ((calls and self._is_plain(function)) or _is_test(function)):
             return None
         if function.is_property or function.name.startswith("__"):
             return None
