@@ -38,7 +38,8 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(function, sentence, edits)
     for made, text in home.runners.carried:
         span = made.function.module.tree.span(made.statement)
-        edit = Insert(span, f"{made.name}.{home.name} = {text}", after=True)
+        value = text or context.spelling.scaler(["enabled=False"])
+        edit = Insert(span, f"{made.name}.{home.name} = {value}", after=True)
         sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
     for function in home.uncalled:

@@ -15,8 +15,8 @@ The call of the model stands in the library, where no `with autocast():` can be 
     model.forward = torch.cuda.amp.autocast()(type(model).forward).__get__(model)
 
 ## Safety
-Faithful where the losses are computed in `forward`, as detectors and segmentors of mmcv do. What `train_step`
-computes of them afterwards runs without casts.
+Faithful where the losses are computed in `forward`, as detectors and segmentors of mmcv do. What `train_step` or a
+`batch_processor` computes of them afterwards runs without casts.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ def decide(context: Context) -> Iterator[Decision]:
 def _told(context: Context, site: Site) -> Decision:
     message = (
         f"mmcv runs the forward pass, so forward() of the model runs under `{autocast(context, site)}` from here on; "
-        "what train_step() computes outside of forward() is not cast"
+        "what is computed of its outputs outside of forward() is not cast"
     )
     return decision(RULE, Status.NOTE, site.module, site.node, message)

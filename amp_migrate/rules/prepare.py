@@ -250,8 +250,12 @@ def _carry(unit: Unit) -> None:
     runners = unit.home.runners
     if not runners.used:
         return
-    runners.carry(unit.home.access)
-    making = {made.function for made, _ in runners.carried}
+    for made in runners.made():
+        initializes = reachable(unit.project, made.function) & set(unit.home.inits)
+        apart = not initializes and runners.has_own_optimizer(made)
+        text = None if apart else unit.home.access(made.function, made.statement)
+        runners.carried.append((made, text))
+    making = {made.function for made, text in runners.carried if text is not None}
     for function, sites in unit.home.inits.items():
         around = (reachable(unit.project, up) for up in upwards(unit.project, function))
         if not any(making & reached for reached in around):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
@@ -32,7 +32,8 @@ class Made:
 class Runners:
     """Knows how the methods that the library calls reach the runner, which then carries the scaler.
 
-    `carried` holds where runners are made, each with the expression that reaches the scaler there.
+    `carried` holds where runners are made, each with the expression that reaches the scaler there; None where Apex
+    is never on.
     """
 
     def __init__(self, project: Project, inits: Iterable[Function]) -> None:
@@ -40,7 +41,7 @@ class Runners:
         made = [self._reached(function) for function in inits]
         self._apart = bool(made) and not any(made)
         self.used = False
-        self.carried: list[tuple[Made, str]] = []
+        self.carried: list[tuple[Made, str | None]] = []
 
     def through(self, function: Function) -> str | None:
         """Return how a method reaches the runner: `runner` in a hook, `self` in a runner; else None."""
@@ -73,11 +74,7 @@ class Runners:
             isinstance(node, ast.Name) and node.id in taken for node in ast.walk(loss)
         )
 
-    def carry(self, access: Callable[[Function, ast.AST], str]) -> None:
-        """Give the scaler to every runner; `access` finds it where one is made."""
-        self.carried = [(made, access(made.function, made.statement)) for made in self._made()]
-
-    def _made(self) -> Iterator[Made]:
+    def made(self) -> Iterator[Made]:
         """Yield where runners are made, tests apart. Raises `Cannot` where one has no name."""
         for module in self.programs():
             for node in module.tree.nodes(ast.Call):
@@ -114,6 +111,17 @@ class Runners:
             "assign the runner to a variable, then run again",
         )
 
+    def _processors(self, made: Made) -> Iterator[Function]:
+        """Yield the functions of the project that a runner is given to run the model with."""
+        call = made.statement.value
+        given = (
+            [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+        )
+        for node in given:
+            meaning = self._project.resolve(made.function.module, node)
+            if isinstance(meaning, Function):
+                yield meaning
+
     def _makes(self, module: Module, call: ast.Call) -> bool:
         if any(map(self._is_runner, self._project.constructed(call))):
             return True
@@ -129,8 +137,29 @@ class Runners:
         heads = [d.func if isinstance(d, ast.Call) else d for d in cls.node.decorator_list]
         return any(self._project.external(cls.module, head) == registry for head in heads)
 
+    def has_own_optimizer(self, made: Made) -> bool:
+        """Tell whether the function that makes a runner makes the optimizer for it too."""
+        own = {
+            name
+            for node in walk(made.function.scope)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            for name in map(path, node.targets)
+        }
+        given = {node.id for node in ast.walk(made.statement.value) if isinstance(node, ast.Name)}
+        return any("optim" in name and name in own for name in given)
+
     def refuse_other_forwards(self) -> None:
-        """A `train_step` that does not call its own network's forward() would run in fp32. Raises `Cannot`."""
+        """What runs a network but by its forward() would run in fp32. Raises `Cannot`."""
+        for made in self.made():
+            for function in self._processors(made):
+                if not _calls(function, (function.parameters.names or ("model",))[0]):
+                    raise Cannot(
+                        "AMP904",
+                        function.module,
+                        function.node or made.statement,
+                        f"{function.qualname}() does not call the model itself, whose forward() autocast could cover",
+                        "put its forward passes and losses under `with torch.cuda.amp.autocast():` and run again",
+                    )
         for module in self.programs():
             for cls in module.classes.values():
                 method = cls.methods.get("train_step")
@@ -159,9 +188,12 @@ def _mentions(node: ast.AST, dotted: str) -> bool:
 def _runs_forward(method: Function) -> bool:
     """Tell whether a method calls its own object, its `forward` or the same method of its base."""
     own = method.parameters.names[0] if method.parameters.names else "self"
-    calls = [node.func for node in walk(method.scope) if isinstance(node, ast.Call)]
-    return any(
-        path(func) in (own, f"{own}.forward")
-        or (isinstance(func, ast.Attribute) and func.attr == "train_step")
-        for func in calls
+    return _calls(method, own) or any(
+        isinstance(node, ast.Attribute) and node.attr == "train_step" for node in walk(method.scope)
     )
+
+
+def _calls(function: Function, model: str) -> bool:
+    """Tell whether a function calls a network, or its forward()."""
+    calls = (node.func for node in walk(function.scope) if isinstance(node, ast.Call))
+    return any(path(func) in (model, f"{model}.forward") for func in calls)
