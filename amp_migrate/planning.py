@@ -31,13 +31,14 @@ from amp_migrate.staying import left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.choosing import chooses
 from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.twins import names_native
-from amp_migrate.unit.unreachable import Unreachable, chooses, unreachable
+from amp_migrate.unit.unreachable import Unreachable, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
 Answer = tuple[list[Decision], set[ast.AST] | None, str]
@@ -152,6 +153,7 @@ class Planner:
         index = self._index
         if index is None:
             raise ValueError("nothing to plan")
+        found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         try:
             if refused is not None:
                 site = found[0]

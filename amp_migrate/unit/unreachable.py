@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.arms import Arm, arm_of, conditions, parts, unbound
-from amp_migrate.unit.availability import Availability, imports_apex
+from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.choosing import announces, chooses, may_be_off
 from amp_migrate.unit.dual import beside_native, is_native, native_under
-from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.twins import made, wrapper_of
 
@@ -67,14 +66,14 @@ def unreachable(
     """
     if not all(_has_native(project, s) for s in found if s.kind is Kind.SCALE_LOSS):
         return None
-    if any(_may_be_off(s) for s in found if s.kind is Kind.INITIALIZE):
+    if any(may_be_off(s) for s in found if s.kind is Kind.INITIALIZE):
         return None
     search = _Search(project, availability, found)
     if not search.settle() or not search.covers(found):
         return None
     result = search.result
     result.guards = [
-        (m, node) for m in search.modules for node in m.tree.nodes(ast.Try) if _announces(node)
+        (m, node) for m in search.modules for node in m.tree.nodes(ast.Try) if announces(node)
     ]
     gone = result.nodes()
     if not _independent(project, result, gone) or not _unused(project, result, gone):
@@ -97,20 +96,6 @@ def _has_native(project: Project, site: Site) -> bool:
             if ast.unparse(node.func).endswith(".scale") and native and not own <= native:
                 return True
     return False
-
-
-def _may_be_off(site: Site) -> bool:
-    """Tell whether a run may initialize without choosing Apex, as ``enabled=`` and a level from elsewhere let it."""
-    given = {k.arg: k.value for k in site.call.keywords}
-    enabled = given.get("enabled")
-    if enabled is not None and not (isinstance(enabled, ast.Constant) and enabled.value is True):
-        return True
-    if isinstance(given.get("opt_level", ast.Constant("O1")), ast.Constant) and None not in given:
-        return False
-    tree = site.module.tree
-    tests = [up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If)]
-    named = [site.function.name, *(ast.unparse(test) for test in tests)]
-    return not any("apex" in text.lower() for text in named)
 
 
 class _Search:
@@ -257,15 +242,6 @@ def _needs_initialize(site: Site) -> bool:
     return site.kind in _NEEDS_INITIALIZE
 
 
-def _announces(node: ast.Try) -> bool:
-    """Tell whether a `try` imports Apex and then does more than set a flag, and goes on without it."""
-    if not imports_apex(node.body) or node.orelse + node.finalbody:
-        return False
-    more = [s for s in node.body if not isinstance(s, ast.Import | ast.ImportFrom | ast.Assign)]
-    passes = all(isinstance(s, ast.Pass) for h in node.handlers for s in h.body)
-    return bool(more) and passes and all(isinstance(s, ast.Expr) for s in more)
-
-
 def _independent(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
     """Tell whether native AMP runs without what raises: it stands in no branch that goes, nor under its test."""
     for module in project.modules.values():
@@ -292,26 +268,3 @@ def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
                 if alias.name in names and statement not in gone:
                     result.aliases.append((module, statement, alias.name))
     return True
-
-
-def chooses(availability: Availability, module: Module, gone: set[ast.AST]) -> bool:
-    """Tell whether something that stays, but an error and an import, follows from Apex being installed."""
-    tree = module.tree
-    for node in tree.nodes(ast.Name, ast.Call, ast.Compare):
-        if node in gone or availability.known(node) is None:
-            continue
-        if isinstance(node, ast.Name) and not _is_read_whole(tree, node):
-            continue
-        stmt = tree.statement(node)
-        if isinstance(stmt, ast.Assert):
-            continue
-        if not (isinstance(stmt, ast.If) and inside(tree, node, stmt.test) and not stmt.orelse):
-            return True
-        imports = all(isinstance(s, ast.Import | ast.ImportFrom) for s in stmt.body)
-        if not (imports or isinstance(stmt.body[-1], ast.Raise)):
-            return True
-    return False
-
-
-def _is_read_whole(tree: Tree, node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Load) and not isinstance(tree.parents[node], ast.Attribute)
