@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, path, walk
 from amp_migrate.plan import Decision, Edit, Hoist, Insert, ReplaceExpression, Status
+from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.scaled import ScaleLoss, keeps_name
@@ -45,6 +46,8 @@ def decide(context: Context) -> Iterator[Decision]:
         else:
             yield _block(context, block)
             yield from _remarks(block)
+            if _is_unscaled(context, block):
+                yield late(site.module, site.node)
         yield from _unscaled(context, block)
 
 
@@ -52,7 +55,7 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     site, tree = block.site, block.site.module.tree
     scaler = context.scaler(site.function, block.node)
     loss = context.loss_text(block)
-    scaled = f"{scaler}.scale({loss})"
+    scaled = loss if _is_unscaled(context, block) else f"{scaler}.scale({loss})"
     edits: list[Edit] = [Hoist(tree.span(block.node), "body")]
     if keeps_name(block.node, block.alias):
         named = f"{block.alias} = {scaled}"
@@ -69,6 +72,16 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     edits += _read_later(context, block, loss)
     message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
+    return any(backward.node is block.node for backward in context.unit.unscaled)
+
+
+def late(module: Module, node: ast.AST) -> Decision:
+    """Say that a backward behind an `unscale_` is not scaled."""
+    message = "this backward adds to gradients that are unscaled by then, so its loss is not scaled"
+    return decision(RULE, Status.NOTE, module, node, message)
 
 
 def _arguments(block: ScaleLoss) -> list[str]:

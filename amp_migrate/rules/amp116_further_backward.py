@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, ReplaceExpression, Status
+from amp_migrate.rules.amp103_scale_loss import late
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.steps import Backward
 
@@ -33,7 +34,11 @@ def decide(context: Context) -> Iterator[Decision]:
     if not any(b.scaled for b in context.unit.backwards):
         return
     for backward in context.unit.backwards:
-        if not backward.scaled and not context.is_gone(backward.node):
+        if backward.scaled or context.is_gone(backward.node):
+            continue
+        if backward in context.unit.unscaled:
+            yield late(backward.module, backward.node)
+        else:
             yield scaled(context, RULE, backward, Status.ROUTINE)
 
 

@@ -12,9 +12,11 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use, visits
 from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
+from amp_migrate.unit.penalty import place_before
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.skipped import counts, refuse_kept
 from amp_migrate.unit.steps import (
+    Backward,
     Step,
     boundary,
     children_of,
@@ -118,10 +120,10 @@ def _unscale(
     gone: set[ast.AST],
 ) -> Unscale:
     tree = function.module.tree
-    result = Unscale(function, first, text)
     if step is None:
-        return result
-    _refuse_between(unit, function, step, found, gone)
+        return Unscale(function, first, text)
+    first = _between(unit, step, first, found, gone)
+    result = Unscale(function, first, text)
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
     if own and isinstance(anchor, ast.For) and anchor is not tree.statement(step.call):
@@ -139,27 +141,35 @@ def _unscale(
     return result
 
 
-def _refuse_between(
-    unit: Unit, function: Function, step: Step, found: list[Use], gone: set[ast.AST]
-) -> None:
-    """Gradients read between two backward passes into one step would need `unscale_` twice."""
-    tree = function.module.tree
+def _between(
+    unit: Unit, step: Step, first: ast.stmt, found: list[Use], gone: set[ast.AST]
+) -> ast.stmt:
+    """Return where to unscale gradients that are read between backward passes; `unscale_` runs once per step."""
+    tree = step.tree
     optimizer = ast.dump(step.optimizer)
-    for backward in unit.backwards_of(function):
+    later: dict[Backward, Use] = {}
+    for backward in unit.backwards_of(step.function):
         if backward.node in gone or not key(backward.node) < key(step.call):
             continue
         feeds = {ast.dump(o) for o in backward.optimizers}
         for use in found:
             if key(use.node) < key(backward.node) and (not feeds or optimizer in feeds):
                 if not exclusive(tree, use.node, backward.node):
-                    raise Cannot(
-                        "AMP907",
-                        function.module,
-                        use.node,
-                        "gradients are read here, and a further backward adds to them before the step",
-                        "natively gradients can be unscaled once per step: read them after the last "
-                        "backward, or divide what is read by scaler.get_scale()",
-                    )
+                    later.setdefault(backward, use)
+    if not later:
+        return first
+    place = place_before(unit, step, first, found, list(later))
+    if place is None:
+        raise Cannot(
+            "AMP907",
+            step.module,
+            next(iter(later.values())).node,
+            "gradients are read here, and a further backward adds to them before the step",
+            "natively gradients can be unscaled once per step: read them after the last "
+            "backward, or divide what is read by scaler.get_scale()",
+        )
+    unit.unscaled |= set(later)
+    return place
 
 
 def _across(

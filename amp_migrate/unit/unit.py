@@ -24,7 +24,8 @@ class Unit:
 
     `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
     of an input alone, which nothing scales; `copying` functions run theirs on copies of networks. The forwards of
-    `outside` run in a library. `trains` tells whether a statement runs a backward or steps.
+    `outside` run in a library. The backward passes `unscaled` add to gradients that are unscaled already. `trains`
+    tells whether a statement runs a backward or steps.
     """
 
     project: Project
@@ -42,6 +43,7 @@ class Unit:
     trains: Callable[[Module, ast.stmt], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)
     copying: set[Function] = field(default_factory=set)
+    unscaled: set[Backward] = field(default_factory=set)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
