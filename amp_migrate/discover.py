@@ -124,7 +124,7 @@ def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Other | S
                 yield item
     for entry in entries:
         if entry.is_dir(follow_symlinks=False) and not rules.skip_folder(entry.path):
-            yield from _walk(entry.path, rules, top)
+            yield from _walk(entry.path, rules.inside(entry.path), top)
 
 
 def _inner_link(entry: os.DirEntry[str], top: str) -> bool:

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from amp_migrate.tracked import Repository
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -57,12 +59,15 @@ def _is_pattern(line: str) -> bool:
 class IgnoreRules(NamedTuple):
     """The rules that hold in one folder; `git` has the outermost .gitignore first.
 
-    Paths are absolute.
+    Paths are absolute. What `repository` tracks is not ignored by git; inside a `closed` folder, which it
+    ignores, nothing else counts.
     """
 
     names: frozenset[str]
     patterns: Patterns | None
     git: tuple[Patterns, ...] = ()
+    repository: Repository | None = None
+    closed: bool = False
 
     def above(self, folder: str) -> IgnoreRules:
         """Return these rules with those of the git repository around `folder`, itself left out."""
@@ -86,11 +91,17 @@ class IgnoreRules(NamedTuple):
         for name in files:
             lines = _lines(os.path.join(folder, name))
             git += (Patterns(folder, lines),) if lines else ()
+        if ".git" in names:
+            return self._replace(git=git, repository=Repository(folder), closed=False)
         return self if git == self.git else self._replace(git=git)
 
     def skip_folder(self, path: str) -> bool:
         """Tell whether a walk stays out of a folder."""
         return os.path.basename(path) in self.names or self._ignored(path, folder=True)
+
+    def inside(self, path: str) -> IgnoreRules:
+        """Return the rules below a folder that is not skipped."""
+        return self._replace(closed=True) if self._verdict(path, folder=True) else self
 
     def skip_file(self, path: str) -> bool:
         """Tell whether a walk passes over a file."""
@@ -104,6 +115,11 @@ class IgnoreRules(NamedTuple):
     def _ignored(self, path: str, *, folder: bool) -> bool:
         if self.patterns is not None and self.patterns.verdict(path, folder=folder):
             return True
+        if not self.closed and not self._verdict(path, folder=folder):
+            return False
+        return self.repository is None or not self.repository.tracks(path)
+
+    def _verdict(self, path: str, *, folder: bool) -> bool:
         for patterns in reversed(self.git):
             verdict = patterns.verdict(path, folder=folder)
             if verdict is not None:

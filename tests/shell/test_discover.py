@@ -126,6 +126,22 @@ def test_files_that_git_ignores_are_left_out(repository: Path) -> None:
     assert len(git_files()) == 7
 
 
+def test_file_that_git_tracks_is_taken_though_a_pattern_names_it(repository: Path) -> None:
+    subprocess.run(["git", "add", "-f", "out/a.py", "sub/local/a.py", "top.py"], check=True)
+
+    assert sorted(hits()) == git_files()
+    assert len(git_files()) == 10
+
+
+def test_repository_of_the_hook_that_runs_is_not_asked(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "add", "-f", "top.py"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(repository / "elsewhere"))
+
+    assert "top.py" in hits()
+
+
 @pytest.mark.parametrize("folder", ["sub", "in", "a b", "sub/inner"])
 def test_rules_of_the_folders_above_hold(repository: Path, folder: str) -> None:
     assert sorted(hits(folder)) == git_files(folder)
