@@ -14,6 +14,7 @@ from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.carrying import carry
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled
 from amp_migrate.unit.creation import Creation, creations
@@ -64,6 +65,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)
+    carry(unit, index)
     refuse_either(unit.home)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
@@ -242,30 +244,6 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
         ):
             access(site.function, site.node)
-    _carry(unit)
-
-
-def _carry(unit: Unit) -> None:
-    """Let every runner of mmcv carry the scaler; each program that initializes must be seen to make one."""
-    runners = unit.home.runners
-    if not runners.used:
-        return
-    for made in runners.made():
-        initializes = reachable(unit.project, made.function) & set(unit.home.inits)
-        apart = not initializes and runners.has_own_optimizer(made)
-        text = None if apart else unit.home.access(made.function, made.statement)
-        runners.carried.append((made, text))
-    making = {made.function for made, text in runners.carried if text is not None}
-    for function, sites in unit.home.inits.items():
-        around = (reachable(unit.project, up) for up in upwards(unit.project, function))
-        if not any(making & reached for reached in around):
-            raise Cannot(
-                "AMP901",
-                sites[0].module,
-                sites[0].node,
-                "no runner of mmcv that could carry the GradScaler to the hooks is made in this program",
-                "set `runner.scaler` where the runner is made, and use it in the hooks",
-            )
 
 
 def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:

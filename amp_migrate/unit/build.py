@@ -14,6 +14,7 @@ from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Kind, Site, sites
 from amp_migrate.unit.strangers import strangers
 from amp_migrate.unit.unit import Unit
@@ -71,7 +72,7 @@ def units(index: Index) -> list[list[Site]]:
     _join_relatives(groups, functions)
     _join_reachable(index.project, groups, functions)
     _join_optimizers(index.project, groups, members)
-    _join_orphans(groups)
+    _join_orphans(index.project, groups)
     return groups.result()
 
 
@@ -188,8 +189,12 @@ def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> 
         groups.join_all(found)
 
 
-def _join_orphans(groups: _Groups) -> None:
-    """Join what scales without an initialize to the one of its file, or to the only one of the project."""
+def _join_orphans(project: Project, groups: _Groups) -> None:
+    """Join what scales without an initialize to the one of its file, or to the only one of the project.
+
+    What hooks and runners of mmcv do joins every program that makes a runner.
+    """
+    hooked: _Hooked | None = None
     found = groups.result()
     starts = [group for group in found if any(s.kind is Kind.INITIALIZE for s in group)]
     for group in found:
@@ -198,8 +203,38 @@ def _join_orphans(groups: _Groups) -> None:
         modules = {site.module for site in group}
         near = [start for start in starts if modules & {site.module for site in start}]
         chosen = near if len(near) == 1 else starts if len(starts) == 1 else []
+        if not chosen and hooked is None:
+            hooked = _Hooked(project)
+        if not chosen and hooked is not None and hooked.holds(group):
+            chosen = [start for start in starts if hooked.makes(start)]
         for start in chosen:
             groups.join_all([start[0], group[0]])
+
+
+class _Hooked:
+    """Tells which sites serve the hooks and runners of mmcv."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._runners = Runners(project, [])
+        self._makers = self._runners.makers()
+
+    def holds(self, group: list[Site]) -> bool:
+        """Tell whether methods that mmcv calls hold the sites, or call the functions that do."""
+        return bool(self._makers) and any(
+            self._runners.reached(function) is not None
+            for site in group
+            for function in upwards(self._project, site.function)
+        )
+
+    def makes(self, start: list[Site]) -> bool:
+        """Tell whether the program of an initialize makes a runner."""
+        functions = {site.function for site in start if site.kind is Kind.INITIALIZE}
+        return any(
+            self._makers & reachable(self._project, up)
+            for function in functions
+            for up in upwards(self._project, function)
+        )
 
 
 _TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)

@@ -38,16 +38,17 @@ class Runners:
 
     def __init__(self, project: Project, inits: Iterable[Function]) -> None:
         self._project = project
-        made = [self._reached(function) for function in inits]
+        made = [self.reached(function) for function in inits]
         self._apart = bool(made) and not any(made)
         self.used = False
         self.carried: list[tuple[Made, str | None]] = []
 
     def through(self, function: Function) -> str | None:
         """Return how a method reaches the runner: `runner` in a hook, `self` in a runner; else None."""
-        return self._reached(function) if self._apart else None
+        return self.reached(function) if self._apart else None
 
-    def _reached(self, function: Function) -> str | None:
+    def reached(self, function: Function) -> str | None:
+        """Return the same of a method wherever the initializes of the unit stand."""
         names = function.parameters.names
         if function.cls is None or function.is_static or not names:
             return None
@@ -91,9 +92,21 @@ class Runners:
             for node in ast.walk(call)
         )
 
+    def makers(self) -> set[Function]:
+        """Return the functions that make runners."""
+        return {
+            self._project.function_of(module, node)
+            for module in self.programs()
+            for node in module.tree.nodes(ast.Call)
+            if isinstance(node, ast.Call) and self._makes(module, node)
+        }
+
     def programs(self) -> Iterator[Module]:
-        """Yield the files that are no tests of their own."""
-        for module in self._project.modules.values():
+        """Yield the files that are no tests of their own; none where nothing speaks of mmcv."""
+        modules = self._project.modules.values()
+        if not any("mmcv" in module.tree.text for module in modules):
+            return
+        for module in modules:
             if not any(part.startswith("test") for part in module.path.split("/")):
                 yield module
 
