@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.kept import stays
+from amp_migrate.rules.kept import star_needed, stays
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.sites import Kind, Site
@@ -70,6 +70,8 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
 
 def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
+    if alias.name == "*":
+        return star_needed(context, stmt, alias)
     name = bound_name(alias)
     return stays(context, stmt, alias) or any(
         root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT
