@@ -1,7 +1,8 @@
 """`apex.fp16_utils`, the interface before `apex.amp`.
 
 ## What it does
-Reports each use with what to write. An `import *` of which nothing is used is removed.
+Reports each use with what to write. `to_python_float(x)` becomes `x.item()`, and an `import *` of which nothing is
+used is removed.
 
 ## Why
 `apex.fp16_utils` was removed from Apex in May 2025. It keeps the model in fp16 and master weights beside it, where
@@ -22,7 +23,8 @@ autocast keeps one set of fp32 weights: half of that cannot be exchanged call by
     scaler.update()
 
 ## Safety
-Report only, but for imports that nothing uses.
+Report only, but for imports that nothing uses and `to_python_float`, which is faithful: a list, of which Apex took
+the first element, has no `item` and raises.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Status
+from amp_migrate.plan import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.kept import starred_fp16
 from amp_migrate.rules.rest import ORDER, uses
@@ -79,12 +81,28 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         return
     names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
     sites = uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer")
-    for site in sites:
-        yield _left(context, site.node, site.name.rpartition(".")[2])
-    seen = {site.node for site in sites}
-    for node in starred_fp16(context):
-        if node not in seen:
-            yield _left(context, node, node.id)
+    found: dict[ast.AST, str] = {node: node.id for node in starred_fp16(context)}
+    found |= {site.node: site.name.rpartition(".")[2] for site in sites}
+    for node, name in found.items():
+        number = _number(context, node) if name == "to_python_float" else None
+        yield number or _left(context, node, name)
+
+
+def _number(context: FileContext, node: ast.AST) -> Decision | None:
+    """Read a tensor of one element by its method; None where it is not seen what is read."""
+    tree = context.module.tree
+    call = tree.parent(node)
+    if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
+        return None
+    if len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+        return None
+    text = tree.segment(call.args[0])
+    if not isinstance(call.args[0], ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        text = f"({text})"
+    context.taken.add(node)
+    edit = ReplaceExpression(tree.span(call), f"{text}.item()")
+    message = f"becomes `{text}.item()`"
+    return decision(RULE, Status.MIGRATED, context.module, node, message, [edit])
 
 
 def _left(context: FileContext, node: ast.AST, name: str) -> Decision:

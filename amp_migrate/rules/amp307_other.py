@@ -69,6 +69,8 @@ STAYS = {
     "apex.fused_dense": "torch.nn.Linear, and GELU(approximate='tanh') between two for FusedDenseGeluDense",
     "apex.multi_tensor_apply": "the torch._foreach_ functions",
     "apex.__version__": "nothing of torch's",
+    "apex.__file__": "nothing of torch's",
+    "apex.__path__": "nothing of torch's",
 }
 
 _OF_EVERY_MODULE = re.compile(r"^apex\.__\w+__$")

@@ -35,11 +35,15 @@ def star_needed(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
 
 
 def starred_fp16(context: FileContext) -> Iterator[ast.Name]:
-    """Yield the names that can only come by ``from apex.fp16_utils import *``, in source order."""
+    """Yield the names that can only come by ``from apex.fp16_utils import *`` and stay, in source order."""
     module = context.module
     stars = [s for s in module.scopes.stars if s.module == "apex.fp16_utils" and not s.level]
     for node in module.tree.nodes(ast.Name) if stars else ():
-        if node.id not in FP16_UTILS or module.scopes.owner(node) is not None:
+        if (
+            node in context.taken
+            or node.id not in FP16_UTILS
+            or module.scopes.owner(node) is not None
+        ):
             continue
         meanings = context.project.lookup.expression(module, node)
         if all(isinstance(m, str) for m in meanings):
