@@ -32,7 +32,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.leaving import exits
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.steps import Backward, Step, updates
-from amp_migrate.unit.untrained import frozen_at_times, skipped_backward
+from amp_migrate.unit.untrained import frozen_at_times, never_unscaled, skipped_backward
 
 RULE = Rule(
     "AMP105",
@@ -62,6 +62,11 @@ def decide(context: Context) -> Iterator[Decision]:
             yield from _untrained(steps, backwards)
     yield from _differing(context)
     yield from _joint(context)
+    for step in never_unscaled(context.unit, context.scaled.values()):
+        if not context.is_gone(step.call):
+            what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
+            message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
+            yield decision(RULE, Status.NOTE, step.module, step.call, message)
 
 
 def _place(step: Step) -> tuple[int, int]:

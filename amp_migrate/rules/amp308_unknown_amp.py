@@ -44,7 +44,7 @@ def report(found: Iterable[Stranger]) -> Iterator[Decision]:
     """Report every call by an `amp` that is bound to nothing, or to something out of sight."""
     for stranger in found:
         message = f"`{stranger.receiver}` is bound nowhere in this file: this raises NameError as soon as it runs"
-        advice = f"import amp and run again, {_NATIVE[stranger.name]}"
+        advice = f"import amp at the top of this file and run again, {_NATIVE[stranger.name]}"
         if not stranger.unbound:
             message = f"`{stranger.receiver}` looks like Apex, but what it is cannot be seen"
             advice = f"give the files that set it to the tool as well, {_NATIVE[stranger.name]}"

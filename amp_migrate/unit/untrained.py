@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.unit import Unit
 
 
 def skipped_backward(step: Step, backwards: list[Backward]) -> ast.If | None:
@@ -42,3 +44,28 @@ def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]
         if isinstance(node, ast.Call) and node.args:
             if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
                 yield node
+
+
+def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
+    """Yield the steps of optimizers kept in an attribute that no `scale_loss` names: Apex left their gradients scaled."""
+    named = [path(node) for block in blocks for node in block.optimizer_list()]
+    if not named or None in named:
+        return
+    tails = {name.rpartition(".")[2] for name in named if name is not None}
+    for step in unit.steps:
+        if isinstance(step.optimizer, ast.Attribute) and step.optimizer.attr not in tails:
+            if _is_made(unit, step.optimizer.attr):
+                yield step
+
+
+def _is_made(unit: Unit, attr: str) -> bool:
+    """Tell whether an optimizer is made for an attribute of some name, which so is no other name of another one."""
+    return any(
+        isinstance(target, ast.Attribute)
+        and target.attr == attr
+        and isinstance(node.value, ast.Call)
+        and "optim" in (unit.project.external(module, node.value.func) or "")
+        for module in unit.project.modules.values()
+        for node in module.tree.nodes(ast.Assign)
+        for target in node.targets
+    )
