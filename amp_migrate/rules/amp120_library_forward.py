@@ -16,7 +16,8 @@ The call of the model stands in the library, where no `with autocast():` can be 
 
 ## Safety
 Faithful where the losses are computed in `forward`, as detectors and segmentors of mmcv do. What `train_step` or a
-`batch_processor` computes of them afterwards runs without casts.
+`batch_processor` computes of them afterwards runs without casts. Not for DataParallel over several GPUs, whose replicas
+would run the forward of the original.
 """
 
 from __future__ import annotations
@@ -54,4 +55,5 @@ def _told(context: Context, site: Site) -> Decision:
         f"mmcv runs the forward pass, so forward() of the model runs under `{autocast(context, site)}` from here on; "
         "what is computed of its outputs outside of forward() is not cast"
     )
-    return decision(RULE, Status.NOTE, site.module, site.node, message)
+    advice = "train with a process for each GPU: replicas of DataParallel would run the forward() of their original"
+    return decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)

@@ -91,12 +91,20 @@ def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool
 
 
 def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
-    """Tell whether the file reads a name outside of a guard, or another file imports it."""
+    """Tell whether the file reads a name that a guard alone binds, or another file imports it."""
     if not all(name.isidentifier() for name in names):
         return True
     tree = context.module.tree
-    inner = {n for handler in node.handlers for n in ast.walk(handler)}
-    read = {n.id for n in tree.nodes(ast.Name) if isinstance(n, ast.Name) and n not in inner}
+    inner = set(ast.walk(node))
+    outside = [n for n in tree.nodes(ast.Name) if isinstance(n, ast.Name) and n not in inner]
+    read = {n.id for n in outside if isinstance(n.ctx, ast.Load)}
+    read |= {
+        n.id
+        for stmt in [*node.body, *node.orelse]
+        for n in ast.walk(stmt)
+        if isinstance(n, ast.Name)
+    }
+    rebound = {n.id for n in outside if isinstance(n.ctx, ast.Store)} & _log_names(node)
     own = context.module.name.rpartition(".")[2]
     taken = {
         alias.name
@@ -105,7 +113,18 @@ def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
         if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
         for alias in other.names
     }
-    return bool(names & (read | taken)) or "*" in taken
+    return bool((names - rebound) & (read | taken)) or "*" in taken
+
+
+def _log_names(node: ast.Try) -> set[str]:
+    """Return the names that handlers bind to a logger: only their message needs them."""
+    return {
+        name
+        for handler in node.handlers
+        for stmt in handler.body
+        if isinstance(stmt, ast.Assign) and ast.unparse(stmt.value).startswith("logging.")
+        for name in defs(stmt)
+    }
 
 
 def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
