@@ -54,9 +54,11 @@ class Runners:
             return None
         if self._is_runner(function.cls):
             return names[0]
-        if function.name in _EVENTS and len(names) == 2 and _is_hook(function.cls):
+        if not _is_hook(function.cls):
+            return None
+        if function.name in _EVENTS and len(names) == 2:
             return names[1]
-        return None
+        return "runner" if "runner" in names else None
 
     def computes(self, function: Function, loss: ast.expr) -> bool:
         """Tell whether a hook's loss is one that the library got from the model: ``runner.outputs["loss"]``."""
