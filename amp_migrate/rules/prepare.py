@@ -16,7 +16,7 @@ from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carrying import carry
 from amp_migrate.unit.casts import Casts
-from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled
+from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.either import refuse_either
 from amp_migrate.unit.evaluation import evaluations
@@ -62,6 +62,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     ]
     refuse_scaled(unit, unscales, gone)
     refuse_helpers(unit, unscales, gone)
+    refuse_unseen(unit, unscales, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)
@@ -96,8 +97,10 @@ def _training_functions(unit: Unit) -> list[Function]:
         *unit.backwards,
         *unit.of(Kind.MASTER_PARAMS),
     ]
-    clips = [c.function for h in unit.clip_helpers for c in unit.project.callers(h)]
-    return list(dict.fromkeys([*(item.function for item in items), *clips]))
+    trains = {b.function for b in unit.backwards}
+    helpers = [*unit.clip_helpers, *(s.function for s in unit.steps if s.function not in trains)]
+    callers = [c.function for helper in helpers for c in unit.project.callers(helper)]
+    return list(dict.fromkeys([*(item.function for item in items), *callers]))
 
 
 def _refuse_unknown(unit: Unit) -> None:

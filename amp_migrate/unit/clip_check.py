@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.facts.paths import tail
-from amp_migrate.project import Module
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Function, Module
 from amp_migrate.unit.branches import CLIPS
+from amp_migrate.unit.build import reachable, upwards
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.gradients import uses
 from amp_migrate.unit.order import inside, key
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
@@ -42,6 +44,42 @@ def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> N
             here = [u for u in unscales if u.function is call.function]
             if call.call not in gone and not any(_before(u, call.call) for u in here):
                 raise _unplaced(call.function.module, call.call)
+
+
+def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for reads of gradients behind the call of a helper that runs a backward, which nothing unscales."""
+    trained = {b.function for b in unit.backwards if b.node not in gone}
+    stepped = {s.function for s in unit.steps if s.call not in gone}
+    for function in {up for f in trained for up in upwards(unit.project, f)} - trained - stepped:
+        backwards = [
+            node
+            for node in walk(function.scope)
+            if isinstance(node, ast.Call) and _only_runs(unit, node, trained, stepped)
+        ]
+        for use in uses(unit, function, gone, []) if backwards else ():
+            before = [node for node in backwards if key(node) < key(use.node)]
+            here = [u for u in unscales if u.function is function]
+            stepping = _steps_between(unit, function, before, use.node, stepped)
+            if before and not stepping and not any(_before(u, use.node) for u in here):
+                raise _unplaced(function.module, use.node)
+
+
+def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[Function]) -> bool:
+    """Tell whether a call runs a backward, and no step after it."""
+    reached = {f for c in unit.project.callees(call) for f in reachable(unit.project, c)}
+    return bool(reached & trained) and not reached & stepped
+
+
+def _steps_between(
+    unit: Unit, function: Function, before: list[ast.Call], use: ast.AST, stepped: set[Function]
+) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and key(before[-1]) < key(node) < key(use)
+        and any(stepped & reachable(unit.project, callee) for callee in unit.project.callees(node))
+        for node in walk(function.scope)
+        if before
+    )
 
 
 def _clipped(site: Site) -> bool:

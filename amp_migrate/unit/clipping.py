@@ -72,14 +72,14 @@ def _targets(
     segment = function.module.tree.segment
     later = [s for s in steps if key(s.call) > key(use.node)]
     if use.optimizer is not None:
-        named = [s for s in later if segment(s.optimizer) == segment(use.optimizer)]
+        named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
         apart = isinstance(use.optimizer, ast.Subscript) or visits(function.module.tree, use, step)
         if step is None or named or apart:
             return [(step, segment(use.optimizer))]
-        return [(step, segment(step.optimizer))]
+        return [(step, step.text)]
     if later:
-        return [(s, segment(s.optimizer)) for s in _fed(unit, function, use, later)]
+        return [(s, s.text) for s in _fed(unit, function, use, later)]
     written = {
         segment(o): None
         for b in unit.backwards_of(function)
@@ -106,7 +106,7 @@ def _fed(unit: Unit, function: Function, use: Use, later: list[Step]) -> list[St
         between = any(key(b.node) < key(step.call) for b in backwards)
         if found and (between or tree.block(step.anchor) is not tree.block(later[0].anchor)):
             break
-        found.setdefault(tree.segment(step.optimizer), step)
+        found.setdefault(step.text, step)
     return list(found.values())
 
 

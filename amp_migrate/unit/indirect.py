@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
@@ -26,21 +26,34 @@ class Indirect:
 
 
 def indirect(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Indirect]:
-    """Return the steps that a function takes through helpers, of optimizers that it gives them."""
-    found = []
-    for own in unit.steps:
-        if own.call in gone or own.function is function or not isinstance(own.optimizer, ast.Name):
-            continue
-        name = own.optimizer.id
-        if any(name in defs(stmt) for stmt in own.function.scope.body):
-            continue
-        for site in unit.project.callers(own.function):
-            given = unit.project.arguments(site, own.function).get(name)
-            if site.function is function and given is not None:
-                anchor = function.module.tree.statement(site.call)
-                seen = Step(function.module, function, site.call, given, anchor)
-                found.append(Indirect(seen, own, site))
-    return found
+    """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has."""
+    return [
+        Indirect(seen, own, site)
+        for own in unit.steps
+        if own.call not in gone and own.function is not function
+        for site in unit.project.callers(own.function)
+        if site.function is function and (seen := _seen(unit, own, site)) is not None
+    ]
+
+
+def _seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
+    """Return the step of a helper as a call of it takes it; None where the optimizer is out of reach there."""
+    module, call = site.function.module, site.call
+    base, _, rest = (path(own.optimizer) or "").partition(".")
+    if any(base in defs(stmt) for stmt in own.function.scope.body):
+        return None
+    anchor = module.tree.statement(call)
+    given = unit.project.arguments(site, own.function).get(base)
+    if given is not None:
+        text = ".".join([module.tree.segment(given), *([rest] if rest else [])])
+        return Step(module, site.function, call, given, anchor, text)
+    names = own.function.parameters.names
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    own_object = bool(names) and site.bound and base == names[0]
+    if receiver is None or not own_object or path(receiver) is None or not rest:
+        return None
+    text = f"{module.tree.segment(receiver)}.{rest}"
+    return Step(module, site.function, call, receiver, anchor, text)
 
 
 def unscale_through(

@@ -15,18 +15,27 @@ from amp_migrate.unit.order import Loop, in_branch, inside, key, levels, positio
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """One ``optimizer.step()``. `anchor` is its statement, or the loop over optimizers around it."""
+    """One ``optimizer.step()``. `anchor` is its statement, or the loop over optimizers around it.
+
+    `named` is the optimizer as its function reaches it, where that is not how it is written in the call.
+    """
 
     module: Module
     function: Function
     call: ast.Call
     optimizer: ast.expr
     anchor: ast.stmt
+    named: str = ""
 
     @property
     def tree(self) -> Tree:
         """The tree it stands in."""
         return self.module.tree
+
+    @property
+    def text(self) -> str:
+        """The optimizer as it is written."""
+        return self.named or self.tree.segment(self.optimizer)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
