@@ -26,7 +26,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.internals import initial_scale, read
+from amp_migrate.unit.internals import by_hand, initial_scale, read
 from amp_migrate.unit.sites import Kind
 
 RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
@@ -45,7 +45,7 @@ def decide(context: Context) -> Iterator[Decision]:
                 site.module,
                 site.node,
                 "this use of Apex's private loss scaler has no native counterpart",
-                "use scaler.get_scale(), scaler.update(value) or scaler.state_dict() instead",
+                by_hand(site),
             )
         tree = site.module.tree
         edit: Edit

@@ -21,7 +21,7 @@ from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.either import refuse_either
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
-from amp_migrate.unit.internals import initial_scale, refuse_asked, refuse_ritual
+from amp_migrate.unit.internals import by_hand, initial_scale, refuse_asked, refuse_ritual
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.probes import set_apart
 from amp_migrate.unit.shared import shared
@@ -110,7 +110,7 @@ def _refuse_unknown(unit: Unit) -> None:
             site.module,
             site.node,
             f"{site.name} has no native counterpart",
-            "remove this use by hand, then run again",
+            by_hand(site),
         )
 
 

@@ -14,7 +14,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.order import key
-from amp_migrate.unit.out_of_reach import refuse_before, unreachable
+from amp_migrate.unit.out_of_reach import made_before, refuse_before, unreachable
 from amp_migrate.unit.places import (
     fills_all,
     is_docstring_only,
@@ -293,7 +293,9 @@ class Home:
     def _late_enough(self, call: CallSite) -> bool:
         """Tell whether a construction comes after the initialize of the same function, if it has one."""
         sites = self.inits.get(call.function)
-        return not sites or any(key(site.node) < key(call.call) for site in sites)
+        if not sites:
+            return made_before(self.project, self.inits, call)
+        return any(key(site.node) < key(call.call) for site in sites)
 
     def _parameter(self, function: Function, node: ast.AST) -> None:
         if function in self.threads:

@@ -74,3 +74,36 @@ def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
                     f"`{node.value}` is asked for to tell whether Apex is on, and natively there is none",
                     "ask the GradScaler instead: scaler.is_enabled()",
                 )
+
+
+def by_hand(site: Site) -> str:
+    """Return what to do about a use of what is private to Apex and has no counterpart."""
+    if site.name.endswith(".LossScaler"):
+        return _loss_scaler(site)
+    if not site.name.startswith("apex.amp._amp_state"):
+        return "remove this use by hand, then run again"
+    used = {n.attr for n in ast.walk(site.statement) if isinstance(n, ast.Attribute)}
+    if "_has_overflow" in used:
+        return (
+            "GradScaler keeps no record of an overflow: compare scaler.get_scale() before and after "
+            "scaler.update(), which an overflow makes smaller"
+        )
+    if isinstance(site.statement, ast.For):
+        return (
+            "there is one GradScaler for all losses: write the body once, with scaler.get_scale()"
+        )
+    return "use scaler.get_scale(), scaler.update(value) or scaler.state_dict() instead"
+
+
+def _loss_scaler(site: Site) -> str:
+    tree = site.module.tree
+    stmt = site.statement
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+    if isinstance(target, ast.Attribute):
+        read = [n for n in tree.nodes(ast.Attribute) if n.attr == target.attr]
+        if all(isinstance(n.ctx, ast.Store) for n in read):
+            return f"nothing in this file reads `{tree.segment(target)}`: delete the line, then run again"
+    return (
+        "scale by a number of your own, or use torch.cuda.amp.GradScaler(init_scale=S, "
+        "growth_interval=2**31 - 1), then run again"
+    )

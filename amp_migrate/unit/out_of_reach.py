@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.project import Function
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Site
 
 
@@ -40,3 +42,30 @@ def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
             "the GradScaler is needed before amp.initialize creates it",
             "move amp.initialize above this line and run again",
         )
+
+
+def made_before(project: Project, inits: dict[Function, list[Site]], call: CallSite) -> bool:
+    """Tell whether a call in a constructor finds the scaler that a method of its object makes, if one does."""
+    function = call.function
+    if function.cls is None or function.name != "__init__":
+        return True
+    relatives = family(function.cls)
+    makers = {f for f in inits if f.cls in relatives and f is not function}
+    earlier = [
+        n for n in walk(function.scope) if isinstance(n, ast.Call) and key(n) < key(call.call)
+    ]
+    return not makers or any(_leads_to(project, node, makers) for node in earlier)
+
+
+def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
+    seen: set[Function] = set()
+    stack = project.callees(call)
+    while stack:
+        function = stack.pop()
+        if function in makers:
+            return True
+        if function not in seen:
+            seen.add(function)
+            calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
+            stack += [f for inner in calls for f in project.callees(inner)]
+    return False
