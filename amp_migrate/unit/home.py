@@ -12,6 +12,7 @@ from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
+from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.order import key
 from amp_migrate.unit.out_of_reach import made_before, refuse_before, unreachable
@@ -21,7 +22,7 @@ from amp_migrate.unit.places import (
     kept_on_self,
     last_assignment,
 )
-from amp_migrate.unit.relatives import class_around, family, is_unused
+from amp_migrate.unit.relatives import class_around, family
 from amp_migrate.unit.returning import Returning, State
 from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Site
@@ -275,7 +276,7 @@ class Home:
         calls = self.project.callers(init)
         if not all(self._late_enough(call) for call in calls):
             return False
-        if not calls and not self._is_dead(cls):
+        if not calls and not (self._served and is_unused(self.project, cls)):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
@@ -331,14 +332,23 @@ class Home:
             outside = f"{reason} in {user.module.path}"
             raise unreachable(self.inits, self.name, function, node, outside)
         calls = self.project.callers(function)
-        own = class_around(function)
-        if not calls and not (own is not None and self._is_dead(own)):
+        if not calls and not self._is_dead(function):
             reason = "no call of it is in the files given"
             raise unreachable(self.inits, self.name, function, node, reason)
-        if not calls and self.alone:
+        if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
         return calls
 
-    def _is_dead(self, cls: Class) -> bool:
-        """Tell whether no program of the files given uses a class, of a unit whose initialize is known or nowhere."""
-        return (bool(self.inits) or self.alone) and is_unused(self.project, cls)
+    @property
+    def _served(self) -> bool:
+        """Whether programs of the project initialize, in this unit or for others."""
+        return bool(self.inits) or self.alone
+
+    def _is_dead(self, function: Function) -> bool:
+        """Tell whether no program uses a function or its class, while programs train without it."""
+        own = class_around(function)
+        if own is not None:
+            return self._served and is_unused(self.project, own)
+        others = [f for f in self._needing if f is not function]
+        trained = any(f in self.inits or is_run(self.project, f) for f in others)
+        return (self.alone or trained) and is_uncalled(self.project, function)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
-from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project import Class, Function
 
 
 def family(cls: Class) -> list[Class]:
@@ -24,24 +22,3 @@ def class_around(function: Function) -> Class | None:
     while function.cls is None and function.parent is not None:
         function = function.parent
     return function.cls
-
-
-def is_unused(project: Project, cls: Class) -> bool:
-    """Tell whether nothing in the files given makes, extends, imports or mentions a class: dead code."""
-    registered = bool(cls.node.decorator_list)
-    return (
-        not cls.children
-        and not registered
-        and not any(_mentions(project, m, cls) for m in project.modules.values())
-    )
-
-
-def _mentions(project: Project, module: Module, cls: Class) -> bool:
-    tree = module.tree
-    if any(a.name == cls.name for n in tree.nodes(ast.ImportFrom) for a in n.names):
-        return True
-    if module is not cls.module:
-        return False
-    nodes: list[ast.expr] = [n for n in tree.nodes(ast.Name) if n.id == cls.name]
-    nodes += [n for n in tree.nodes(ast.Attribute) if n.attr == cls.name]
-    return bool(nodes)
