@@ -49,6 +49,8 @@ def training(
     for backward in unit.backwards:
         if backward.node in gone:
             continue
+        if unit.home.runners.computes(backward.function, backward.loss):
+            unit.outside.append(backward)
         search = finder.find(backward.function, backward.node, uses(backward.loss))
         strength = unit.forwards.strength(backward.module, backward.loss)
         if strength >= Forward.CRITERION:
@@ -57,7 +59,7 @@ def training(
             block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
             if block is not None:
                 names[block] = inline.name
-        elif not _runs_network(unit, search):
+        elif not _runs_network(unit, search) and backward not in unit.outside:
             unseen.append(backward)
         regions += search.regions
         elsewhere += search.elsewhere
@@ -67,9 +69,7 @@ def training(
             stmt = site.function.module.tree.statement(site.call)
             inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
     for backward in unseen:
-        if unit.home.runners.computes(backward.function, backward.loss):
-            unit.outside.append(backward)
-        elif backward.function not in covered:
+        if backward.function not in covered:
             raise _unseen(backward)
     regions += _copying(unit)
     for probe in unit.probes:
