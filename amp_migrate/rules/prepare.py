@@ -40,7 +40,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     _refuse_unknown(unit)
     refuse_ritual(unit)
     _refuse_wrappers(unit)
-    refuse_reached(index.strangers, unit.sites)
+    refuse_reached(index.project, index.strangers, unit.sites)
     _refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]

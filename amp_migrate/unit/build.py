@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from weakref import WeakKeyDictionary
 
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.carriers import Carriers
+from amp_migrate.unit.carriers import Carriers, amp_expression
 from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
@@ -72,6 +72,7 @@ def units(index: Index) -> list[list[Site]]:
     _join_relatives(groups, functions)
     _join_reachable(index.project, groups, functions)
     _join_optimizers(index.project, groups, members)
+    _join_stored(index.project, groups, members)
     _join_orphans(index.project, groups)
     return groups.result()
 
@@ -187,6 +188,23 @@ def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> 
                     by_group[group].append(site)
     for found in by_group.values():
         groups.join_all(found)
+
+
+def _join_stored(project: Project, groups: _Groups, members: list[Site]) -> None:
+    """Join ``network.amp = amp`` with the uses of ``self.amp`` in the class of that object."""
+    reads: dict[tuple[Class, str], list[Site]] = defaultdict(list)
+    for site in members:
+        node = amp_expression(site)
+        if isinstance(node, ast.Attribute) and site.function.cls is not None:
+            for relative in family(site.function.cls):
+                reads[relative, node.attr].append(site)
+    for site in members if reads else ():
+        parent = site.module.tree.parent(site.node)
+        if site.kind is Kind.VALUE and isinstance(parent, ast.Assign):
+            for target in parent.targets:
+                if isinstance(target, ast.Attribute):
+                    for cls in project.instance_classes(site.module, target.value):
+                        groups.join_all([site, *reads.get((cls, target.attr), ())])
 
 
 def _join_orphans(project: Project, groups: _Groups) -> None:

@@ -154,6 +154,8 @@ class Home:
             return f"{runner}.{self.name}"
         if function in self.carriers.paths and self._stored(function):
             return f"{self.carriers.paths[function]}.{self.name}"
+        if self._stored_beside(function):
+            return self.attribute(function)
         if function.parent is not None:
             return self._closure(function, node)
         if function.cls is not None and self.is_attribute(function) and not function.is_static:
@@ -219,6 +221,16 @@ class Home:
                 self._attributes.add(method.cls or function.cls)
                 return True
         return False
+
+    def _stored_beside(self, function: Function) -> bool:
+        """Tell whether another method of the class uses the `amp` that is stored on its objects."""
+        if function.cls is None or function.is_static or function.name == "__init__":
+            return False
+        methods = {m for cls in family(function.cls) for m in cls.methods.values()}
+        beside = methods & self.carriers.paths.keys()
+        return bool(self.carriers.stored) and any(
+            self.carriers.paths[m] == m.parameters.names[0] for m in beside if m.parameters.names
+        )
 
     def _stored(self, function: Function) -> bool:
         """Tell whether `amp` is stored on the object through which a function reaches it."""

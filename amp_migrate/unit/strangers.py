@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
 
@@ -44,16 +44,17 @@ def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
     ]
 
 
-def refuse_reached(found: Iterable[Stranger], sites: Iterable[Site]) -> None:
+def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[Site]) -> None:
     """Raise `Cannot` where amp is stored in an attribute that something which looks like Apex may read unseen."""
-    unseen = {s.receiver.rpartition(".")[2]: s for s in found if "." in s.receiver}
-    for site in sites:
+    unseen = [s for s in found if "." in s.receiver]
+    for site in sites if unseen else ():
         parent = site.module.tree.parent(site.node)
         if site.kind is not Kind.VALUE or not isinstance(parent, ast.Assign):
             continue
-        for target in parent.targets:
-            stranger = unseen.get(target.attr) if isinstance(target, ast.Attribute) else None
-            if stranger is not None:
+        names = {target.attr for target in parent.targets if isinstance(target, ast.Attribute)}
+        near = _imported(project, site.module)
+        for stranger in unseen:
+            if stranger.receiver.rpartition(".")[2] in names and stranger.module in near:
                 where = f"{stranger.module.path}:{stranger.call.lineno}"
                 raise Cannot(
                     "AMP909",
@@ -62,6 +63,25 @@ def refuse_reached(found: Iterable[Stranger], sites: Iterable[Site]) -> None:
                     f"amp is stored here, and `{stranger.receiver}` at {where} may be it",
                     "pass the GradScaler there by hand, or give the files in between to the tool as well",
                 )
+
+
+def _imported(project: Project, module: Module) -> set[Module]:
+    """Return a file with those that it imports, directly or not."""
+    found: set[Module] = set()
+    stack = [module]
+    while stack:
+        here = stack.pop()
+        if here in found:
+            continue
+        found.add(here)
+        for node in [*here.tree.nodes(ast.Import), *here.tree.nodes(ast.ImportFrom)]:
+            for alias in node.names:
+                for meaning in project.lookup.imported(here, alias):
+                    if isinstance(meaning, Module):
+                        stack.append(meaning)
+                    elif isinstance(meaning, Function | Class):
+                        stack.append(meaning.module)
+    return found
 
 
 def _of(project: Project, module: Module) -> Iterator[Stranger]:
