@@ -74,13 +74,12 @@ def _imported(project: Project, module: Module) -> set[Module]:
         if here in found:
             continue
         found.add(here)
-        for node in [*here.tree.nodes(ast.Import), *here.tree.nodes(ast.ImportFrom)]:
-            for alias in node.names:
-                for meaning in project.lookup.imported(here, alias):
-                    if isinstance(meaning, Module):
-                        stack.append(meaning)
-                    elif isinstance(meaning, Function | Class):
-                        stack.append(meaning.module)
+        for alias in here.tree.nodes(ast.alias):
+            for meaning in project.lookup.imported(here, alias):
+                if isinstance(meaning, Module):
+                    stack.append(meaning)
+                elif isinstance(meaning, Function | Class):
+                    stack.append(meaning.module)
     return found
 
 
