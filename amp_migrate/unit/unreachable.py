@@ -78,6 +78,8 @@ def unreachable(
     gone = result.nodes()
     if not _independent(project, result, gone) or not _unused(project, result, gone):
         return None
+    if not _can_choose(project, result):
+        return None
     if any(chooses(availability[m].without_probes(), m, gone) for m in search.modules):
         return None
     result.sites = [s for s in everywhere if s in found or s.node in gone]
@@ -252,6 +254,17 @@ def _independent(project: Project, result: Unreachable, gone: set[ast.AST]) -> b
         arm.side == "body" and native_under(project, arm.module, arm.node.test)
         for arm in result.raising
     )
+
+
+def _can_choose(project: Project, result: Unreachable) -> bool:
+    """Tell whether each program that initialized Apex has a native way: several do not share that of one."""
+    programs = {arm.module for arm in result.raising}
+    native = {
+        module
+        for module in project.modules.values()
+        if any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
+    }
+    return bool(native) and (len(programs) < 2 or programs <= native)
 
 
 def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
