@@ -5,18 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import (
-    AddParameter,
-    AddWithItem,
     Decision,
-    Edit,
     Plan,
-    RenameParameter,
     Status,
-    Wrap,
 )
 from amp_migrate.project import Module, build
 from amp_migrate.rules import amp308_unknown_amp
@@ -89,7 +85,7 @@ class Planner:
         taken: set[object] = set()
         self._owners = {}
         answers = [self._unit(found, refused.get(n)) for n, found in enumerate(self._units)]
-        while not refused and (pair := _entangled([a[0] for a in answers])):
+        while not refused and (pair := entangled([a[0] for a in answers])):
             first, second = pair
             self._units[first] = [*self._units[first], *self._units.pop(second)]
             answers = [self._unit(found, None) for found in self._units]
@@ -285,19 +281,6 @@ def gone_of(beside: list[Branch]) -> set[ast.AST]:
     return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
         b.node for b in beside
     }
-
-
-def _entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
-    """Return two units that give parameters or autocast to the same place, and so are one."""
-    owners: dict[tuple[str, Edit], int] = {}
-    for number, decisions in enumerate(made):
-        for decision in decisions:
-            for path, edit in decision.edits:
-                if isinstance(edit, AddParameter | RenameParameter | Wrap | AddWithItem):
-                    other = owners.setdefault((path, edit), number)
-                    if other != number:
-                        return other, number
-    return None
 
 
 def _imports_apex(tree: Tree) -> bool:
