@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.values import Values
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
 
 LIBRARY = "mmcv.runner"
+_MAKING: WeakKeyDictionary[Project, list[tuple[Module, ast.Call]]] = WeakKeyDictionary()
 _EVENTS = frozenset(
     f"{when}_{what}"
     for when in ("before", "after")
@@ -79,29 +81,32 @@ class Runners:
 
     def made(self) -> Iterator[Made]:
         """Yield where runners are made, tests apart. Raises `Cannot` where one has no name."""
-        for module in self.programs():
-            for node in module.tree.nodes(ast.Call):
-                if isinstance(node, ast.Call) and self._makes(module, node):
-                    yield self._named(module, node)
+        for module, call in self._making():
+            yield self._named(module, call)
 
     def given(self, values: Values, groups: set[Hashable]) -> bool:
         """Tell whether a runner is made with one of some objects, as the optimizer."""
         return any(
             isinstance(node, ast.Name | ast.Attribute) and values.groups(module, node) & groups
-            for module in self.programs()
-            for call in module.tree.nodes(ast.Call)
-            if isinstance(call, ast.Call) and self._makes(module, call)
+            for module, call in self._making()
             for node in ast.walk(call)
         )
 
     def makers(self) -> set[Function]:
         """Return the functions that make runners."""
-        return {
-            self._project.function_of(module, node)
-            for module in self.programs()
-            for node in module.tree.nodes(ast.Call)
-            if isinstance(node, ast.Call) and self._makes(module, node)
-        }
+        return {self._project.function_of(module, call) for module, call in self._making()}
+
+    def _making(self) -> list[tuple[Module, ast.Call]]:
+        """Return the calls that make runners, found once for a project."""
+        found = _MAKING.get(self._project)
+        if found is None:
+            found = _MAKING[self._project] = [
+                (module, node)
+                for module in self.programs()
+                for node in module.tree.nodes(ast.Call)
+                if isinstance(node, ast.Call) and self._makes(module, node)
+            ]
+        return found
 
     def programs(self) -> Iterator[Module]:
         """Yield the files that are no tests of their own; none where nothing speaks of mmcv."""
@@ -140,6 +145,8 @@ class Runners:
     def _makes(self, module: Module, call: ast.Call) -> bool:
         if any(map(self._is_runner, self._project.constructed(call))):
             return True
+        if "unner" not in tail(call):
+            return False
         name = self._project.external(module, call.func) or ""
         last = name.rpartition(".")[2]
         return name.startswith(LIBRARY) and (last == "build_runner" or last.endswith("Runner"))
