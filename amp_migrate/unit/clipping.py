@@ -45,13 +45,13 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     if function in unit.clip_helpers:
         return []
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
-    through = {i.seen: i for i in ([] if steps else indirect(unit, function, gone))}
-    steps = steps or list(through)
+    through = {i.seen: i for i in indirect(unit, function, gone)}
     groups: dict[tuple[int, str], list[Use]] = {}
     chosen: dict[tuple[int, str], Step | None] = {}
     tree = function.module.tree
-    for use in gradients.uses(unit, function, gone, steps):
-        for step, text in _targets(unit, function, use, steps):
+    for use in gradients.uses(unit, function, gone, [*steps, *through]):
+        behind = [s for s in steps if key(s.call) > key(use.node)]
+        for step, text in _targets(unit, function, use, behind or list(through)):
             mark = (id(step.call) if step else 0, text)
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step

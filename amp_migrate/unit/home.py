@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import path
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.unit import in_reach
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
@@ -152,9 +152,9 @@ class Home:
         if runner is not None:
             self.runners.used = True
             return f"{runner}.{self.name}"
-        if function in self.carriers.paths and self._stored(function):
+        if function in self.carriers.paths and self.carriers.stored:
             return f"{self.carriers.paths[function]}.{self.name}"
-        if self._stored_beside(function):
+        if in_reach.stored_beside(self.carriers, function):
             return self.attribute(function)
         if function.parent is not None:
             return self._closure(function, node)
@@ -162,16 +162,17 @@ class Home:
             constructed = any(c in self.constructed for c in family(function.cls))
             if not (constructed and function.name == "__init__"):
                 return self.attribute(function)
-        if self._global(function, node):
+        if function.module.top in self.inits and in_reach.is_global(function, node):
             return self.name
         if self._kept_by_sibling(function):
             return self.attribute(function)
-        held = self._held(function)
+        keepers = {relative for cls in self._attributes for relative in family(cls)}
+        held = in_reach.held(self.project, keepers - self._constructing, function)
         if held is not None:
-            return held
+            return f"{held}.{self.name}"
         if self.returning.provide(function):
             return self.name
-        if function.cls is not None and not function.is_static and self._on_self(function, node):
+        if function.cls is not None and not function.is_static and in_reach.on_self(function, node):
             if self._is_constructed(function.cls, node):
                 return self.attribute(function)
         try:
@@ -221,51 +222,6 @@ class Home:
                 self._attributes.add(method.cls or function.cls)
                 return True
         return False
-
-    def _stored_beside(self, function: Function) -> bool:
-        """Tell whether another method of the class uses the `amp` that is stored on its objects."""
-        if function.cls is None or function.is_static or function.name == "__init__":
-            return False
-        methods = {m for cls in family(function.cls) for m in cls.methods.values()}
-        beside = methods & self.carriers.paths.keys()
-        return bool(self.carriers.stored) and any(
-            self.carriers.paths[m] == m.parameters.names[0] for m in beside if m.parameters.names
-        )
-
-    def _stored(self, function: Function) -> bool:
-        """Tell whether `amp` is stored on the object through which a function reaches it."""
-        return bool(self.carriers.stored)
-
-    def _held(self, function: Function) -> str | None:
-        """Return the way through an object in reach that keeps the scaler: ``self.trainer.scaler``."""
-        if not self._attributes:
-            return None
-        keepers = {relative for cls in self._attributes for relative in family(cls)}
-        keepers -= self._constructing
-        scopes = [function.scope]
-        if function.cls is not None:
-            scopes += [m.node for m in function.cls.methods.values() if m.node is not None]
-        for i, scope in enumerate(scopes):
-            for node in ast.walk(scope):
-                dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
-                if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
-                    continue
-                classes = self.project.instance_classes(function.module, node)  # type: ignore[arg-type]
-                if classes and keepers.issuperset(classes):
-                    return f"{dotted}.{self.name}"
-        return None
-
-    def _global(self, function: Function, node: ast.AST) -> bool:
-        """A function reads the scaler as a global where it reads the other objects so."""
-        if function.module.top not in self.inits:
-            return False
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return not names & set(function.parameters.names)
-
-    def _on_self(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether what the scaler serves at `node` is kept on the object rather than passed in."""
-        roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return bool(function.parameters.names) and function.parameters.names[0] in roots
 
     def _is_constructed(self, cls: Class, node: ast.AST) -> bool:
         """Tell whether the scaler could be handed to the constructor; where it could not, nothing is noted."""
