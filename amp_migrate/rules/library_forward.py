@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.rules.base import Context
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.condition import as_bool
 from amp_migrate.unit.sites import Site
 
 
@@ -24,7 +25,7 @@ def forwards_cast(context: Context, site: Site) -> list[str]:
 
 def autocast(context: Context, site: Site) -> str:
     """Return the autocast that an initialize stands for, where it stands."""
-    condition = context.unit.options[site].casts
+    condition = as_bool(context.unit.options[site].casts, context.unit.not_bools)
     return context.spelling.autocast(condition.text if condition.value is None else "")
 
 

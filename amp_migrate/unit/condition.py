@@ -116,7 +116,21 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
 def _truth(text: str, not_bools: frozenset[str]) -> str:
     loose = is_plain(text) and text.rpartition(".")[2] in not_bools
     loose = loose or (is_plain(text) is False and isinstance(_parse(text), ast.BoolOp))
-    return f"bool({text})" if is_plain(text) and loose else operand(text, True)
+    if _is_looked_up(_parse(text)) or (is_plain(text) and loose):
+        return f"bool({text})"
+    return operand(text, True)
+
+
+def _is_looked_up(node: ast.expr) -> bool:
+    """Tell whether a setting is looked up that may be missing: ``config.get("amp")``, but with ``False`` for it."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return False
+    found = isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+    if not found and not (isinstance(node.func, ast.Name) and node.func.id == "getattr"):
+        return False
+    default = node.args[1 if found else 2 :]
+    known = default and isinstance(default[0], ast.Constant) and isinstance(default[0].value, bool)
+    return not known
 
 
 def is_plain(text: str) -> bool:
