@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
@@ -148,6 +149,8 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
     """Tell whether the attribute is only used for amp, or tested, in the methods of its class."""
     empties = {empty.statement for empty in found}
     for module in project.modules.values():
+        if any(_by_name(call, attr) for call in module.tree.nodes(ast.Call)):
+            return False
         for node in module.tree.nodes(ast.Attribute):
             if node.attr != attr:
                 continue
@@ -166,6 +169,13 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
             ):
                 return False
     return True
+
+
+def _by_name(call: ast.Call, attr: str) -> bool:
+    """Tell whether a call reaches an attribute by its name: ``getattr(model, "amp", None)``."""
+    return path(call.func) in ("getattr", "hasattr", "setattr", "delattr") and any(
+        isinstance(arg, ast.Constant) and arg.value == attr for arg in call.args[1:2]
+    )
 
 
 def _is_none_test(node: ast.AST) -> bool:
