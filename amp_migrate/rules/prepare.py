@@ -31,7 +31,7 @@ from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.strangers import refuse_reached
 from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
-from amp_migrate.unit.windows import refuse_separate_windows
+from amp_migrate.unit.windows import refuse_separate_windows, refuse_unscaled_windows
 
 
 def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:
@@ -63,6 +63,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     refuse_scaled(unit, unscales, gone)
     refuse_helpers(unit, unscales, gone)
     refuse_unseen(unit, unscales, gone)
+    refuse_unscaled_windows(unit, unscales, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)

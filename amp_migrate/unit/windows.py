@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
+from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside, key, loop_of
+from amp_migrate.unit.indirect import indirect
+from amp_migrate.unit.order import inside, key, levels, loop_of
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.skipped import counts
 from amp_migrate.unit.steps import Step, boundary
 from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.unscale import Unscale
 
 
 def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
@@ -43,6 +47,41 @@ def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
     if first.cls is None or second.cls is None or second.cls in family(first.cls):
         return False
     return unit.home.is_attribute(first) and unit.home.is_attribute(second)
+
+
+def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Refuse `unscale_` beside a backward whose gradients a step elsewhere lets accumulate."""
+    for unscale in unscales:
+        function = unscale.function
+        if unit.steps_of(function) or indirect(unit, function, gone):
+            continue
+        for step in unit.steps:
+            if step.call not in gone and any(_waits(unit, step, function)):
+                raise Cannot(
+                    "AMP908",
+                    function.module,
+                    unscale.before,
+                    f"gradients are read on every micro-batch, and {step.function.qualname}() does not step on each",
+                    "natively gradients can be unscaled once per step: read or clip them straight before the step",
+                )
+
+
+def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
+    """Yield whether each test around a step, or the calls of its function, counts the calls of another function."""
+    places = [(step.function, step.call)]
+    places += [(site.function, site.call) for site in unit.project.callers(step.function)]
+    for holder, node in places:
+        tree = holder.module.tree
+        calls = [n for n in walk(holder.scope) if _reaches(unit, n, function)]
+        for level in levels(tree, node):
+            if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
+                yield counts(level.test)
+
+
+def _reaches(unit: Unit, node: ast.AST, function: Function) -> bool:
+    return isinstance(node, ast.Call) and any(
+        function in reachable(unit.project, callee) for callee in unit.project.callees(node)
+    )
 
 
 def _optimizer(unit: Unit, step: Step) -> Hashable:
