@@ -33,7 +33,7 @@ from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
-from amp_migrate.unit.twins import names_native
+from amp_migrate.unit.twins import chosen_beside_native
 from amp_migrate.unit.unreachable import Unreachable, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
@@ -188,7 +188,7 @@ class Planner:
             decisions = list(self._decide(context))
         except Cannot:
             chosen = [s for s in found if s.kind is Kind.INITIALIZE]
-            if not all(names_native(index.project, site) for site in chosen):
+            if not all(chosen_beside_native(index.project, site) for site in chosen):
                 raise
             gone = unreachable(index.project, index.availability, found, index.sites)
             if gone is None:

@@ -43,8 +43,15 @@ def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
     return found
 
 
-def names_native(project: Project, site: Site) -> bool:
-    """Tell whether native AMP is named in the function of a site, as in ``partial(torch.autocast, ...)``."""
+def chosen_beside_native(project: Project, site: Site) -> bool:
+    """Tell whether a test chooses Apex by its name for a site, and its function names native AMP too.
+
+    As in ``if backend == "apex"`` beside ``partial(torch.autocast, ...)``.
+    """
+    tree = site.module.tree
+    tests = (up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If))
+    if not any("apex" in ast.unparse(test).lower() for test in tests):
+        return False
     for node in ast.walk(site.function.scope):
         if isinstance(node, ast.Name | ast.Attribute):
             name = project.external(site.module, node)

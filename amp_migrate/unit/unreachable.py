@@ -13,7 +13,7 @@ from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.choosing import announces, chooses, may_be_off
 from amp_migrate.unit.dual import beside_native, is_native, native_under
 from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.twins import made, wrapper_of
+from amp_migrate.unit.twins import chosen_beside_native, made, wrapper_of
 
 _NEEDS_INITIALIZE = (
     Kind.INITIALIZE,
@@ -66,7 +66,11 @@ def unreachable(
     """
     if not all(_has_native(project, s) for s in found if s.kind is Kind.SCALE_LOSS):
         return None
-    if any(may_be_off(s) for s in found if s.kind is Kind.INITIALIZE):
+    made_here = [s for s in found if s.kind is Kind.INITIALIZE]
+    scales = any(s.kind is Kind.SCALE_LOSS for s in found)
+    if any(map(may_be_off, made_here)):
+        return None
+    if not scales and not all(chosen_beside_native(project, s) for s in made_here):
         return None
     search = _Search(project, availability, found)
     if not search.settle() or not search.covers(found):
