@@ -28,15 +28,15 @@ class Indirect:
 def indirect(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Indirect]:
     """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has."""
     return [
-        Indirect(seen, own, site)
+        Indirect(step, own, site)
         for own in unit.steps
         if own.call not in gone and own.function is not function
         for site in unit.project.callers(own.function)
-        if site.function is function and (seen := _seen(unit, own, site)) is not None
+        if site.function is function and (step := seen(unit, own, site)) is not None
     ]
 
 
-def _seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
+def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     """Return the step of a helper as a call of it takes it; None where the optimizer is out of reach there."""
     module, call = site.function.module, site.call
     base, _, rest = (path(own.optimizer) or "").partition(".")

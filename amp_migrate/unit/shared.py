@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import CallSite, Function
 from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.indirect import seen
 from amp_migrate.unit.order import exclusive, inside, key, levels
 from amp_migrate.unit.steps import Step
 from amp_migrate.unit.unit import Unit
@@ -46,9 +47,7 @@ def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
             )
         result.functions.add(helper)
         for site in together:
-            anchor = finder.anchor(site)
-            step = Step(site.function.module, site.function, site.call, site.call.func, anchor)
-            result.calls.setdefault(site.function, []).append(step)
+            result.calls.setdefault(site.function, []).extend(finder.steps(helper, site))
     return result
 
 
@@ -93,6 +92,16 @@ class _Finder:
                 if any(callee in self.helpers for callee in self._unit.project.callees(node)):
                     found.append(node)
         return found
+
+    def steps(self, helper: Function, site: CallSite) -> list[Step]:
+        """Return the steps that a call takes, each of the optimizer as the caller names it, or of the call itself."""
+        module, anchor = site.function.module, self.anchor(site)
+        own = [s for s in self._unit.steps_of(helper) if s.call not in self._gone]
+        named = [step.text for s in own if (step := seen(self._unit, s, site)) is not None]
+        optimizers = [ast.parse(text, mode="eval").body for text in named]
+        if len(optimizers) < len(own) or not own:
+            optimizers = [site.call]
+        return [Step(module, site.function, site.call, node, anchor) for node in optimizers]
 
     def is_shared(self, site: CallSite) -> bool:
         """Tell whether a call of a helper steps on gradients of a backward that another step needs too."""

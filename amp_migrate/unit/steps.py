@@ -209,10 +209,12 @@ def _phases(
 ) -> bool:
     """Tell whether each later optimizer is fed only by backward passes after the earlier steps."""
     for earlier, later in itertools.pairwise(children):
-        names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, later)}
+        stepped = [s.optimizer for s in steps if inside(tree, s.anchor, later)]
+        names = {ast.dump(optimizer) for optimizer in stepped}
+        unknown = any(isinstance(optimizer, ast.Call) for optimizer in stepped)
         for backward in backwards:
             feeds = {ast.dump(o) for o in backward.optimizers}
-            if (not feeds or feeds & names) and key(backward.node) <= key(earlier):
+            if (unknown or not feeds or feeds & names) and key(backward.node) <= key(earlier):
                 return False
     return True
 
