@@ -20,6 +20,7 @@ from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.in_apex import fixes, unexamined
+from amp_migrate.rules.kept import only_asks
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import Settings
@@ -27,7 +28,7 @@ from amp_migrate.staying import left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.choosing import chooses
+from amp_migrate.unit.choosing import answers, chooses
 from amp_migrate.unit.dual import Branch, branches
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
@@ -254,12 +255,17 @@ class Planner:
             self._settings,
             self._spelling,
             sites,
-            availability.without_probes() if module in self._cut else availability,
+            answers(availability, sites) if module in self._cut else availability,
             taken,
         )
         touched = any(site.module is module for site in handled)
         context.keeps_guards = module in self._left or (bool(self._left) and not touched)
-        if self._cut and not touched and module not in self._cut:
+        if (
+            not touched
+            and only_asks(sites)
+            and module not in self._cut
+            and (self._cut or not self._units)
+        ):
             context.keeps_guards |= chooses(availability, module, set())
         context.untrained = not self._units
         decisions: list[Decision] = []

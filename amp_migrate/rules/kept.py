@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.rules.base import FileContext
-from amp_migrate.unit.sites import Kind, is_apex
+from amp_migrate.unit.sites import Kind, Site, is_apex
 
 _REMOVED = (
     "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
@@ -25,6 +25,15 @@ FP16_UTILS = frozenset(
 def is_removed(node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether an import raises with an Apex of today."""
     return _source(node, alias).startswith(_REMOVED)
+
+
+def only_asks(sites: Iterable[Site]) -> bool:
+    """Tell whether all that a file does with Apex is to import it as a whole, as to see whether it is there."""
+    return all(
+        isinstance(site.node, ast.Import | ast.ImportFrom)
+        and not any(is_removed(site.node, alias) for alias in site.node.names)
+        for site in sites
+    )
 
 
 def star_needed(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:

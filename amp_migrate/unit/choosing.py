@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
 from amp_migrate.unit.availability import Availability, imports_apex
 from amp_migrate.unit.order import inside
-from amp_migrate.unit.sites import Site
+from amp_migrate.unit.sites import Kind, Site
 
 
 def may_be_off(site: Site) -> bool:
@@ -23,6 +24,15 @@ def may_be_off(site: Site) -> bool:
     tests = [up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If)]
     named = [site.function.name, *(ast.unparse(test) for test in tests)]
     return not any("apex" in text.lower() for text in named)
+
+
+def answers(availability: Availability, found: Iterable[Site]) -> Availability:
+    """Return what is known in a file that loses its way through Apex's AMP; `found` are its uses of Apex.
+
+    Calls that ask whether Apex is installed stay, unless other parts of it become torch's there.
+    """
+    others = any(site.kind is Kind.OTHER for site in found)
+    return availability if others else availability.without_probes()
 
 
 def announces(node: ast.Try) -> bool:

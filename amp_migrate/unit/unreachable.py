@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.arms import Arm, arm_of, conditions, parts, unbound
 from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.choosing import announces, chooses, may_be_off
+from amp_migrate.unit.choosing import announces, answers, chooses, may_be_off
 from amp_migrate.unit.dual import beside_native, is_native, native_under
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.twins import chosen_beside_native, made, wrapper_of
@@ -64,6 +64,7 @@ def unreachable(
     Apex raises where it is used without amp.initialize. So a branch that always uses it is only entered by
     runs that initialized, and those raise from now on; what stays is what all other runs did before.
     """
+    everywhere = list(everywhere)
     if not all(_has_native(project, s) for s in found if s.kind is Kind.SCALE_LOSS):
         return None
     made_here = [s for s in found if s.kind is Kind.INITIALIZE]
@@ -84,8 +85,10 @@ def unreachable(
         return None
     if not _can_choose(project, result):
         return None
-    if any(chooses(availability[m].without_probes(), m, gone) for m in search.modules):
-        return None
+    for m in search.modules:
+        known = answers(availability[m], [s for s in everywhere if s.module is m])
+        if chooses(known, m, gone):
+            return None
     result.sites = [s for s in everywhere if s in found or s.node in gone]
     return result
 
