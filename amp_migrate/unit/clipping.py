@@ -126,7 +126,8 @@ def _unscale(
     result = Unscale(function, first, text)
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
-    if own and isinstance(anchor, ast.For) and anchor is not tree.statement(step.call):
+    visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
+    if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     before = (b.node for b in reversed(unit.backwards_of(function)) if key(b.node) < key(step.call))
     backward = next((node for node in before if node not in gone), None)

@@ -260,7 +260,8 @@ def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
     read = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
-            if not _chooses_optimizer(level, node, read):
+            trains = "backward" in ast.dump(level) or "scale_loss" in ast.dump(level)
+            if not trains and not _chooses_optimizer(level, node, read):
                 stmt = level
     return stmt
 
