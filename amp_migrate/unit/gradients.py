@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.unit.branches import CLIPS
-from amp_migrate.unit.normed import divides_by_norm, only_freed
+from amp_migrate.unit.normed import added_to, divides_by_norm, only_freed, sets_zero
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
@@ -137,6 +137,8 @@ def _use(
     unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
 ) -> Use | None:
     tree = function.module.tree
+    if isinstance(node, ast.Attribute) and _is_of_weight(unit, function, node):
+        return Use(_statement(tree, node), node, False, None)
     if (
         not isinstance(node, ast.Call)
         or unit.project.function_of(function.module, node) is not function
@@ -160,6 +162,25 @@ def _use(
     if any(reads(unit, callee) for callee in unit.project.callees(node)):
         return Use(_statement(tree, node), node, False, None)
     return None
+
+
+def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
+    """Tell whether the gradient of a weight of a network is read by name: ``model.fc.weight.grad.norm()``."""
+    tree, module = function.module.tree, function.module
+    if node.attr != "grad" or path(node) is None:
+        return False
+    if not isinstance(node.ctx, ast.Load) and not added_to(tree, node):
+        return False
+    if unit.project.function_of(module, node) is not function:
+        return False
+    if only_freed(tree, node) or sets_zero(tree, node):
+        return False
+    base = node.value.value if isinstance(node.value, ast.Attribute) else None
+    while isinstance(base, ast.Name | ast.Attribute):
+        if unit.forwards.is_network(module, base):
+            return not _reduces(tree, node)
+        base = base.value if isinstance(base, ast.Attribute) else None
+    return False
 
 
 def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
@@ -219,8 +240,8 @@ def _reads_grad(tree: Tree, call: ast.Call) -> bool:
         if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
             whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
             return whole is not None and any(
-                isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
-                and not only_freed(tree, n)
+                isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
+                or added_to(tree, n)) and not only_freed(tree, n)
                 for n in ast.walk(whole)
             )  # fmt: skip
         if isinstance(up, ast.stmt):

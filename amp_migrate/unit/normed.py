@@ -59,3 +59,26 @@ def only_freed(tree: Tree, node: ast.Attribute) -> bool:
     return isinstance(parent, ast.Compare) and any(
         isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
     )
+
+
+def sets_zero(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a gradient, or part of one, is set to zero, whatever its scale: ``weight.grad[0] = 0``."""
+    up = tree.parent(node)
+    if isinstance(up, ast.Attribute) and up.attr == "data":
+        up = tree.parent(up)
+    if isinstance(up, ast.Attribute):
+        return up.attr == "zero_"
+    store = tree.parent(up) if isinstance(up, ast.Subscript) else None
+    return (
+        isinstance(store, ast.Assign)
+        and isinstance(store.value, ast.Constant)
+        and not store.value.value
+    )
+
+
+def added_to(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether something is added to a gradient in place, which must have its scale: ``p.grad += p``."""
+    up = tree.parent(node)
+    return (
+        isinstance(up, ast.AugAssign) and up.target is node and isinstance(up.op, ast.Add | ast.Sub)
+    )
