@@ -103,7 +103,7 @@ class Carriers:
                 "AMP909",
                 site.module,
                 site.node,
-                f"{site.function.qualname}() gets amp, or None where AMP is off, as a parameter and initializes by it",
+                f"{site.function.qualname}() gets amp as a parameter, which may be None, and initializes by it",
                 "give it the flag instead of amp, import amp where it is used, and run again",
             )
 
