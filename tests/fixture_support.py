@@ -81,7 +81,7 @@ def _case(folder: Path) -> Case:
         before=before,
         after=after,
         corrected=_files(folder, "corrected"),
-        library=_files(folder, "library"),
+        library=_files(ROOT / facts.get("library", folder), "library"),
         args=tuple(facts.get("args", ())),
         findings=tuple(Expected(*finding) for finding in facts.get("findings", ())),
         run=next(iter(before)) if run is True else run,
