@@ -119,11 +119,7 @@ def _is_prepared_for_others(context: FileContext) -> bool:
             return False
         flags |= {n.id for n in ast.walk(guard.handlers[0]) if isinstance(n, ast.Name)}
     ours = flags & context.availability.flags
-    return bool(ours) and not any(_mentions(other, ours) for other in _others(context))
-
-
-def _others(context: FileContext) -> list[Module]:
-    return [m for m in context.project.modules.values() if m is not context.module]
+    return bool(ours) and not any(_mentions(other, ours) for other in context.others())
 
 
 def _mentions(module: Module, names: set[str]) -> bool:

@@ -137,7 +137,7 @@ def _obstacle(context: FileContext, site: Site) -> str | None:
     guard = context.module.tree.enclosing(alias, ast.Try)
     if guard is not None and (context.keeps_guards or not _raises(guard)):
         return "the import of LARC is guarded, and what stays may bind its name otherwise"
-    if call_of(site) is None and any(_uses_larc(other) for other in _others(context)):
+    if call_of(site) is None and any(_uses_larc(other) for other in context.others()):
         return (
             "LARC is compared here, and other files use it too: each would have a class of its own"
         )
@@ -150,10 +150,6 @@ def _raises(guard: ast.Try) -> bool:
     return not guard.orelse + guard.finalbody and all(
         isinstance(handler.body[-1], ast.Raise) for handler in guard.handlers
     )
-
-
-def _others(context: FileContext) -> list[Module]:
-    return [m for m in context.project.modules.values() if m is not context.module]
 
 
 def _uses_larc(module: Module) -> bool:

@@ -112,6 +112,10 @@ class FileContext:
         """Yield the sites of some kinds, in source order."""
         return (site for site in self.sites if site.kind in kinds)
 
+    def others(self) -> list[Module]:
+        """Return the other files of the project."""
+        return [m for m in self.project.modules.values() if m is not self.module]
+
 
 class Decides(Protocol):
     """A rule module: its RULE and what it decides about a unit."""

@@ -104,16 +104,8 @@ def member_inside(project: Project, module: Module, owner: ast.expr, name: str) 
 
 def is_of_autograd(function: Function) -> bool:
     """Tell whether a function is the `forward` or `backward` of an `autograd.Function`."""
-    above = [function.cls] if function.cls is not None else []
-    while above:
-        cls = above.pop()
-        if any(
-            base.rpartition(".")[2] in ("Function", "InplaceFunction")
-            for base in cls.external_bases
-        ):
-            return True
-        above += cls.bases
-    return False
+    bases = function.cls.externals() if function.cls is not None else ()
+    return any(base.rpartition(".")[2] in ("Function", "InplaceFunction") for base in bases)
 
 
 def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
