@@ -61,14 +61,8 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
         named = f"{block.alias} = {scaled}"
         edits.append(Insert(tree.span(block.node), named, after=False))
         return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{named}`", edits)
-    receivers = {_receiver(call) for call in block.backwards}
-    for stmt in block.node.body:
-        for node in walk(stmt):
-            if isinstance(node, ast.Name) and node.id == block.alias:
-                text = (
-                    scaled if node in receivers or _differentiated(context, block, node) else loss
-                )
-                edits.append(ReplaceExpression(tree.span(node), text))
+    for node, differentiated in _uses(context, block):
+        edits.append(ReplaceExpression(tree.span(node), scaled if differentiated else loss))
     edits += _read_later(context, block, loss)
     message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
@@ -100,6 +94,15 @@ def _receiver(call: ast.Call) -> ast.AST:
     return node
 
 
+def _uses(context: Context, block: ScaleLoss) -> Iterator[tuple[ast.Name, bool]]:
+    """Yield the uses of the scaled loss in its block, and whether they differentiate it."""
+    receivers = {_receiver(call) for call in block.backwards}
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Name) and node.id == block.alias:
+                yield node, node in receivers or _differentiated(context, block, node)
+
+
 def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
     """Tell whether a read of the scaled loss differentiates it: ``torch.autograd.grad(scaled_loss, x)``."""
     for up in block.site.module.tree.ancestors(node):
@@ -122,16 +125,7 @@ def _unscaled(context: Context, block: ScaleLoss) -> Iterator[Decision]:
     """Say that what is logged is another number now."""
     if keeps_name(block.node, block.alias):
         return
-    receivers = {_receiver(call) for call in block.backwards}
-    inside = [
-        node
-        for stmt in block.node.body
-        for node in walk(stmt)
-        if isinstance(node, ast.Name)
-        and node.id == block.alias
-        and node not in receivers
-        and not _differentiated(context, block, node)
-    ]
+    inside = [node for node, differentiated in _uses(context, block) if not differentiated]
     for node in [*inside, *_reads(context, block)][:1]:
         message = f"`{block.alias}` was the loss times its scale here; what is read now is the loss itself"
         yield decision(RULE, Status.NOTE, block.site.module, node, message)
