@@ -30,18 +30,22 @@ class Stranger(NamedTuple):
 def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
     """Return the calls of a project that look like Apex and are none of its sites."""
     known = {part for site in sites for part in ast.walk(site.node)}
-    published = {
-        node.attr
-        for module in project.modules.values()
-        for node in module.tree.nodes(ast.Attribute)
-        if isinstance(node.ctx, ast.Store) and _is_module(project, module, node.value)
-    }
-    return [
+    found = [
         stranger
         for module in project.modules.values()
         for stranger in _of(project, module)
-        if stranger.call not in known and not (stranger.unbound and stranger.receiver in published)
+        if stranger.call not in known
     ]
+    unbound = {stranger.receiver for stranger in found if stranger.unbound}
+    published = {
+        node.attr
+        for module in (project.modules.values() if unbound else ())
+        for node in module.tree.nodes(ast.Attribute)
+        if node.attr in unbound
+        and isinstance(node.ctx, ast.Store)
+        and _is_module(project, module, node.value)
+    }
+    return [s for s in found if not (s.unbound and s.receiver in published)]
 
 
 def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[Site]) -> None:
@@ -86,10 +90,10 @@ def _imported(project: Project, module: Module) -> set[Module]:
 def _of(project: Project, module: Module) -> Iterator[Stranger]:
     for call in module.tree.nodes(ast.Call):
         func = call.func
-        receiver = path(func.value) if isinstance(func, ast.Attribute) else None
-        if not isinstance(func, ast.Attribute) or receiver is None:
+        if not isinstance(func, ast.Attribute) or func.attr not in _OF_AMP:
             continue
-        if receiver.rpartition(".")[2] != "amp" or func.attr not in _OF_AMP:
+        receiver = path(func.value)
+        if receiver is None or receiver.rpartition(".")[2] != "amp":
             continue
         unbound = isinstance(func.value, ast.Name) and _is_unbound(module, func.value)
         if unbound or (func.attr in _OF_APEX_ALONE and _is_unknown(project, module, func)):
