@@ -15,7 +15,7 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.project import Module, build
-from amp_migrate.rules import amp308_unknown_amp
+from amp_migrate.rules import amp114_native_beside, amp308_unknown_amp
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
 from amp_migrate.rules.base import Context, FileContext
@@ -29,7 +29,7 @@ from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.choosing import answers, chooses
-from amp_migrate.unit.dual import Branch, branches
+from amp_migrate.unit.dual import Branch, branches, nodes_of
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.sites import Kind, Site
@@ -133,7 +133,7 @@ class Planner:
         return {
             site.module
             for found, (decisions, _, _) in zip(self._units, answers, strict=True)
-            if any(d.finding.code == "AMP114" for d in decisions)
+            if _keeps_native(decisions)
             for site in found
         }
 
@@ -163,10 +163,9 @@ class Planner:
                 return list(fall_back(native)), native.nodes(), ""
             beside = self._beside(index, found)
             if isinstance(beside, Unreachable):
-                found += [site for site in beside.sites if site not in found]
-                return list(cut(beside)), beside.nodes(), ""
+                return _cut_out(found, beside)
             if beside:
-                return list(remove(beside)), gone_of(beside), ""
+                return list(remove(beside)), nodes_of(beside), ""
             return self._migrated(index, found)
         except Cannot as cause:
             return list(left(found, cause)), None, cause.message
@@ -194,8 +193,7 @@ class Planner:
             gone = unreachable(index.project, index.availability, found, index.sites)
             if gone is None:
                 raise
-            found += [site for site in gone.sites if site not in found]
-            return list(cut(gone)), gone.nodes(), ""
+            return _cut_out(found, gone)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         found += context.unit.switches
         return decisions, context.gone_nodes | folded | context.unit.switched(), ""
@@ -207,7 +205,7 @@ class Planner:
         if index is None or gone is None:
             causes = (d.finding for d in decisions if d.finding.message == reason)
             return [unexamined(cause) for cause in causes], None, reason
-        if any(d.finding.code == "AMP114" for d in decisions):
+        if _keeps_native(decisions):
             return [], gone, ""
         try:
             context = prepare(index, found, self._settings, self._spelling)
@@ -217,7 +215,7 @@ class Planner:
 
     def _unless_dual(self, found: list[Site], answer: Answer) -> Answer:
         """Keep the Apex branches beside native ones where other Apex code of the project is left."""
-        if not any(d.finding.code == "AMP114" for d in answer[0]):
+        if not _keeps_native(answer[0]):
             return answer
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         site = found[0]
@@ -282,11 +280,15 @@ class Planner:
         return decisions + list(unspoken(context, decisions))
 
 
-def gone_of(beside: list[Branch]) -> set[ast.AST]:
-    """Return every node of the branches that go."""
-    return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
-        b.node for b in beside
-    }
+def _cut_out(found: list[Site], gone: Unreachable) -> Answer:
+    """Drop what only runs under Apex of a unit; `found` grows by the sites that go with it."""
+    found += [site for site in gone.sites if site not in found]
+    return list(cut(gone)), gone.nodes(), ""
+
+
+def _keeps_native(decisions: Iterable[Decision]) -> bool:
+    """Tell whether a unit loses its way through Apex and keeps a native one."""
+    return any(d.finding.code == amp114_native_beside.RULE.code for d in decisions)
 
 
 def _imports_apex(tree: Tree) -> bool:

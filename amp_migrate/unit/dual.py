@@ -26,6 +26,13 @@ class Branch:
     loud: bool
 
 
+def nodes_of(beside: list[Branch]) -> set[ast.AST]:
+    """Return every node of some branches, which go."""
+    return {n for branch in beside for stmt in branch.node.body for n in ast.walk(stmt)} | {
+        b.node for b in beside
+    }
+
+
 def branches(project: Project, found: list[Site]) -> list[Branch]:
     """Return the Apex branches of a unit that has native AMP beside Apex; nothing for other units.
 
