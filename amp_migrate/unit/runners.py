@@ -185,7 +185,7 @@ class Runners:
         for module in self.programs():
             for cls in module.classes.values():
                 method = cls.methods.get("train_step")
-                if method is not None and not _runs_forward(method):
+                if method is not None and _is_run(method) and not _runs_forward(method):
                     raise Cannot(
                         "AMP904",
                         module,
@@ -205,6 +205,13 @@ def _derives(cls: Class, kind: str) -> bool:
 
 def _mentions(node: ast.AST, dotted: str) -> bool:
     return any(path(part) == dotted for part in ast.walk(node))
+
+
+def _is_run(method: Function) -> bool:
+    """Tell whether runners can call a `train_step`: they give it the batch and the optimizer, and no more."""
+    parameters = method.parameters
+    required = [name for name in parameters.positional if name not in parameters.defaults]
+    return len(required) <= 3
 
 
 def _runs_forward(method: Function) -> bool:
