@@ -16,11 +16,13 @@ class ScaleRule:
 
     Apex counts backwards, GradScaler counts updates. With several backwards per update, or
     several loss scalers, the sequences differ although both are right; then `after` must start
-    where Apex starts, halve at every overflow and double after one of `intervals` updates.
+    where Apex starts, halve at every overflow and double after one of `intervals` updates. At the
+    iterations of `restarts`, where ``amp.initialize`` has run again, it may start anew.
     """
 
     exact: bool
     intervals: tuple[int, ...] = ()
+    restarts: frozenset[int] = frozenset()
 
     @property
     def reason(self) -> str:
@@ -37,11 +39,32 @@ class ScaleRule:
         if self.exact:
             return _first_unequal([step.scale for step in before], after)
         wrong = [
-            _first_unequal(_schedule(before, after, interval, limit), after)
+            _first_unequal(self._schedule(before, after, interval, limit), after)
             for interval in self.intervals
             for limit in (float("inf"), APEX_LIMIT)
         ]
         return None if None in wrong else max(step for step in wrong if step is not None)
+
+    def _schedule(
+        self, before: tuple[Step, ...], after: tuple[Step, ...], interval: int, limit: float
+    ) -> list[float]:
+        """Return what GradScaler does from Apex's first scale, given where `after` skips and updates."""
+        first = before[0].scale if before else 1.0
+        scale, tracker, overflow = first, 0, False
+        scales = []
+        for step in after:
+            if step.index in self.restarts and step.scale == first:
+                scale, tracker, overflow = first, 0, False
+            scales.append(scale)
+            overflow = overflow or step.skipped
+            for _ in range(step.updates):
+                if overflow:
+                    scale, tracker, overflow = scale / 2, 0, False
+                    continue
+                tracker += 1
+                if tracker == interval:
+                    scale, tracker = min(scale * 2, limit), 0
+        return scales
 
 
 def rule_for(before: Run, after: Run, growth: int | None) -> ScaleRule:
@@ -56,7 +79,8 @@ def rule_for(before: Run, after: Run, growth: int | None) -> ScaleRule:
         return ScaleRule(exact=True)
     per_update = max(1, round(backwards / max(1, updates)))
     interval = growth or DEFAULT_INTERVAL
-    return ScaleRule(exact=False, intervals=(interval, max(1, interval // per_update)))
+    intervals = interval, max(1, interval // per_update)
+    return ScaleRule(False, intervals, frozenset(apex["initialized"]))
 
 
 def _first_unequal(expected: list[float], after: tuple[Step, ...]) -> int | None:
@@ -64,23 +88,3 @@ def _first_unequal(expected: list[float], after: tuple[Step, ...]) -> int | None
         if scale != step.scale:
             return step.index
     return None
-
-
-def _schedule(
-    before: tuple[Step, ...], after: tuple[Step, ...], interval: int, limit: float
-) -> list[float]:
-    """Return what GradScaler does from Apex's first scale, given where `after` skips and updates."""
-    scale = before[0].scale if before else 1.0
-    tracker, overflow = 0, False
-    scales = []
-    for step in after:
-        scales.append(scale)
-        overflow = overflow or step.skipped
-        for _ in range(step.updates):
-            if overflow:
-                scale, tracker, overflow = scale / 2, 0, False
-                continue
-            tracker += 1
-            if tracker == interval:
-                scale, tracker = min(scale * 2, limit), 0
-    return scales

@@ -30,7 +30,7 @@ def run(*steps: Step, **notes: object) -> Run:
     return Run("run", (Process(0, {}, steps, None, None, None, {}, "steps"),), dict(notes))
 
 
-APEX = {"enabled": True, "dynamic": True, "num_losses": 1}
+APEX = {"enabled": True, "dynamic": True, "num_losses": 1, "initialized": [1]}
 SAME = ScaleRule(exact=True)
 
 
@@ -53,6 +53,19 @@ def test_scales_follow_the_native_schedule_under_accumulation() -> None:
         )
         rule = rule_for(before, after, 2)
         assert not rule.exact
+        assert rule.first_disagreement(before.steps, after.steps) == wrong
+
+
+def test_scales_may_start_anew_where_apex_initializes_again() -> None:
+    """A fold's new GradScaler starts at Apex's first scale there, and nowhere else."""
+    twice = {"losses": (1.0, 1.0), "scales": (4.0, 4.0)}
+    apex = {**APEX, "initialized": [1, 3]}
+    before = run(*(step(n, **twice) for n in (1, 2, 3, 4)), apex_amp=apex)
+    for scales, wrong in (((4, 8, 4, 8), None), ((4, 8, 16, 32), None), ((4, 8, 16, 4), 4)):
+        after = run(
+            *(step(n, **{**twice, "scales": (scale, scale)}) for n, scale in enumerate(scales, 1))
+        )
+        rule = rule_for(before, after, 1)
         assert rule.first_disagreement(before.steps, after.steps) == wrong
 
 

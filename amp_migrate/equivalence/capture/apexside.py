@@ -60,12 +60,14 @@ class ApexSide:
 
     def _note(self, arguments: dict[str, Any]) -> None:
         scale = _asked_scale(arguments)
+        earlier = self.recorder.notes.get("apex_amp", {}).get("initialized", [])
         self.recorder.notes["apex_amp"] = {
             "enabled": bool(arguments["enabled"]),
             "opt_level": str(arguments["opt_level"]),
             "dynamic": scale == "dynamic",
             "loss_scale": str(scale),
             "num_losses": int(arguments["num_losses"]),
+            "initialized": [*earlier, self.recorder.ahead()],
         }
 
     def _grow_sooner(self, state: Any) -> None:

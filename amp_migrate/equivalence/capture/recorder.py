@@ -86,6 +86,12 @@ class Recorder:
         """Return whether the next backward begins a new iteration."""
         return self.iteration is None or bool(self.iteration.attempts)
 
+    def ahead(self) -> int:
+        """Return the index of the iteration that the next backward belongs to."""
+        if self.iteration is None:
+            return self.completed + 1
+        return self.iteration.index + bool(self.iteration.attempts)
+
     def event(self, letter: str) -> None:
         """Append one letter to the open iteration's events."""
         if self.iteration is not None:
