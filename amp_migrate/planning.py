@@ -14,10 +14,11 @@ from amp_migrate.plan import (
     Plan,
     Status,
 )
-from amp_migrate.project import Module, build
-from amp_migrate.rules import amp114_native_beside, amp308_unknown_amp
+from amp_migrate.project import Module
+from amp_migrate.rules import amp114_native_beside, amp213_import_missing, amp308_unknown_amp
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
+from amp_migrate.rules.amp308_unknown_amp import beside_left, report
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.kept import only_asks
@@ -32,6 +33,7 @@ from amp_migrate.unit.choosing import answers, chooses
 from amp_migrate.unit.dual import Branch, branches, nodes_of
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
+from amp_migrate.unit.forgotten import indexed
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.twins import chosen_beside_native
@@ -48,7 +50,9 @@ class Planner:
         self._settings = settings
         self._trees = trees
         self._spelling = Spelling(settings.api == "torch.amp")
-        self._index = Index(build(trees, [])) if any(map(_imports_apex, trees.values())) else None
+        self._index: Index | None = None
+        if any(map(_imports_apex, trees.values())):
+            self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, list[int]] = {}
         self._left: set[Module] = set()
@@ -112,19 +116,21 @@ class Planner:
         self._cut = self._modules_cut(answers)
         for module in self._index.project.modules.values():
             plan.decisions += self._file(module, handled, taken, refused)
-        plan.decisions += self._strangers()
+        plan.decisions += self._strangers(handled)
         for path in plan.paths():
             plan.decisions += needed_import(
                 self._index.project.modules[path], list(plan.edits(path))
             )
 
-    def _strangers(self) -> list[Decision]:
-        """Return the findings of what looks like Apex and nothing ties to it."""
+    def _strangers(self, handled: set[Site]) -> list[Decision]:
+        """Return the findings of what looks like Apex and nothing ties to it, or only what it is called on."""
         if self._index is None or not self._settings.enabled(amp308_unknown_amp.RULE.code):
             return []
+        rest = (site for site in self._index.sites if site not in handled)
+        found = [*report(self._index.strangers), *beside_left(rest)]
         return [
             d
-            for d in amp308_unknown_amp.report(self._index.strangers)
+            for d in found
             if d.finding.span.line not in skipped_lines(self._trees[d.finding.path].text)
         ]
 

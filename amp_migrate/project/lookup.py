@@ -6,6 +6,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import ScopeNode, assigned
@@ -38,9 +39,16 @@ class Lookup:
     a dotted string is something outside the project. No answer means a plain variable.
     """
 
-    def __init__(self, modules: Mapping[str, Module], layout: Layout) -> None:
+    def __init__(
+        self,
+        modules: Mapping[str, Module],
+        layout: Layout,
+        meant: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    ) -> None:
+        """Start; `meant` says what a name that nothing in the file of a path binds stands for."""
         self.modules = modules
         self.layout = layout
+        self._meant = meant
         self._names: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._depth: dict[tuple[Module, ScopeNode, str], int] = {}
         self._cycle = sys.maxsize
@@ -76,7 +84,8 @@ class Lookup:
         """Return what `name` means in `scope`."""
         owner = module.scopes.find(scope, name)
         if owner is None:
-            return self._starred(module, name)
+            meant = self._meant.get((module.path, name))
+            return (meant,) if meant is not None else self._starred(module, name)
         return self.bound(module, owner, name)
 
     def bound(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
@@ -221,8 +222,15 @@ class Project:
         return given
 
 
-def build(files: Mapping[str, Tree], roots: Sequence[str] = ()) -> Project:
-    """Return the project of parsed files; keys are their paths, `roots` the folders they were found in."""
+def build(
+    files: Mapping[str, Tree],
+    roots: Sequence[str] = (),
+    meant: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> Project:
+    """Return the project of parsed files; keys are their paths, `roots` the folders they were found in.
+
+    `meant` gives the dotted names that stand for names which nothing binds, by the path of the file and the name.
+    """
     paths = {path.replace("\\", "/"): tree for path, tree in files.items()}
     layout = Layout(paths, [root.replace("\\", "/") for root in roots])
     for path, tree in paths.items():
@@ -231,7 +239,7 @@ def build(files: Mapping[str, Tree], roots: Sequence[str] = ()) -> Project:
         path: module_of(path, layout.name(path), layout.names(path), tree)
         for path, tree in paths.items()
     }
-    lookup = Lookup(modules, layout)
+    lookup = Lookup(modules, layout, meant)
     link_classes(modules.values(), lookup)
     return Project(modules, lookup)
 

@@ -5,8 +5,8 @@ Nothing. The finding names the call.
 
 ## Why
 `amp.scale_loss(...)` in a file that does not import `amp` raises NameError as soon as it runs, often only with
-`--fp16`. One on `self.amp` or on a parameter that no call in sight fills may be Apex or not; were it, the
-gradients scaled there would not go through the GradScaler.
+`--fp16`; AMP213 migrates it where Apex initialized its optimizer. One on `self.amp` or on a parameter that no
+call in sight fills may be Apex or not; were it, the gradients scaled there would not go through the GradScaler.
 
 ## Example
     if args.fp16:
@@ -26,6 +26,8 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Rule, Safety, decision
+from amp_migrate.unit.forgotten import is_forgotten
+from amp_migrate.unit.sites import Site
 from amp_migrate.unit.strangers import Stranger
 
 RULE = Rule("AMP308", "amp is used where nothing ties it to Apex", Safety.REPORT)
@@ -40,11 +42,22 @@ _NATIVE = {
 }
 
 
+def beside_left(sites: Iterable[Site]) -> Iterator[Decision]:
+    """Say of Apex uses that are left where nothing binds their amp, so that they do not run as they are."""
+    for site in sites:
+        if is_forgotten(site):
+            message = (
+                "`amp` is bound nowhere in this file: this raises NameError as soon as it runs"
+            )
+            advice = "import amp in this file if it is to run with Apex"
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
 def report(found: Iterable[Stranger]) -> Iterator[Decision]:
     """Report every call by an `amp` that is bound to nothing, or to something out of sight."""
     for stranger in found:
         message = f"`{stranger.receiver}` is bound nowhere in this file: this raises NameError as soon as it runs"
-        advice = f"import amp at the top of this file and run again, {_NATIVE[stranger.name]}"
+        advice = f"it has never run: remove it, {_NATIVE[stranger.name]}; or import amp here, initialize with it and run again"
         if not stranger.unbound:
             message = f"`{stranger.receiver}` looks like Apex, but what it is cannot be seen"
             advice = f"give the files that set it to the tool as well, {_NATIVE[stranger.name]}"
