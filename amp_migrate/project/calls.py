@@ -95,11 +95,15 @@ class Calls:
             for module, call, targets in forwards:
                 if targets:
                     self._forward(module, call, targets)
+            for module, call, targets in forwards:
+                for target in filter(self._takes_apex, targets):
+                    self._through_module(module, call, target)
             if self.graph.version == version:
                 break
         for module, call in pending:
             if call not in self.reached:
                 self._by_name(module, call)
+                self._by_shape(module, call)
         for module, call in self._initializers:
             self._initialize(module, call)
 
@@ -135,6 +139,24 @@ class Calls:
                 self._passing.arguments(
                     module, CallSite(function_of(module, call), call, bound=True), target
                 )
+
+    def _takes_apex(self, target: Target) -> bool:
+        """Tell whether Apex must be given to a ``forward``: then only the project can call it."""
+        function = target.function
+        return function is not None and any(
+            (function, name) in self.passed
+            and "apex.amp" in self.graph.facts(self.nodes.parameter(function, name), MIDDLE)
+            for name in function.parameters.required()
+        )
+
+    def _through_module(self, module: Module, call: ast.Call, target: Target) -> None:
+        """Note that a call of a module object ends in its ``forward``, as any other call of a function."""
+        site = CallSite(function_of(module, call), call, target.bound)
+        if target.function is None or not fits(site, target.function):
+            return
+        if target not in self.reached.setdefault(call, []):
+            self.reached[call].append(target)
+            self._note(site, target, self.expressions.node(module, call))
 
     def _is_tool(self, node: int) -> bool:
         """Tell whether an object is Apex or another library, or an optimizer."""
@@ -207,6 +229,30 @@ class Calls:
             if not method.is_property:
                 self._link(module, call, Target(method, bound=not method.is_static))
 
+    def _by_shape(self, module: Module, call: ast.Call) -> None:
+        """Note that an unknown object is called as a ``forward`` that must be given Apex would be."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr not in self._stored | {
+            "forward"
+        }:
+            return
+        base = self.expressions.node(module, call.func)
+        facts = self.graph.facts(base, MIDDLE) if base is not None else []
+        if base is None or not all(isinstance(fact, Made) for fact in facts):
+            return
+        site = CallSite(function_of(module, call), call, bound=True)
+        for forward in self._methods.get("forward", []):
+            if self._takes_apex(Target(forward)) and fits(site, forward):
+                if not _spreads(call) or self._holds_apex(module, call):
+                    self.unclear.setdefault(forward, []).append((module, call))
+
+    def _holds_apex(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether an argument may be Apex, or a collection that holds it."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        values = [item.value if isinstance(item, ast.Starred) else item for item in given]
+        nodes = [n for item in values if (n := self.expressions.node(module, item)) is not None]
+        roots = {root for node in nodes for root in self.graph.reach(node)[0]}
+        return any("apex.amp" in self.graph.own_facts(root) for root in roots)
+
     def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
         if (call, target) in self._linked:
             return
@@ -225,12 +271,16 @@ class Calls:
             function_of(module, call), call, target.bound, partial, target.cls is not None
         )
         self._passing.arguments(module, site, target)
+        self._note(site, target, result)
+
+    def _note(self, site: CallSite, target: Target, result: int | None) -> None:
+        assert target.function is not None
         if target.taken is None:
             # The arguments of a call of a partial object are threaded through ``partial(...)``.
             self.sites.setdefault(target.function, []).append(site)
         else:
             self.completions.setdefault(target.function, []).append((site, target.taken))
-        if not partial and target.cls is None and result is not None:
+        if not site.partial and target.cls is None and result is not None:
             self.results.setdefault(target.function, []).append((site, result))
             self.graph.make(self.nodes.returned(target.function), result)
 
@@ -244,6 +294,12 @@ class Calls:
             self.graph.flow(node, result)
         if cls.method("__init__") is None:
             self._passing.fields(module, call, cls)
+
+
+def _spreads(call: ast.Call) -> bool:
+    """Tell whether a call takes arguments from a collection."""
+    starred = any(isinstance(item, ast.Starred) for item in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
 
 
 def _topmost(method: Function) -> Class | None:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan import (
+    AddArgument,
     Decision,
     Drop,
     Edit,
@@ -122,6 +123,13 @@ def _parameter(context: Context, function: Function, old: str) -> Decision:
                 result.edits.append((path, ReplaceExpression(spans(given), text)))
         if keyword is not None and keyword != home.name:
             result.edits.append((path, RenameKeyword(spans(site.call), keyword, home.name)))
+    for site, none in home.carriers.switched_off(function):
+        disabled = context.spelling.scaler(["enabled=False"])
+        spans = site.function.module.tree.span
+        off: Edit = AddArgument(spans(site.call), disabled, home.name)
+        if none is not None:
+            off = ReplaceExpression(spans(none), disabled)
+        result.edits.append((site.function.module.path, off))
     return result
 
 

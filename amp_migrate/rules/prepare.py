@@ -14,6 +14,7 @@ from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make, reachable, upwards
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.carriers import is_none
 from amp_migrate.unit.carrying import carry
 from amp_migrate.unit.casts import Casts
 from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
@@ -238,11 +239,17 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             access(passed.site.function, passed.call)
     for function in unit.home.carriers.parameters:
         for call, _, given in unit.home.carriers.calls(function):
-            if (
-                given is not None
-                and unit.project.external(call.function.module, given) == "apex.amp"
-            ):
-                access(call.function, call.call)
+            if given is None or is_none(given):
+                continue
+            if unit.project.external(call.function.module, given) != "apex.amp":
+                raise Cannot(
+                    "AMP909",
+                    call.function.module,
+                    call.call,
+                    f"whether this gives amp to {function.qualname}() is out of sight",
+                    "pass the GradScaler there by hand",
+                )
+            access(call.function, call.call)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
         if site.node not in gone and not (
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)

@@ -127,6 +127,24 @@ class Carriers:
             keyword = next((k.arg for k in site.call.keywords if k.arg == name), None)
             yield site, keyword, given
 
+    def switched_off(self, function: Function) -> Iterator[tuple[CallSite, ast.expr | None]]:
+        """Yield the calls that give a function None for `amp`, with that None, or leave it at its default."""
+        default = function.parameters.defaults.get(self.parameters[function])
+        for site, _, given in self.calls(function):
+            starred = any(isinstance(a, ast.Starred) for a in site.call.args)
+            if is_none(default if given is None and not starred else given):
+                yield site, given
+
+    @property
+    def sometimes(self) -> bool:
+        """Whether functions that receive `amp` get None from some of their callers."""
+        return any(any(self.switched_off(function)) for function in self.parameters)
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Tell whether an expression is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
 
 def amp_expression(site: Site) -> ast.expr | None:
     """Return the part of a site that is `amp` itself."""

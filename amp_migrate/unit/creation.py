@@ -115,6 +115,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
         and sometimes_called(unit.project, function)
     )
     sometimes = sometimes or unit.home.returning.conditional(function)
+    sometimes = sometimes or unit.home.carriers.sometimes
     sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
     conditions = _conditions(unit, site, outer)
     return Creation(site, top, *conditions, sometimes=sometimes, within=tuple(within))

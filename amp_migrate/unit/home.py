@@ -145,6 +145,7 @@ class Home:
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self.resolved[function] = self.name
         if function in self.carriers.parameters:
+            self._refuse_escaping(function, node)
             return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
@@ -296,9 +297,7 @@ class Home:
             if not self.inits:
                 reason = "no amp.initialize is in the files given"
             raise unreachable(self.inits, self.name, function, node, reason)
-        for user, _place, reason in self.project.escapes(function):
-            outside = f"{reason} in {user.module.path}"
-            raise unreachable(self.inits, self.name, function, node, outside)
+        self._refuse_escaping(function, node)
         calls = self.project.callers(function)
         if not calls and not self._is_dead(function):
             reason = "no call of it is in the files given"
@@ -306,6 +305,11 @@ class Home:
         if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
         return calls
+
+    def _refuse_escaping(self, function: Function, node: ast.AST) -> None:
+        for user, place, reason in self.project.escapes(function):
+            outside = f"{reason} at {user.module.path}:{place.lineno}"
+            raise unreachable(self.inits, self.name, function, node, outside)
 
     @property
     def _served(self) -> bool:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amp_migrate.plan import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
-from amp_migrate.unit.order import dominates, levels
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import dominates, exclusive, key
+from amp_migrate.unit.received import (
+    SPARE,
+    Receiver,
+    above,
+    bare,
+    deciding,
+    gives,
+    on_every_way,
+    receives,
+    superseded,
+)
 
 if TYPE_CHECKING:
     from amp_migrate.unit.home import Home
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Receiver:
-    """A call whose result grows by the scaler: `name` is what it is unpacked into."""
-
-    function: Function
-    call: ast.Call
-    name: str
 
 
 State = tuple[dict[ast.Call, Receiver], dict[Function, list[ast.Return]]]
@@ -38,13 +41,12 @@ class Returning:
 
     def provide(self, function: Function, target: str | None = None) -> bool:
         """Make a function that calls the initializing one receive the scaler; tell whether that works."""
-        source = self._source(function, set())
-        if source is None:
+        sources = list(self._sources(function, set()))
+        if not sources or not all(self._give(callee) for _, callee in sources):
             return False
-        call, callee = source
-        if not _unpacks(function, call) or not self._give(callee):
-            return False
-        self._receivers[call] = Receiver(function, call, target or self._home.name)
+        self._refuse_unlike(function, sources)
+        for call, _ in sources:
+            self._receivers[call] = Receiver(function, call, target or self._home.name)
         return True
 
     def state(self) -> State:
@@ -55,23 +57,33 @@ class Returning:
         """Forget what was noted since `state`."""
         self._receivers, self._givers = state
 
+    def received(self) -> list[Receiver]:
+        """Return the calls that get the scaler back, each with the name that it has use for."""
+        found = list(self._receivers.values())
+        named = [receiver for receiver in found if receiver.name != SPARE]
+        return [
+            replace(receiver, name=SPARE)
+            if superseded(receiver, named, self._uses(receiver))
+            else receiver
+            for receiver in found
+        ]
+
+    def _uses(self, receiver: Receiver) -> list[ast.AST]:
+        return self._home.users.get(receiver.function, [])
+
     def late(self) -> Iterator[tuple[Receiver, ast.stmt]]:
         """Yield the receivers whose call does not precede every use, with the statement around it that does."""
-        for receiver in self._receivers.values():
-            tree = receiver.function.module.tree
-            uses = self._home.users.get(receiver.function, [])
-            top = tree.statement(receiver.call)
-            if (
-                receiver.name == "_"
-                or "." in receiver.name
-                or all(dominates(tree, top, use) for use in uses)
-            ):
+        named = [r for r in self.received() if r.name != SPARE and "." not in r.name]
+        tops: set[ast.stmt] = set()
+        for receiver in named:
+            uses = self._uses(receiver)
+            top = above(receiver, uses)
+            beside = [r for r in named if r.function is receiver.function]
+            if top in tops or on_every_way(top, beside):
                 continue
-            for level in levels(tree, top):
-                top = level
-                if all(dominates(tree, level, use) for use in uses):
-                    break
-            yield receiver, top
+            tops.add(top)
+            if not all(dominates(receiver.tree, receiver.statement, use) for use in uses):
+                yield receiver, top
 
     def conditional(self, giver: Function) -> bool:
         """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
@@ -95,13 +107,15 @@ class Returning:
             edits: list[tuple[str, Edit]] = []
             for statement in returns:
                 edits += self._extend(giver, statement)
-            for receiver in self._receivers.values():
+            for receiver in self.received():
                 if giver in self._home.project.callees(receiver.call):
-                    edits += _receive(receiver)
+                    edits += receiver.edits()
             yield giver, f"{giver.qualname}() returns the GradScaler too", edits
 
-    def _source(self, function: Function, seen: set[Function]) -> tuple[ast.Call, Function] | None:
-        """Find a call in `function` of one that initializes, and so can give the scaler back."""
+    def _sources(
+        self, function: Function, seen: set[Function]
+    ) -> Iterator[tuple[ast.Call, Function]]:
+        """Yield the calls in `function` of what initializes, and so can give the scaler back."""
         seen.add(function)
         home = self._home
         for node in ast.walk(function.scope):
@@ -112,9 +126,9 @@ class Returning:
             for callee in home.project.callees(node):
                 if callee in seen or callee.name == "__init__" or home.is_attribute(callee):
                     continue
-                if callee in home.inits or self._source(callee, seen) is not None:
-                    return node, callee
-        return None
+                if callee in home.inits or any(self._sources(callee, {*seen})):
+                    yield node, callee
+                    break
 
     def _give(self, callee: Function) -> bool:
         """Make every return of `callee` longer; all of its callers must take the longer result."""
@@ -124,67 +138,79 @@ class Returning:
         callers = home.project.callers(callee)
         if callee.node is None or home.project.escapes(callee):
             return False
-        if not all(_unpacks(site.function, site.call) for site in callers):
-            return False
         returns = [
             n
             for n in ast.walk(callee.node)
             if isinstance(n, ast.Return) and home.project.function_of(callee.module, n) is callee
         ]
-        if not returns or any(r.value is None for r in returns):
+        values = [statement.value for statement in returns if statement.value is not None]
+        given = {gives(value, self._is_initialize(value)) for value in values}
+        taken = {receives(site.function, site.call) for site in callers}
+        if not values or len(values) < len(returns) or len(given) > 1 or not taken <= given:
             return False
         self._givers[callee] = returns
         home.access(callee, returns[-1])
         self._spare(callers)
         return True
 
+    def _is_initialize(self, node: ast.expr) -> bool:
+        return any(site.node is node for sites in self._home.inits.values() for site in sites)
+
+    def _refuse_unlike(self, function: Function, sources: list[tuple[ast.Call, Function]]) -> None:
+        """One GradScaler serves all calls, as the state of Apex did: they must ask for the same."""
+        for i, (call, callee) in enumerate(sources):
+            for other, another in sources[:i]:
+                alike = callee is another and self._settings(callee, call) == self._settings(
+                    callee, other
+                )
+                if not alike and not exclusive(function.module.tree, call, other):
+                    raise Cannot(
+                        "AMP901",
+                        function.module,
+                        max(call, other, key=key),
+                        f"{callee.qualname}() initializes again, with other settings: Apex then has one loss scale for both",
+                        "create one GradScaler for both before the training loop, and run again",
+                    )
+
+    def _settings(self, callee: Function, call: ast.Call) -> dict[str, str]:
+        """Return what a call gives for the parameters that decide how `callee` initializes."""
+        project = self._home.project
+        site = next(s for s in project.callers(callee) if s.call is call)
+        given = project.arguments(site, callee)
+        names = deciding(callee, self._home.inits.get(callee, []))
+        return {name: ast.dump(node) for name, node in given.items() if name in names}
+
     def _spare(self, callers: list[CallSite]) -> None:
         """Callers that have no use for the scaler take it as ``_``."""
         for site in callers:
-            self._receivers.setdefault(site.call, Receiver(site.function, site.call, "_"))
+            self._receivers.setdefault(site.call, Receiver(site.function, site.call, SPARE))
 
     def _extend(self, callee: Function, statement: ast.Return) -> list[tuple[str, Edit]]:
         value = statement.value
         tree = callee.module.tree
         if value is None:
             return []
-        if any(site.node is value for sites in self._home.inits.values() for site in sites):
+        if self._is_initialize(value):
             self.extended.add(statement)
             return []
         text = self._home.access(callee, statement)
-        edit = ReplaceExpression(tree.span(value), f"{_bare(tree.segment(value))}, {text}")
+        edit = ReplaceExpression(tree.span(value), f"{bare(tree.segment(value))}, {text}")
         return [(callee.module.path, edit)]
 
     def prepare(self) -> None:
-        """Note the returns of an initialize itself, before the initialize is rewritten."""
+        """Note the returns of an initialize itself, before the initialize is rewritten.
+
+        Raises `Cannot` where an expression returns the scaler on one of its arms only.
+        """
+        for receiver in self.received():
+            if receiver.name != SPARE and receiver.other_arm is not None:
+                raise Cannot(
+                    "AMP901",
+                    receiver.function.module,
+                    receiver.call,
+                    "the GradScaler is needed here, and this expression initializes on one of its arms only",
+                    "write an if statement, whose other branch makes a disabled GradScaler, and run again",
+                )
         for giver, returns in self._givers.items():
             for statement in returns:
                 self._extend(giver, statement)
-
-
-def _unpacks(function: Function, call: ast.Call) -> bool:
-    stmt = function.module.tree.parent(call)
-    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
-        return False
-    return isinstance(stmt.targets[0], ast.Tuple | ast.Name | ast.Attribute)
-
-
-def _receive(receiver: Receiver) -> list[tuple[str, Edit]]:
-    tree = receiver.function.module.tree
-    stmt = tree.parent(receiver.call)
-    if not isinstance(stmt, ast.Assign):
-        return []
-    target = stmt.targets[0]
-    text = f"{_bare(tree.segment(target))}, {receiver.name}"
-    return [(receiver.function.module.path, ReplaceExpression(tree.span(target), text))]
-
-
-def _bare(text: str) -> str:
-    """Take the parentheses off a tuple that stands in them."""
-    if (
-        text.startswith("(")
-        and text.endswith(")")
-        and isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
-    ):
-        return text[1:-1].rstrip(", ")
-    return text

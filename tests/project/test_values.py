@@ -221,7 +221,7 @@ def test_what_made_an_object() -> None:
 
 
 def test_amp_given_to_a_forward() -> None:
-    """What is no tensor reaches the forward of a module that is called."""
+    """A forward that must be given Apex is called by the project alone; one that need not is called by torch too."""
     case = Case(
         {
             "main.py": """
@@ -229,17 +229,26 @@ def test_amp_given_to_a_forward() -> None:
             from loss import Loss
             criterion = Loss().cuda()
             criterion(x, amp, torch.optim.Adam(p))
+            criterion(x)
+            other = Other().cuda()
+            other(x, amp)
             """,
             "loss.py": """
             from torch import nn
             class Loss(nn.Module):
                 def forward(self, x, amp, optimizer):
                     amp.scale_loss(x, optimizer)
+            class Other(nn.Module):
+                def forward(self, x, amp=None):
+                    amp.master_params(x)
             """,
         }
     )
     assert case.external("loss.py", "amp.scale_loss") == "apex.amp.scale_loss"
-    assert case.callees("main.py", "criterion(x, amp, torch.optim.Adam(p))") == set()
+    assert case.callees("main.py", "criterion(x, amp, torch.optim.Adam(p))") == {"Loss.forward"}
+    assert case.callees("main.py", "criterion(x)") == set()
+    assert case.external("loss.py", "amp.master_params") == "apex.amp.master_params"
+    assert case.callees("main.py", "other(x, amp)") == set()
 
 
 def test_amp_in_an_object_s_initialize() -> None:
