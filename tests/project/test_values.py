@@ -226,7 +226,7 @@ def test_amp_given_to_a_forward() -> None:
         {
             "main.py": """
             from apex import amp
-            from loss import Loss
+            from loss import Loss, Other
             criterion = Loss().cuda()
             criterion(x, amp, torch.optim.Adam(p))
             criterion(x)
