@@ -30,10 +30,17 @@ class Scopes:
         self._globals: dict[ScopeNode, set[str]] = {}
         self._nonlocals: dict[ScopeNode, set[str]] = {}
         self._found: dict[tuple[ScopeNode, str], ScopeNode | None] = {}
+        self._around: dict[ast.AST, ScopeNode] = {}
         self._collect()
 
     def scope_of(self, node: ast.AST) -> ScopeNode:
         """Return the scope in which `node` is evaluated, or binds its name."""
+        found = self._around.get(node)
+        if found is None:
+            found = self._around[node] = self._scope_around(node)
+        return found
+
+    def _scope_around(self, node: ast.AST) -> ScopeNode:
         parents = self.tree.parents
         child: ast.AST = node
         up = parents.get(node)

@@ -216,17 +216,20 @@ class Graph:
         return same, made
 
     def _before(self, step: _Step, items: bool) -> list[_Step]:
-        node, fields, by_call = self.find(step[0]), step[1], step[2]
-        found = [(self.find(source), fields, by_call) for source in self._sources[node]]
-        found += [(self.find(source), fields, True) for source in self._makers[node]]
+        find = self.find
+        node, fields, by_call = find(step[0]), step[1], step[2]
+        found = []
+        if self._sources[node]:
+            found += [(find(source), fields, by_call) for source in self._sources[node]]
+        if self._makers[node]:
+            found += [(find(source), fields, True) for source in self._makers[node]]
         if fields:
-            inner = self._inner(node, fields[0])
-            found += [(item, fields[1:], by_call) for item in inner]
+            found += [(item, fields[1:], by_call) for item in self._inner(node, fields[0])]
         elif items:
             inside = [inner for name, inner in self._fields[node].items() if name.startswith("[")]
-            found += [(self.find(item), (), by_call) for item in inside]
-        if len(fields) < _DEEP:
-            owners = [(self.find(owner), name) for owner, name in self._owners[node]]
+            found += [(find(item), (), by_call) for item in inside]
+        if self._owners[node] and len(fields) < _DEEP:
+            owners = [(find(owner), name) for owner, name in self._owners[node]]
             found += [
                 (at, (name, *fields), by_call)
                 for at, name in owners
@@ -240,12 +243,12 @@ class Graph:
 
     def _inner(self, root: int, name: str) -> list[int]:
         fields = self._fields[root]
-        names = [name]
+        names = [name] if name in fields else []
         if name == EACH:
             names += self.items(root)
-        elif name.startswith("["):
+        elif name[:1] == "[" and APPENDED in fields:
             names.append(APPENDED)
-        found = [self.find(fields[item]) for item in names if item in fields]
+        found = [self.find(fields[item]) for item in names]
         if not found and self._facts[root]:
             facts = [fact for fact in self._facts[root] if isinstance(fact, Instance)]
             found = [self.find(self._attribute(fact.cls, name)) for fact in facts]

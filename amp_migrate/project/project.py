@@ -40,6 +40,19 @@ class Project:
         """Which names hold the same object."""
         return Values(self.modules.values(), self.lookup)
 
+    @cached_property
+    def by_last_name(self) -> dict[str, list[Module]]:
+        """The modules by the last part of their dotted names."""
+        found: dict[str, list[Module]] = {}
+        for module in self.modules.values():
+            found.setdefault(module.name.rpartition(".")[2], []).append(module)
+        return found
+
+    @cached_property
+    def holds_apex(self) -> bool:
+        """Whether a package `apex` is part of the project itself."""
+        return any(m.name.partition(".")[0] == "apex" for m in self.modules.values())
+
     @property
     def calls(self) -> Calls:
         """The resolved calls of the project."""

@@ -207,5 +207,4 @@ def _imported_flags(project: Project, module: Module) -> set[str]:
 def _flag_elsewhere(project: Project, node: ast.ImportFrom, name: str) -> bool:
     """Tell whether a name imported from a module of the project is an availability flag there."""
     tail = (node.module or "").rpartition(".")[2]
-    sources = [m for m in project.modules.values() if m.name.rpartition(".")[2] == tail]
-    return any(name in _flags(m) for m in sources)
+    return any(name in _flags(m) for m in project.by_last_name.get(tail, ()))

@@ -89,7 +89,7 @@ def is_apex(name: str) -> bool:
 
 
 def _imports(project: Project, module: Module) -> Iterator[Site]:
-    if any(m.name.partition(".")[0] == "apex" for m in project.modules.values()):
+    if project.holds_apex:
         return
     for node in module.tree.nodes(ast.Import, ast.ImportFrom):
         name = None

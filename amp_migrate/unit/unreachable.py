@@ -266,12 +266,14 @@ def _independent(project: Project, result: Unreachable, gone: set[ast.AST]) -> b
 def _can_choose(project: Project, result: Unreachable) -> bool:
     """Tell whether each program that initialized Apex has a native way: several do not share that of one."""
     programs = {arm.module for arm in result.raising}
-    native = {
-        module
-        for module in project.modules.values()
-        if any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
-    }
-    return bool(native) and (len(programs) < 2 or programs <= native)
+    if len(programs) > 1:
+        return all(_holds_native(project, module) for module in programs)
+    first = [*programs, *(m for m in project.modules.values() if m not in programs)]
+    return any(_holds_native(project, module) for module in first)
+
+
+def _holds_native(project: Project, module: Module) -> bool:
+    return any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
 
 
 def _unused(project: Project, result: Unreachable, gone: set[ast.AST]) -> bool:
