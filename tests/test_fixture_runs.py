@@ -43,3 +43,39 @@ def test_a_wrong_migration_is_noticed() -> None:
     how = Mode(casts=False, overflow=0)
     before = run(case.before, name, case.run_args, how, apex=True)
     assert run(wrong, name, case.run_args, how, apex=False) != before
+
+
+_CALLER = """
+import torch
+from example import Model
+from kit import DetectionEngine, Engine
+
+torch.manual_seed(78)
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+batches = [(torch.randn(4, 5), torch.randint(0, 3, (4,))) for _ in range(6)]
+INITIALIZED
+engine = Engine(model, optimizer, fp16=True GIVEN)
+for _ in range(2):
+    print(repr(engine.train(batches)), repr(engine.evaluate(batches)))
+    print(repr(DetectionEngine.train(batches, model, optimizer, fp16=True GIVEN)))
+print([p.tolist() for p in model.parameters()])
+"""
+
+
+@pytest.mark.parametrize("mode", ["logic", "casts"])
+def test_a_caller_that_asks_a_library_for_amp_trains_the_same(mode: str) -> None:
+    """Where only callers out of sight turn AMP on, one that hands over its GradScaler trains as under Apex."""
+    case = next(case for case in cases() if case.name == "project/flag_of_a_library")
+    how = Mode(casts=mode == "casts", overflow=3 if mode == "logic" else 0)
+
+    def printed(files: dict[str, str], initialized: str, given: str, apex: bool) -> str:
+        caller = _CALLER.replace("INITIALIZED", initialized).replace(" GIVEN", given)
+        return run(files | {"caller.py": caller}, "caller.py", (), how, apex=apex)
+
+    initialize = "from apex import amp\nmodel, optimizer = amp.initialize(model, optimizer)"
+    before = printed(case.before, initialize, "", True)
+    after = printed(case.after, "scaler = torch.cuda.amp.GradScaler()", ", scaler=scaler", False)
+    assert after == before
+    assert "Error" not in before
+    assert "fp16 needs a GradScaler" in printed(case.after, "", "", False)

@@ -3,7 +3,8 @@
 ## What it does
 Adds a parameter `scaler` (last of the positional ones) to the functions between the place where the scaler
 is made and the places where it is used, and passes it in every call of the project, positionally or by
-keyword as the call does. In a class it is `self.scaler`.
+keyword as the call does. In a class it is `self.scaler`. Where a flag asks for AMP that no program in sight turns
+on, the parameter may stay away without the flag, and raises where it is missing with it.
 
 ## Why
 Apex kept its state in the process; a GradScaler is an object that somebody must hold.
@@ -20,11 +21,14 @@ Faithful. Where the calls of a function cannot all be seen, the whole unit is le
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Edit, Finding, Insert, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety
+from amp_migrate.unit.asked import Entry
+from amp_migrate.unit.places import last_assignment
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
 
@@ -32,8 +36,17 @@ RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAI
 def decide(context: Context) -> Iterator[Decision]:
     """Report the edits that the search for the scaler's home recorded."""
     home = context.unit.home
+    asked = {entry.function: entry for entry in home.asked.values()}
     for thread in home.threads.values():
-        yield _decision(thread.function, thread.sentence, thread.edits)
+        entry = asked.get(thread.function)
+        edits = [(thread.function.module.path, _made(context, entry))] if entry else []
+        yield _decision(thread.function, thread.sentence, [*thread.edits, *edits])
+        if entry:
+            message = (
+                f"no call in the files given turns `{entry.flag}` of {entry.function.qualname}() on: whoever "
+                f"does drops the amp.initialize before it and passes the GradScaler"
+            )
+            yield _decision(thread.function, message, [], Status.NOTE)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
     for made, text in home.runners.carried:
@@ -53,6 +66,28 @@ def decide(context: Context) -> Iterator[Decision]:
             f"{receiver.function.qualname}() has a disabled GradScaler where none is returned"
         )
         yield _decision(receiver.function, sentence, [(receiver.function.module.path, edit)])
+
+
+def _made(context: Context, entry: Entry) -> Edit:
+    """Return the statements that make a disabled scaler without AMP, and raise where AMP lacks one."""
+    name, init = context.unit.home.name, entry.function
+    if init.node is None:
+        raise ValueError("module")
+    needed = f"{entry.flag} needs a GradScaler: pass {name}={context.spelling.scaler([])}"
+    quote = "'" if '"' in needed else '"'
+    text = (
+        f"if not {entry.flag}:\n"
+        f"    {name} = {context.spelling.scaler(['enabled=False'])}\n"
+        f"elif {name} is None:\n"
+        f"    raise ValueError({quote}{needed}{quote})"
+    )
+    tree = init.module.tree
+    if entry.keeps:
+        text += f"\n{init.parameters.names[0]}.{name} = {name}"
+        return Insert(tree.span(last_assignment(init)), text, after=True)
+    body = init.node.body
+    documented = ast.get_docstring(init.node, clean=False) is not None and len(body) > 1
+    return Insert(tree.span(body[int(documented)]), text, after=False)
 
 
 def _decision(

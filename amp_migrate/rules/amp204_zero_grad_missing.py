@@ -1,11 +1,13 @@
-"""`zero_grad` that is missing, or stands between backward and step.
+"""`zero_grad` that is missing, stands between backward and step, or leaves out the first step.
 
 ## What it does
-Puts `zero_grad()` behind the step: moved from between backward and step, or added where nothing zeroes.
+Puts `zero_grad()` behind the step: moved from between backward and step, added where nothing zeroes, or taken out
+of an `if i > 0:`.
 
 ## Why
 Between backward and step it throws the gradients away. Missing, all gradients pile up; under a GradScaler the
-old ones are unscaled again at every step, and after one overflow inf never leaves them.
+old ones are unscaled again at every step, and after one overflow inf never leaves them. Left out after the first
+step, its gradients are used a second time.
 
 ## Example
     scaled_loss.backward()
@@ -26,17 +28,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Insert, Move, Status
+from amp_migrate.plan import Decision, Hoist, Insert, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.steps import outermost_anchor
-from amp_migrate.unit.zeroing import before_step, zeroes_nowhere
+from amp_migrate.unit.zeroing import (
+    after_some_steps,
+    before_step,
+    leaves_first,
+    zeroes_nowhere,
+)
 
 RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGES, order=33)
 
 
 def decide(context: Context) -> Iterator[Decision]:
     """Move or add zero_grad."""
-    if not context.settings.enabled(RULE.code):
+    enabled = context.settings.enabled(RULE.code)
+    for step, test in after_some_steps(context.unit, context.gone_nodes):
+        if not enabled or not leaves_first(step, test):
+            raise Cannot(
+                "AMP908",
+                step.module,
+                test,
+                "gradients are zeroed behind some steps alone: what a step leaves is unscaled, and the next backward "
+                "adds scaled gradients to it",
+                "zero the gradients behind every step, then run again",
+            )
+    if not enabled:
         return
     for zeroing in before_step(context.unit, context.gone_nodes):
         tree = zeroing.module.tree
@@ -45,6 +64,10 @@ def decide(context: Context) -> Iterator[Decision]:
         )
         message = "zero_grad stood between backward and step and threw the gradients away; it follows the step now"
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
+    for step, test in after_some_steps(context.unit, context.gone_nodes):
+        message = "the gradients of the first step were used again by the second; zero_grad follows every step now"
+        hoist = Hoist(step.tree.span(test), "body")
+        yield decision(RULE, Status.FIXED, step.module, test, message, [hoist])
     if not zeroes_nowhere(context.unit):
         return
     for step in context.unit.steps:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable
 from weakref import WeakKeyDictionary
 
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.asked import entries
 from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.carriers import Carriers, amp_expression
 from amp_migrate.unit.forwards import Forwards
@@ -291,7 +292,10 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     ]
     carriers = Carriers(index.project, [] if switches else found)
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    home.alone = not options and any(s.kind is Kind.INITIALIZE for s in index.sites)
+    trained = any(s.kind is Kind.INITIALIZE for s in index.sites)
+    if not trained and not any(s.name == "initialize" for s in index.strangers):
+        home.asked = entries(index.project, found)
+    home.alone = bool(home.asked) or (not options and trained)
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches
     )

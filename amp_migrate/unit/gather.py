@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.build import optimizer_expressions, reachable
-from amp_migrate.unit.order import key
+from amp_migrate.unit.order import exclusive, key
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.steps import Backward, Step, anchor_of
@@ -178,10 +178,29 @@ def _feeds_unit(
 ) -> bool:
     """A backward whose next step is that of a foreign optimizer stays as it is."""
     own = {s.call for s in unit.steps_of(function)}
+    if _stepped_apart(function, call, calls, own):
+        return False
     later = sorted((c for c in calls if _is_step(c) and key(c) > key(call)), key=key)
     if own:
         return not later or later[0] in own or not _is_foreign(later[0])
     return not any(_is_foreign(c) for c in later)
+
+
+def _stepped_apart(
+    function: Function, call: ast.Call, calls: list[ast.Call], own: set[ast.Call]
+) -> bool:
+    """Tell whether another branch than that of the unit's steps steps by a function: ``xm.optimizer_step(optimizer)``."""
+    tree = function.module.tree
+    if not own or not all(exclusive(tree, call, step) for step in own):
+        return False
+    return any(
+        isinstance(c.func, ast.Attribute)
+        and c.func.attr == "optimizer_step"
+        and c.args
+        and key(c) > key(call)
+        and not exclusive(tree, call, c)
+        for c in calls
+    )
 
 
 def _is_foreign(call: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit import in_reach
+from amp_migrate.unit.asked import Entry
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
@@ -72,6 +73,7 @@ class Home:
         self.module_level = module_level
         self.made_global = False
         self.alone = False
+        self.asked: dict[Function, Entry] = {}
         self.uncalled: list[Function] = []
         self._needing = needing
         self.name = free_name(modules)
@@ -149,6 +151,8 @@ class Home:
             return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
+        if function in self.asked:
+            return self._ask(function, self.asked[function])
         runner = self.runners.through(function)
         if runner is not None:
             self.runners.used = True
@@ -182,6 +186,20 @@ class Home:
             if not self._share(function):
                 raise
         return self.name
+
+    def _ask(self, function: Function, entry: Entry) -> str:
+        """Let the function, or the constructor of its object, take a scaler that those who ask for AMP pass."""
+        taker = entry.function
+        if taker not in self.threads and taker.node is not None:
+            span = taker.module.tree.span(taker.node)
+            edit = AddParameter(span, self.name, "None", DOC)
+            sentence = f"{taker.qualname}() takes the GradScaler as parameter `{self.name}`"
+            self.threads[taker] = Thread(taker, sentence, [(taker.module.path, edit)])
+        if not entry.keeps or taker.cls is None:
+            return self.name
+        self.constructed.add(taker.cls)
+        self._attributes.add(taker.cls)
+        return self.attribute(function)
 
     def _share(self, function: Function) -> bool:
         """Keep the scaler at module level, where that is allowed and all initializes are in this file."""

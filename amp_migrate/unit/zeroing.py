@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module
-from amp_migrate.unit.order import inside, key, loop_of, position
+from amp_migrate.unit.order import Loop, inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.unit.unit import Unit
@@ -100,6 +100,47 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
                 alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
                 if alike and not _trains_between(unit, step, stmt):
                     yield Zeroing(step.module, stmt, step, False)
+
+
+def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
+    """Yield the steps of a loop whose gradients are zeroed under a test alone, with the test behind the step."""
+    for step in unit.steps:
+        anchor = outermost_anchor(step)
+        loop = loop_of(step.tree, anchor)
+        if step.call in gone or not isinstance(loop, Loop):
+            continue
+        block = step.tree.block(anchor)
+        tests = [
+            stmt
+            for stmt in block[position(step.tree, anchor) + 1 :]
+            if isinstance(stmt, ast.If) and not stmt.orelse and all(map(is_zero_grad, stmt.body))
+        ]
+        always = [s for s in [*block, *loop.body] if has_zero_grad_itself(s)]
+        if len(tests) == 1 and not always:
+            yield step, tests[0]
+
+
+def has_zero_grad_itself(stmt: ast.stmt) -> bool:
+    """Tell whether a statement zeroes gradients whenever it runs."""
+    if isinstance(stmt, ast.If | ast.Try | ast.While):
+        return False
+    return has_zero_grad(stmt)
+
+
+def leaves_first(step: Step, test: ast.If) -> bool:
+    """Tell whether a test spares the first iteration of its loop alone: ``if i > 0``."""
+    loop = loop_of(step.tree, test)
+    compare = test.test
+    if not isinstance(loop, ast.For | ast.AsyncFor) or not isinstance(compare, ast.Compare):
+        return False
+    counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    given = (type(compare.ops[0]), getattr(compare.comparators[0], "value", None))
+    return (
+        isinstance(compare.left, ast.Name)
+        and compare.left.id in counters
+        and len(compare.ops) == 1
+        and given in ((ast.Gt, 0), (ast.GtE, 1), (ast.NotEq, 0))
+    )
 
 
 def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
