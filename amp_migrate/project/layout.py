@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 # Names that a far-away project file must not take from an installed package.
@@ -36,7 +36,7 @@ class Layout:
     """The files of a project as modules.
 
     Paths use forward slashes, all absolute or all relative; `roots` are the folders (or files) that
-    the project was given as.
+    the project was given as. `renamed` are the folders of packages that are imported by another name.
     """
 
     def __init__(self, paths: Iterable[str], roots: Sequence[str] = ()) -> None:
@@ -44,6 +44,7 @@ class Layout:
         self.folders: set[str] = set()
         self._bases: dict[str, list[str]] = {}
         self._added: dict[str, list[str]] = {}
+        self.renamed: Mapping[str, str] = {}
         for path in self.files:
             for folder in _above(path):
                 if folder in self.folders:
@@ -99,7 +100,15 @@ class Layout:
             hidden = isinstance(entry, Folder) and parts[0] in INSTALLED
             if entry is not None and entry != importer and not hidden:
                 return entry
+        if parts[0] in self.renamed:
+            return self.entry(self.renamed[parts[0]], parts[1:])
         return None
+
+    def outermost(self, path: str) -> str | None:
+        """Return the folder of the outermost package that holds a file; None where it lies in none."""
+        base = self._package_base(path)
+        first = path[len(base) :].lstrip("/").partition("/")
+        return posixpath.join(base, first[0]) if first[1] else None
 
     def entry(self, base: str, parts: Sequence[str]) -> str | Folder | None:
         """Return the module `parts` under the folder `base`: a file, else a folder of modules, else None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.nodes import function_of
 from amp_migrate.project.objects import Bound, Partial
+from amp_migrate.project.renamed import renamed
 from amp_migrate.project.values import Values
 
 _FORWARDS = 5
@@ -248,6 +249,7 @@ def build(
     layout = Layout(paths, [root.replace("\\", "/") for root in roots])
     for path, tree in paths.items():
         layout.add_search_folders(path, added_folders(tree, path))
+    layout.renamed = renamed(layout, _imports(paths))
     modules = {
         path: module_of(path, layout.name(path), layout.names(path), tree)
         for path, tree in paths.items()
@@ -255,6 +257,16 @@ def build(
     lookup = Lookup(modules, layout, meant)
     link_classes(modules.values(), lookup)
     return Project(modules, lookup)
+
+
+def _imports(files: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
+    """Yield the dotted names that files import by their whole name."""
+    for path, tree in files.items():
+        for node in tree.nodes(ast.ImportFrom):
+            if node.module and not node.level:
+                yield path, node.module
+        for statement in tree.nodes(ast.Import):
+            yield from ((path, alias.name) for alias in statement.names)
 
 
 def _family(function: Function) -> list[Function]:

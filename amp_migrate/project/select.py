@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amp_migrate.project.layout import INSTALLED, Folder, Layout
+from amp_migrate.project.renamed import renamed
 
 Content = bytes | Callable[[], bytes]
 
@@ -35,6 +36,7 @@ def relevant(
     if not seeds:
         return []
     seeds |= {path for path in files if b"amp.scale_loss(" in imports.data(path)}
+    imports.follow_renamed()
     users = imports.closure(seeds, imports.importers)
     core = imports.closure(users, imports.imported)
     found = core | imports.callers(core)
@@ -52,6 +54,7 @@ class _Imports:
         for path in self._slashed:
             self._stems.setdefault(_stem(path), []).append(path)
         self._data: dict[str, bytes] = {}
+        self._written: dict[str, list[tuple[str, list[str]]]] = {}
         self._imported: dict[str, set[str]] = {}
         self._importers: dict[str, set[str]] | None = None
 
@@ -99,19 +102,39 @@ class _Imports:
                     queue.append(importer)
         return found
 
+    def follow_renamed(self) -> None:
+        """Find the packages that their files import by another name than that of their folder."""
+        imports = (
+            (path, dotted)
+            for path in self._slashed
+            for dotted, _ in self._statements(path)
+            if not dotted.startswith(".")
+        )
+        self._layout.renamed = renamed(self._layout, imports)
+
     def _targets(self, path: str) -> Iterator[str]:
-        data = self.data(path)
+        slashed = path.replace("\\", "/")
+        anywhere = b"sys.path" in self.data(path)
+        for dotted, names in self._statements(slashed):
+            yield from self._module(slashed, dotted, names, anywhere)
+
+    def _statements(self, slashed: str) -> list[tuple[str, list[str]]]:
+        """Return the modules that a file imports, each with the names taken from it."""
+        if slashed not in self._written:
+            self._written[slashed] = list(self._read(self.data(self._slashed[slashed])))
+        return self._written[slashed]
+
+    @staticmethod
+    def _read(data: bytes) -> Iterator[tuple[str, list[str]]]:
         if b"import" not in data:
             return
-        slashed = path.replace("\\", "/")
-        anywhere = b"sys.path" in data
         for match in _IMPORT.finditer(data.replace(b"\\\n", b"  ").replace(b"\r", b"")):
             if match["modules"] is not None:
                 for name in _NAME.finditer(match["modules"]):
-                    yield from self._module(slashed, name[1].decode(), [], anywhere)
+                    yield name[1].decode(), []
             else:
                 names = [name[1].decode() for name in _NAME.finditer(match["names"])]
-                yield from self._module(slashed, match["source"].decode(), names, anywhere)
+                yield match["source"].decode(), names
 
     def _module(
         self, importer: str, dotted: str, names: Sequence[str], anywhere: bool

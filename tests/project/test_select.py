@@ -100,3 +100,20 @@ def test_contents_are_read_once() -> None:
     files = {"a.py": lambda: read("a.py", APEX), "b.py": lambda: read("b.py", b"import a\n")}
     assert relevant(files) == ["a.py", "b.py"]
     assert sorted(asked) == ["a.py", "b.py"]
+
+
+def _package(*imports: str) -> dict[str, bytes]:
+    lines = "".join(f"import {name}\n" for name in imports).encode()
+    folders = {f"src/{name}__init__.py": b"" for name in ("", "nn/", "nn/gans/", "utils/")}
+    modules = {f"src/{name}.py": b"" for name in ("nn/gans/base", "nn/net", "utils/io")}
+    return folders | modules | {"src/nn/gans/base.py": APEX, "src/nn/gans/main.py": lines}
+
+
+def test_a_package_of_another_name() -> None:
+    """A folder whose files import several of its modules by one other name has that name too."""
+    names = ["lib.nn.gans.base", "lib.nn.net", "lib.utils.io"]
+    assert "src/nn/gans/main.py" in relevant(_package(*names))
+    elsewhere = [f"lib.{name}" for name in ("core.a", "nn.heads", "optim.adam")]
+    assert "src/nn/gans/main.py" not in relevant(_package(*names, *elsewhere))
+    assert "src/nn/gans/main.py" not in relevant(_package(*names[:2]))
+    assert "src/nn/gans/main.py" not in relevant(_package(*names) | {"lib/__init__.py": b""})
