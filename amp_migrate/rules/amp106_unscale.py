@@ -2,7 +2,8 @@
 
 ## What it does
 Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
-edits), and replaces `amp.master_params(optimizer)` by the parameters themselves.
+edits), and replaces `amp.master_params(optimizer)` by the parameters themselves. Where a helper only logs gradients, on
+every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step.
 
 ## Why
 Apex unscaled gradients when the `scale_loss` block ended. Natively they stay scaled until `unscale_` or
@@ -25,6 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status
+from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.parameters import parameters_text
 from amp_migrate.unit.sites import Kind, Site
@@ -44,6 +46,8 @@ def decide(context: Context) -> Iterator[Decision]:
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     for unscale in context.unscales:
         yield _unscale(context, unscale)
+    for node, function in context.unit.scaled_reads.items():
+        yield _divided(context, function, node)
 
 
 def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
@@ -55,6 +59,17 @@ def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
         if ast.unparse(other).endswith(".parameters()"):
             return tree.segment(other), parent
     return parameters_text(context.unit, site), site.call
+
+
+def _divided(context: Context, function: Function, node: ast.expr) -> Decision:
+    """Divide a gradient that is read on micro-batches that do not step, for which nothing may unscale it."""
+    tree = function.module.tree
+    text = f"{tree.segment(node)} / {context.scaler(function, node)}.get_scale()"
+    if isinstance(tree.parent(node), ast.Attribute):
+        text = f"({text})"
+    edit = ReplaceExpression(tree.span(node), text)
+    message = "gradients that are reported before the step are divided by the loss scale"
+    return decision(RULE, Status.ROUTINE, function.module, node, message, [edit])
 
 
 def _unscale(context: Context, unscale: Unscale) -> Decision:

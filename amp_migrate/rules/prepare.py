@@ -223,6 +223,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
     for step in unit.steps:
         if step.call not in gone:
             access(step.function, step.call)
+    for node, function in unit.scaled_reads.items():
+        access(function, node)
     for stored in unit.home.carriers.stored:
         if unit.home.inits.get(stored.site.function) is None:
             access(stored.site.function, stored.statement)

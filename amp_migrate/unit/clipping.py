@@ -13,6 +13,7 @@ from amp_migrate.unit.gradients import Use, visits
 from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.penalty import place_before
+from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.skipped import counts, refuse_kept
 from amp_migrate.unit.steps import (
@@ -50,6 +51,10 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     chosen: dict[tuple[int, str], Step | None] = {}
     tree = function.module.tree
     for use in gradients.uses(unit, function, gone, [*steps, *through]):
+        reported = scaled_reads(unit, function, use, [*steps, *through], gone)
+        unit.scaled_reads |= reported
+        if reported:
+            continue
         behind = [s for s in steps if key(s.call) > key(use.node)]
         for step, text in _targets(unit, function, use, behind or list(through)):
             mark = (id(step.call) if step else 0, text)
@@ -136,7 +141,7 @@ def _unscale(
     if limit is None or not outside:
         refuse_kept(step, first, None)
         return result
-    result = _across(result, step, limit, outside, found)
+    result = _across(unit, result, step, limit, outside, found)
     if not result.moved:
         refuse_kept(step, first, limit)
     return result
@@ -174,16 +179,26 @@ def _between(
 
 
 def _across(
-    result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
+    unit: Unit, result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
 ) -> Unscale:
     """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
     result.accumulates = counts(limit.test)
-    if written & uses(limit.test):
+    more = [top for top in tops if does_more(unit, top)]
+    if written & uses(limit.test) or (more and not result.accumulates):
         result.outside = limit
         return result
+    if more:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            more[0],
+            "gradients are read on every micro-batch by what does other things too",
+            "natively gradients can be unscaled once per step: read them in the `if` that steps and leave the rest "
+            "where it is, or divide what is read by scaler.get_scale()",
+        )
     after = [
         stmt
         for level in levels(tree, limit)

@@ -23,7 +23,8 @@ class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
     `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
-    of an input alone, which nothing scales; `copying` functions run theirs on copies of networks. The forwards of
+    of an input alone, which nothing scales; `copying` functions run theirs on copies of networks. The gradients
+    `scaled_reads` are read by a function where they are still scaled, and divided by the loss scale. The forwards of
     `outside` run in a library. The backward passes `unscaled` add to gradients that are unscaled already. `trains`
     tells whether a statement runs a backward or steps.
     """
@@ -44,6 +45,7 @@ class Unit:
     clip_helpers: set[Function] = field(default_factory=set)
     copying: set[Function] = field(default_factory=set)
     unscaled: set[Backward] = field(default_factory=set)
+    scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
