@@ -80,6 +80,7 @@ class Calls:
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
             }
         pending = [pair for module in modules for pair in self._static(module)]
+        stores = [store for module in modules for store in _stores(module)]
         for _ in range(_ROUNDS):
             version = self.graph.version
             # All answers first: linking changes the graph, and what was read of it so far is void.
@@ -98,6 +99,8 @@ class Calls:
             for module, call, targets in forwards:
                 for target in filter(self._takes_apex, targets):
                     self._through_module(module, call, target)
+            for module, attribute, value in stores:
+                self._store(module, attribute, value)
             if self.graph.version == version:
                 break
         for module, call in pending:
@@ -148,6 +151,16 @@ class Calls:
             and "apex.amp" in self.graph.facts(self.nodes.parameter(function, name), MIDDLE)
             for name in function.parameters.required()
         )
+
+    def _store(self, module: Module, target: ast.Attribute, value: ast.expr) -> None:
+        """Let Apex reach the attribute in which it is stored, on an object of any of several classes."""
+        node = self.expressions.node(module, value)
+        base = self.expressions.node(module, target.value)
+        if node is None or base is None or "apex.amp" not in self.graph.facts(node, MIDDLE):
+            return
+        for fact in self.graph.facts(base, MIDDLE):
+            if isinstance(fact, Instance):
+                self.graph.flow(node, self.nodes.attribute(fact.cls, target.attr))
 
     def _through_module(self, module: Module, call: ast.Call, target: Target) -> None:
         """Note that a call of a module object ends in its ``forward``, as any other call of a function."""
@@ -294,6 +307,15 @@ class Calls:
             self.graph.flow(node, result)
         if cls.method("__init__") is None:
             self._passing.fields(module, call, cls)
+
+
+def _stores(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:
+    """Yield the attributes of objects to which a name or attribute is assigned."""
+    for node in module.tree.nodes(ast.Assign):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute):
+                    yield module, target, node.value
 
 
 def _spreads(call: ast.Call) -> bool:

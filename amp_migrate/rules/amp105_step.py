@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from amp_migrate.plan import Decision, Drop, Edit, Insert, ReplaceExpression, Status
+from amp_migrate.plan import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.leaving import exits
@@ -45,6 +45,7 @@ RULE = Rule(
 def decide(context: Context) -> Iterator[Decision]:
     """Rewrite the steps of every function of the unit."""
     calls = context.shared.calls
+    unnamed = list(never_unscaled(context.unit, context.scaled.values()))
     functions = dict.fromkeys([*(step.function for step in context.unit.steps), *calls])
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
@@ -54,7 +55,7 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
         for step in steps:
-            yield _step(context, step)
+            yield _step(context, step, careful=step in unnamed and not backwards)
         together = sorted([*_anchored(context, steps), *calls.get(function, ())], key=_place)
         if together and function not in context.shared.functions:
             yield from _updates(context, together, backwards)
@@ -62,7 +63,7 @@ def decide(context: Context) -> Iterator[Decision]:
             yield from _untrained(steps, backwards)
     yield from _differing(context)
     yield from _joint(context)
-    for step in never_unscaled(context.unit, context.scaled.values()):
+    for step in unnamed:
         if not context.is_gone(step.call):
             what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
             message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
@@ -79,7 +80,10 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     places = updates(steps, backwards)
     for place in places:
         yield _update(context, steps[0], place)
-    unscaled = [u.before for u in context.unscales if u.function is function]
+    own = [u for u in context.unscales if u.function is function]
+    for zeroing in dict.fromkeys(u.cleared for u in own if u.cleared is not None):
+        yield _update(context, steps[0], zeroing)
+    unscaled = [u.before for u in own if u.cleared is None]
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):
         unscaled.append(function.scope.body[0])
     for jump in exits(function, [s.anchor for s in steps], unscaled, places):
@@ -123,7 +127,8 @@ def _anchored(context: Context, steps: list[Step]) -> list[Step]:
     return found
 
 
-def _step(context: Context, step: Step) -> Decision:
+def _step(context: Context, step: Step, *, careful: bool) -> Decision:
+    """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake."""
     if step.call.args or step.call.keywords:
         raise Cannot(
             "AMP906",
@@ -134,7 +139,12 @@ def _step(context: Context, step: Step) -> Decision:
         )
     scaler = context.scaler(step.function, step.call)
     text = f"{scaler}.step({step.tree.segment(step.optimizer)})"
-    edit = ReplaceExpression(step.tree.span(step.call), text)
+    edit: Edit = ReplaceExpression(step.tree.span(step.call), text)
+    statement = step.tree.statement(step.call)
+    if careful and isinstance(statement, ast.Expr):
+        groups = f"{step.tree.segment(step.optimizer)}.param_groups"
+        test = f'any(p.grad is not None for group in {groups} for p in group["params"])'
+        edit = Replace(step.tree.span(statement), f"if {test}:\n    {text}")
     return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", [edit])
 
 

@@ -46,6 +46,9 @@ def decide(context: Context) -> Iterator[Decision]:
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     for unscale in context.unscales:
         yield _unscale(context, unscale)
+        if unscale.cleared is not None:
+            message = "these gradients are cleared without a step: an overflow in them made Apex skip the next step too"
+            yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, message)
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)
 

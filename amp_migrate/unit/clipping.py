@@ -13,6 +13,7 @@ from amp_migrate.unit.gradients import Use, visits
 from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.penalty import place_before
+from amp_migrate.unit.rehearsal import cleared, cleared_optimizer
 from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.skipped import counts, refuse_kept
@@ -50,10 +51,15 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     groups: dict[tuple[int, str], list[Use]] = {}
     chosen: dict[tuple[int, str], Step | None] = {}
     tree = function.module.tree
+    rehearsed: dict[ast.Expr, list[Use]] = {}
     for use in gradients.uses(unit, function, gone, [*steps, *through]):
         reported = scaled_reads(unit, function, use, [*steps, *through], gone)
         unit.scaled_reads |= reported
         if reported:
+            continue
+        zeroing = cleared(unit, function, use, gone)
+        if zeroing is not None:
+            rehearsed.setdefault(zeroing, []).append(use)
             continue
         behind = [s for s in steps if key(s.call) > key(use.node)]
         for step, text in _targets(unit, function, use, behind or list(through)):
@@ -67,7 +73,12 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
-    return sorted(result, key=lambda u: key(u.before)) if tree else result
+    result += [
+        Unscale(function, before, cleared_optimizer(function, zeroing), cleared=zeroing)
+        for zeroing, all_found in rehearsed.items()
+        for before, _ in _branches(tree, all_found)
+    ]
+    return sorted(result, key=lambda u: key(u.before))
 
 
 def _targets(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.contexts import enters_autocast, in_autocast
+from amp_migrate.facts.contexts import enters_autocast, in_autocast, runs_without_gradients
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.project.onward import Onward
@@ -219,6 +219,19 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     function: Function = unit.project.function_of(module, first)
     first = _choice(module, first)
     known = defs(first)
+    last = _last_of_loss(unit, module, first, known)
+    around = tree.holder(first)
+    while isinstance(around, ast.With) and not runs_without_gradients(around):
+        outer = _last_of_loss(unit, module, around, known)
+        if outer is not around:
+            first, last = around, outer
+        around = tree.holder(around)
+    return Region(module, function, first, last)
+
+
+def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) -> ast.stmt:
+    """Return the last statement behind a forward that computes a loss of what is `known`, else the forward."""
+    tree = module.tree
     last = first
     following = tree.block(first)[position(tree, first) + 1 :]
     while following and _selects(following[0], known):
@@ -237,7 +250,7 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
         if _criterion(unit, module, stmt) or _measures(unit, stmt, known):
             last = stmt
         known |= defs(stmt)
-    return Region(module, function, first, last)
+    return last
 
 
 def _choice(module: Module, first: ast.stmt) -> ast.stmt:

@@ -49,14 +49,22 @@ class Search:
 
 
 class RegionFinder:
-    """Finds the regions of a backward. `barrier` tells that a statement steps or runs another backward."""
+    """Finds the regions of a backward.
+
+    `barrier` tells that a statement steps or runs another backward, `setup` that it sets the training up.
+    """
 
     def __init__(
-        self, project: Project, forwards: Forwards, barrier: Callable[[Module, ast.stmt], bool]
+        self,
+        project: Project,
+        forwards: Forwards,
+        barrier: Callable[[Module, ast.stmt], bool],
+        setup: Callable[[Function, ast.stmt], bool],
     ) -> None:
         self._project = project
         self._forwards = forwards
         self._barrier = barrier
+        self._setup = setup
         self._earlier = Earlier(forwards, barrier)
         self._assigned: dict[Function, set[str]] = {}
 
@@ -120,7 +128,7 @@ class RegionFinder:
         looped = False
         for level in levels(tree, at):
             before = tree.block(level)[: position(tree, level)]
-            if looped:
+            if looped or (result.network and any(self._setup(function, s) for s in before)):
                 runs = self._earlier.above(function, before, needed)
                 result.regions += [Region(function.module, function, r[0], r[-1]) for r in runs]
                 continue

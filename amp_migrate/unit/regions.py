@@ -38,7 +38,8 @@ def training(
     unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
 ) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
     """Return the regions of every backward, the losses that get a statement, and their new names."""
-    finder = RegionFinder(unit.project, unit.forwards, unit.trains)
+    setup = _Setup(unit)
+    finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds)
     by_node = {block.node: block for block in blocks}
     regions: list[Region] = []
     inlines: list[Inline] = []
@@ -82,7 +83,7 @@ def training(
     reached = _reached(unit, regions)
     regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
     for region in regions:
-        _refuse_setup(unit, region)
+        setup.refuse(region)
     kept = [r for r in regions if not in_autocast(r.module.tree, r.first)]
     return kept, inlines, names
 
@@ -168,21 +169,36 @@ def within(inner: Region, outer: Region) -> bool:
     )
 
 
-def _refuse_setup(unit: Unit, region: Region) -> None:
-    """A region that sets the training up is no forward pass: the search went astray."""
-    inits = {site.node for site in unit.of(Kind.INITIALIZE)}
-    functions = {site.function for site in unit.of(Kind.INITIALIZE)}
-    for stmt in region.statements():
-        for node in walk(stmt):
-            calls = isinstance(node, ast.Call) and functions & set(unit.project.callees(node))
-            if node in inits or (calls and region.function not in functions):
-                raise Cannot(
-                    "AMP904",
-                    region.module,
-                    region.first,
-                    "the forward pass cannot be told from the code that sets the training up",
-                    "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
-                )
+class _Setup:
+    """Knows the code that sets the training up: it initializes, or calls what does."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._project = unit.project
+        self._inits = {site.node for site in unit.of(Kind.INITIALIZE)}
+        self._functions = {site.function for site in unit.of(Kind.INITIALIZE)}
+
+    def holds(self, function: Function, stmt: ast.stmt) -> bool:
+        """Tell whether a statement of a function sets the training up."""
+        return any(
+            node in self._inits
+            or (
+                isinstance(node, ast.Call)
+                and function not in self._functions
+                and bool(self._functions & set(self._project.callees(node)))
+            )
+            for node in walk(stmt)
+        )
+
+    def refuse(self, region: Region) -> None:
+        """Raise `Cannot` for a region that sets the training up: it is no forward pass, the search went astray."""
+        if any(self.holds(region.function, stmt) for stmt in region.statements()):
+            raise Cannot(
+                "AMP904",
+                region.module,
+                region.first,
+                "the forward pass cannot be told from the code that sets the training up",
+                "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
+            )
 
 
 def _unseen(backward: Backward) -> Cannot:

@@ -15,7 +15,8 @@ class Unscale:
 
     `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
     they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
-    step of a helper that the norm given to it may leave out.
+    step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` that ends what is no
+    training, so that no step follows.
     """
 
     function: Function
@@ -30,3 +31,4 @@ class Unscale:
     pending: tuple[str, ...] = ()
     guarded: list[ast.stmt] = field(default_factory=list)
     decided: Step | None = None
+    cleared: ast.Expr | None = None

@@ -48,7 +48,12 @@ def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]
 
 def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
     """Yield the steps of optimizers kept in an attribute that no `scale_loss` names: Apex left their gradients scaled."""
-    named = [path(node) for block in blocks for node in block.optimizer_list()]
+    named = [
+        name
+        for block in blocks
+        for node in block.optimizer_list()
+        for name in _names(unit, block.site.function, node, 3)
+    ]
     if not named or None in named:
         return
     tails = {name.rpartition(".")[2] for name in named if name is not None}
@@ -56,6 +61,19 @@ def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
         if isinstance(step.optimizer, ast.Attribute) and step.optimizer.attr not in tails:
             if _is_made(unit, step.optimizer.attr):
                 yield step
+
+
+def _names(unit: Unit, function: Function, node: ast.expr, depth: int) -> list[str | None]:
+    """Return what an optimizer is called; a parameter, also what the callers of its function call it."""
+    name = path(node)
+    if name not in function.parameters.names or not depth:
+        return [name]
+    given = [
+        (site.function, unit.project.arguments(site, function).get(name))
+        for site in unit.project.callers(function)
+    ]
+    outer = [_names(unit, caller, node, depth - 1) for caller, node in given if node is not None]
+    return [name, *(found for names in outer for found in names)]
 
 
 def _is_made(unit: Unit, attr: str) -> bool:

@@ -1,0 +1,65 @@
+"""Gradients that are read and then cleared without a step: a dry run that fills the memory before training."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function
+from amp_migrate.unit.gradients import Use
+from amp_migrate.unit.order import Loop, inside, key, levels, position
+from amp_migrate.unit.steps import Step
+from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.zeroing import is_zero_grad
+
+
+def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast.Expr | None:
+    """Return the ``optimizer.zero_grad()`` that ends what a read of gradients belongs to; None where a step does.
+
+    `update()` may stand there: nothing in the function holds gradients then that a step takes.
+    """
+    tree = function.module.tree
+    steps = [
+        s for s in unit.steps_of(function) if s.call not in gone and key(s.call) > key(use.node)
+    ]
+    zeroing = _next(unit, function, use.statement, steps)
+    if zeroing is None or any(isinstance(lv, Loop) for lv in levels(tree, use.statement)):
+        return None
+    name = cleared_optimizer(function, zeroing)
+    named = tree.segment(use.optimizer) if use.optimizer is not None else name
+    if named != name or name not in {step.text for step in steps}:
+        return None
+    if not all(_fed_anew(unit, step, zeroing, gone) for step in steps):
+        return None
+    jumps = (n for n in walk(function.scope) if isinstance(n, ast.Return | ast.Raise))
+    if any(key(use.statement) < key(jump) < key(zeroing) for jump in jumps):
+        return None
+    return zeroing
+
+
+def cleared_optimizer(function: Function, zeroing: ast.Expr) -> str:
+    """Return the optimizer of a ``zero_grad()`` as it is written."""
+    assert isinstance(zeroing.value, ast.Call) and isinstance(zeroing.value.func, ast.Attribute)
+    return function.module.tree.segment(zeroing.value.func.value)
+
+
+def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> ast.Expr | None:
+    """Return the zero_grad that follows a statement in any case, before anything trains or steps."""
+    tree = function.module.tree
+    for level in levels(tree, stmt):
+        for later in tree.block(level)[position(tree, level) + 1 :]:
+            if isinstance(later, ast.Expr) and is_zero_grad(later):
+                if cleared_optimizer(function, later) in {step.text for step in steps}:
+                    return later
+            stepped = any(inside(tree, step.call, later) for step in steps)
+            if stepped or unit.trains(function.module, later):
+                return None
+    return None
+
+
+def _fed_anew(unit: Unit, step: Step, zeroing: ast.Expr, gone: set[ast.AST]) -> bool:
+    """Tell whether a backward runs between the zero_grad and a step."""
+    return any(
+        backward.node not in gone and key(zeroing) < key(backward.node) < key(step.call)
+        for backward in unit.backwards_of(step.function)
+    )
