@@ -28,6 +28,8 @@ from amp_migrate.plan import Decision, Edit, Finding, Insert, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety
 from amp_migrate.unit.asked import Entry
+from amp_migrate.unit.condition import as_bool
+from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.places import last_assignment
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
@@ -47,6 +49,9 @@ def decide(context: Context) -> Iterator[Decision]:
                 f"does drops the amp.initialize before it and passes the GradScaler"
             )
             yield _decision(thread.function, message, [], Status.NOTE)
+    for maker in home.makers.values():
+        if maker.function in home.users:
+            yield _chosen(context, maker)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
     for made, text in home.runners.carried:
@@ -66,6 +71,17 @@ def decide(context: Context) -> Iterator[Decision]:
             f"{receiver.function.qualname}() has a disabled GradScaler where none is returned"
         )
         yield _decision(receiver.function, sentence, [(receiver.function.module.path, edit)])
+
+
+def _chosen(context: Context, maker: Maker) -> Decision:
+    """Make the scaler behind the test that chose amp or None."""
+    module = maker.function.module
+    test = context.unit.availability[module].reduce(maker.switch.test)
+    enabled = as_bool(test, context.unit.not_bools).text
+    text = f"{context.unit.home.name} = {context.spelling.scaler([f'enabled={enabled}'])}"
+    edit = Insert(module.tree.span(maker.switch), text, after=True)
+    sentence = f"`{text}` where amp was chosen, and whatever initialized by it uses it"
+    return _decision(maker.function, sentence, [(module.path, edit)])
 
 
 def _made(context: Context, entry: Entry) -> Edit:

@@ -12,7 +12,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
 from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.build import Index, make, reachable, upwards
+from amp_migrate.unit.build import Index, make, scattered, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import is_none
 from amp_migrate.unit.carrying import carry
@@ -142,26 +142,27 @@ def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
 
 def _refuse_scattered(unit: Unit) -> None:
     """Two initializes of one run would need one GradScaler that both make; so would all objects of a class."""
-    functions = list(unit.home.inits)
-    for function, sites in unit.home.inits.items():
-        if function.is_class:
-            raise Cannot(
-                "AMP901",
-                sites[0].module,
-                sites[0].node,
-                f"{function.qualname}() is a class method: a GradScaler made there would belong to no object",
-                "move amp.initialize to the function that trains, then run again",
-            )
-        for other in functions:
-            if other is not function and other in reachable(unit.project, function):
-                again = unit.home.inits[other][0]
-                raise Cannot(
-                    "AMP901",
-                    sites[0].module,
-                    sites[0].node,
-                    f"amp.initialize runs here and in {other.qualname}() ({again.module.path}), which this calls",
-                    "initialize in one place, for both ways to get a model, then run again",
-                )
+    found = scattered(unit.project, unit.home.inits)
+    if found is None:
+        return
+    function, other = found
+    site = unit.home.inits[function][0]
+    if other is None:
+        raise Cannot(
+            "AMP901",
+            site.module,
+            site.node,
+            f"{function.qualname}() is a class method: a GradScaler made there would belong to no object",
+            "move amp.initialize to the function that trains, then run again",
+        )
+    again = unit.home.inits[other][0]
+    raise Cannot(
+        "AMP901",
+        site.module,
+        site.node,
+        f"amp.initialize runs here and in {other.qualname}() ({again.module.path}), which this calls",
+        "initialize in one place, for both ways to get a model, then run again",
+    )
 
 
 def _gone(branches: Branches) -> set[ast.AST]:

@@ -12,6 +12,7 @@ from amp_migrate.unit.asked import entries
 from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.carriers import Carriers, amp_expression
 from amp_migrate.unit.forwards import Forwards
+from amp_migrate.unit.handed import makers
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
 from amp_migrate.unit.relatives import family
@@ -272,6 +273,21 @@ def optimizer_expressions(site: Site) -> list[ast.expr]:
     return []
 
 
+def scattered(
+    project: Project, inits: Iterable[Function]
+) -> tuple[Function, Function | None] | None:
+    """Return a function that may not make the scaler: a class method, or one that calls another which initializes."""
+    functions = list(inits)
+    for function in functions:
+        if function.is_class:
+            return function, None
+        called = reachable(project, function)
+        for other in functions:
+            if other is not function and other in called:
+                return function, other
+    return None
+
+
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     """Make the unit of some sites that belong together."""
     inits: dict[Function, list[Site]] = defaultdict(list)
@@ -291,10 +307,13 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
         and site.node in index.availability[site.module].optional.nodes
     ]
     carriers = Carriers(index.project, [] if switches else found)
+    given = makers(index.project, switches, options) if scattered(index.project, inits) else {}
+    inits = {} if given else inits
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
     trained = any(s.kind is Kind.INITIALIZE for s in index.sites)
     if not trained and not any(s.name == "initialize" for s in index.strangers):
         home.asked = entries(index.project, found)
+    home.makers = given
     home.alone = bool(home.asked) or (not options and trained)
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches

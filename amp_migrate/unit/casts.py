@@ -44,6 +44,8 @@ class Casts:
 
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
+        if self._unit.home.makers:
+            return self._by_scaler(function, node, training)
         creations = self._of(function)
         if not training:
             creations = self._nearest(creations, function, node)
@@ -70,6 +72,14 @@ class Casts:
         if scaler is not None:
             return f"{scaler}.is_enabled()"
         return text if text and self._visible(text, function, creations, training) else None
+
+    def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> str | None:
+        """Return what the scaler says that is made where amp was chosen."""
+        home = self._unit.home
+        if training:
+            return f"{home.access(function, node)}.is_enabled()"
+        scaler = at_hand(home, function, node, self._creations)
+        return f"{scaler}.is_enabled()" if scaler is not None else None
 
     def runs(self, function: Function) -> bool:
         """Tell whether a program that initializes a model of the unit can run a function."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from amp_migrate.project.binding import fits
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.home import Home
 
@@ -16,6 +19,8 @@ def refuse_either(home: Home) -> None:
             for callee in project.callees(site.call, site.function):
                 if callee in able or home.name in callee.parameters.names:
                     continue
+                if not fits(site, callee) and not fits(replace(site, bound=not site.bound), callee):
+                    continue  # It raises TypeError there, with the scaler and without.
                 raise Cannot(
                     "AMP901",
                     site.function.module,

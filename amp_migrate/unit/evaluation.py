@@ -12,6 +12,7 @@ from amp_migrate.project.onward import Onward
 from amp_migrate.unit import bce
 from amp_migrate.unit.build import elements
 from amp_migrate.unit.forwards import Forward
+from amp_migrate.unit.networks import initialized
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import merged
@@ -25,7 +26,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves."""
     if unit.outside:
         return []
-    models = _models(unit)
+    models = initialized(unit)
     near = unit.project.values.onward(models)
     taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
     found: list[Region] = []
@@ -130,22 +131,6 @@ def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[int]) -> bool
     given = [*call.args, *(k.value for k in call.keywords)]
     held = any(unit.project.values.groups(module, node) & groups for node in given if path(node))
     return held or unit.forwards.call(module, call) is Forward.NETWORK
-
-
-def _models(unit: Unit) -> set[int]:
-    values = unit.project.values
-    groups: set[int] = set()
-    for site in unit.of(Kind.INITIALIZE):
-        for node in elements(unit.options[site].arguments.get("models")):
-            groups |= values.groups(site.module, node)
-    if unit.home.alone:
-        for region in unit.regions:
-            for call in (n for stmt in region.statements() for n in walk(stmt)):
-                if isinstance(call, ast.Call) and unit.forwards.is_network(
-                    region.module, call.func
-                ):
-                    groups |= values.groups(region.module, call.func)
-    return groups
 
 
 def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:

@@ -14,9 +14,15 @@ from amp_migrate.unit.asked import Entry
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
+from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.order import key
-from amp_migrate.unit.out_of_reach import made_before, refuse_before, unreachable
+from amp_migrate.unit.out_of_reach import (
+    made_before,
+    refuse_before,
+    refuse_unswitched,
+    unreachable,
+)
 from amp_migrate.unit.places import (
     fills_all,
     is_docstring_only,
@@ -74,6 +80,7 @@ class Home:
         self.made_global = False
         self.alone = False
         self.asked: dict[Function, Entry] = {}
+        self.makers: dict[Function, Maker] = {}
         self.uncalled: list[Function] = []
         self._needing = needing
         self.name = free_name(modules)
@@ -98,6 +105,8 @@ class Home:
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name:
             refuse_before(self.inits[function], function, node)
+        if function in self.makers:
+            refuse_unswitched(self.makers[function], node)
         return text
 
     def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
@@ -151,6 +160,8 @@ class Home:
             return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
+        if function in self.makers:
+            return self.name
         if function in self.asked:
             return self._ask(function, self.asked[function])
         runner = self.runners.through(function)

@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.order import dominates, key
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Site
@@ -41,6 +42,19 @@ def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
             node,
             "the GradScaler is needed before amp.initialize creates it",
             "move amp.initialize above this line and run again",
+        )
+
+
+def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
+    """Raise `Cannot` where the scaler is needed before it is known whether it is to be enabled."""
+    module = maker.function.module
+    if not dominates(module.tree, maker.switch, node):
+        raise Cannot(
+            "AMP901",
+            module,
+            node,
+            f"the GradScaler is needed before line {maker.switch.lineno} says whether AMP is on",
+            "move that test above this line and run again",
         )
 
 

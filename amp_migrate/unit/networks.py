@@ -1,0 +1,46 @@
+"""Which networks a unit initialized."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.unit.build import elements
+from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.unit import Unit
+
+
+def initialized(unit: Unit) -> set[int]:
+    """Return the groups of the networks that a unit initialized, or trains in the place of programs out of sight."""
+    values = unit.project.values
+    groups: set[int] = set()
+    for site in unit.of(Kind.INITIALIZE):
+        for node in elements(unit.options[site].arguments.get("models")):
+            groups |= values.groups(site.module, node)
+    groups |= _handed(unit)
+    if unit.home.alone or unit.home.makers:
+        for region in unit.regions:
+            for call in (n for stmt in region.statements() for n in walk(stmt)):
+                if isinstance(call, ast.Call) and unit.forwards.is_network(
+                    region.module, call.func
+                ):
+                    groups |= values.groups(region.module, call.func)
+    return groups
+
+
+def _handed(unit: Unit) -> set[int]:
+    """Return the networks of the files that hand amp on, as what initializes there returns them."""
+    values = unit.project.values
+    models = [
+        (site.module, node)
+        for site in unit.of(Kind.INITIALIZE)
+        for node in elements(unit.options[site].arguments.get("models"))
+    ]
+    return {
+        group
+        for module in {function.module for function in unit.home.makers}
+        for call in module.tree.nodes(ast.Call)
+        if unit.forwards.is_network(module, call.func)
+        and any(values.same(module, call.func, origin, node) for origin, node in models)
+        for group in values.groups(module, call.func)
+    }
