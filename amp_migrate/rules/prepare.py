@@ -12,7 +12,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
 from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.build import Index, make, scattered, upwards
+from amp_migrate.unit.build import Index, make
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import is_none
 from amp_migrate.unit.carrying import carry
@@ -25,6 +25,7 @@ from amp_migrate.unit.gather import gather
 from amp_migrate.unit.internals import by_hand, initial_scale, refuse_asked, refuse_ritual
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.probes import set_apart
+from amp_migrate.unit.reach import scattered, upwards
 from amp_migrate.unit.shared import shared
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling

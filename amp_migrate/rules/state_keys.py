@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.build import reachable, upwards
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.sites import Kind, Site
 
 _CHECKPOINT = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from weakref import WeakKeyDictionary
 
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.asked import entries
@@ -15,6 +14,7 @@ from amp_migrate.unit.forwards import Forwards
 from amp_migrate.unit.handed import makers
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.options import arguments, read
+from amp_migrate.unit.reach import reachable, scattered, upwards
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Kind, Site, sites
@@ -134,51 +134,6 @@ def _join_reachable(
                     groups.join_all([inits[0], functions[reached][0]])
 
 
-def upwards(project: Project, function: Function) -> set[Function]:
-    """Return a function and those that call it, directly or not."""
-    seen: set[Function] = set()
-    stack = [function]
-    while stack:
-        here = stack.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        stack += [site.function for site in project.callers(here)]
-    return seen
-
-
-def reachable(project: Project, start: Function) -> set[Function]:
-    """Return the functions that `start` calls, directly or not, with the ones nested in them."""
-    called = _called(project)
-    seen: set[Function] = set()
-    stack = [start]
-    while stack:
-        here = stack.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        stack += called.get(here, ())
-    return seen
-
-
-_CALLED: WeakKeyDictionary[Project, dict[Function, set[Function]]] = WeakKeyDictionary()
-
-
-def _called(project: Project) -> dict[Function, set[Function]]:
-    """Return for every function those that it calls or that are nested in it."""
-    table = _CALLED.get(project)
-    if table is None:
-        table = defaultdict(set)
-        for function, calls in project.calls.sites.items():
-            for site in calls:
-                table[site.function].add(function)
-        for function in project.functions():
-            if function.parent is not None:
-                table[function.parent].add(function)
-        _CALLED[project] = table
-    return table
-
-
 def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> None:
     """Join scale_loss blocks with the initialize that got the same optimizer object."""
     by_group: dict[Hashable, list[Site]] = defaultdict(list)
@@ -271,21 +226,6 @@ def optimizer_expressions(site: Site) -> list[ast.expr]:
     if site.kind is Kind.MASTER_PARAMS and site.call.args:
         return elements(site.call.args[0])
     return []
-
-
-def scattered(
-    project: Project, inits: Iterable[Function]
-) -> tuple[Function, Function | None] | None:
-    """Return a function that may not make the scaler: a class method, or one that calls another which initializes."""
-    functions = list(inits)
-    for function in functions:
-        if function.is_class:
-            return function, None
-        called = reachable(project, function)
-        for other in functions:
-            if other is not function and other in called:
-                return function, other
-    return None
 
 
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from amp_migrate.unit.build import Index, reachable, upwards
+from amp_migrate.unit.build import Index
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.unit import Unit
 

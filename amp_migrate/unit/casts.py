@@ -9,11 +9,11 @@ from dataclasses import replace
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.at_hand import at_hand
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, is_plain, names
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.order import key
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.branches import CLIPS
-from amp_migrate.unit.build import reachable, upwards
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import uses
 from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.unscale import Unscale

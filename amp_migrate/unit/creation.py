@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
 from amp_migrate.unit.places import sometimes_called
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
 

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.build import optimizer_expressions, reachable
+from amp_migrate.unit.build import optimizer_expressions
 from amp_migrate.unit.order import exclusive, key
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.steps import Backward, Step, anchor_of

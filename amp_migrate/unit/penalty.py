@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.order import common, dominates, inside, key
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.steps import Backward, Step, boundary
 from amp_migrate.unit.unit import Unit
 

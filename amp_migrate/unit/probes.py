@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.gather import training_functions
 from amp_migrate.unit.order import Loop, dominates, exclusive, inside, key, levels
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.zeroing import is_zero_grad

@@ -10,10 +10,10 @@ from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import inside, position
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.region import Region, RegionFinder, Search
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind

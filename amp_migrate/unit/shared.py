@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import CallSite, Function
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.indirect import seen
 from amp_migrate.unit.order import exclusive, inside, key, levels
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.steps import Step
 from amp_migrate.unit.unit import Unit
 

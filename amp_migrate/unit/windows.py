@@ -8,10 +8,10 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
-from amp_migrate.unit.build import reachable
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.indirect import indirect
 from amp_migrate.unit.order import inside, key, levels, loop_of
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.skipped import counts
 from amp_migrate.unit.steps import Step, boundary
