@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from amp_migrate.plan import AddArgument, AddParameter, Edit, Insert
+from amp_migrate.plan import AddArgument, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit import in_reach
 from amp_migrate.unit.asked import Entry
@@ -33,17 +32,7 @@ from amp_migrate.unit.relatives import class_around, family
 from amp_migrate.unit.returning import Returning, State
 from amp_migrate.unit.runners import Runners
 from amp_migrate.unit.sites import Site
-
-DOC = "torch.cuda.amp.GradScaler that scales the loss"
-
-
-@dataclass(slots=True)
-class Thread:
-    """How one function was given the scaler: the edits, and a sentence that says so."""
-
-    function: Function
-    sentence: str
-    edits: list[tuple[str, Edit]] = field(default_factory=list)
+from amp_migrate.unit.threads import Thread, parameter
 
 
 class _State(NamedTuple):
@@ -202,10 +191,8 @@ class Home:
         """Let the function, or the constructor of its object, take a scaler that those who ask for AMP pass."""
         taker = entry.function
         if taker not in self.threads and taker.node is not None:
-            span = taker.module.tree.span(taker.node)
-            edit = AddParameter(span, self.name, "None", DOC)
             sentence = f"{taker.qualname}() takes the GradScaler as parameter `{self.name}`"
-            self.threads[taker] = Thread(taker, sentence, [(taker.module.path, edit)])
+            self.threads[taker] = Thread(taker, sentence, [parameter(taker, self.name, "None")])
         if not entry.keeps or taker.cls is None:
             return self.name
         self.constructed.add(taker.cls)
@@ -300,13 +287,11 @@ class Home:
         if function in self.threads:
             return
         calls = self._calls(function, node)
-        doc = DOC
         thread = self.threads[function] = Thread(function, "")
         for member in self.project.family(function) or [function]:
             if member.node is not None:
                 self.resolved.setdefault(member, self.name)
-                span = member.module.tree.span(member.node)
-                thread.edits.append((member.module.path, AddParameter(span, self.name, None, doc)))
+                thread.edits.append(parameter(member, self.name))
         for call in calls:
             text = self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
