@@ -36,7 +36,7 @@ from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.forgotten import indexed
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
-from amp_migrate.unit.twins import chosen_beside_native
+from amp_migrate.unit.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.unit.unreachable import Unreachable, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
 
@@ -194,10 +194,11 @@ class Planner:
             decisions = list(self._decide(context))
         except Cannot:
             chosen = [s for s in found if s.kind is Kind.INITIALIZE]
-            if not all(chosen_beside_native(index.project, site) for site in chosen):
-                raise
-            gone = unreachable(index.project, index.availability, found, index.sites)
+            beside = all(chosen_beside_native(index.project, site) for site in chosen)
+            args = (index.project, index.availability, found, index.sites)
+            gone = unreachable(*args) if beside else None
             if gone is None:
+                refuse_beside_twin(index.project, found)
                 raise
             return _cut_out(found, gone)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)

@@ -46,7 +46,7 @@ def refused_sites(sites: list[Site], reason: str) -> Iterator[Decision]:
 def unspoken(context: FileContext, decisions: list[Decision]) -> Iterator[Decision]:
     """Report the sites of a file that no rule spoke of."""
     said = {d.finding.span for d in decisions}
-    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS):
+    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS, Kind.UNREAD):
         if site.span not in said:
             message = f"{site.kind.value} stays with the Apex code of this project that is left"
             yield Decision(Finding(site.module.path, site.span, UNHANDLED, Status.LEFT, message))

@@ -37,7 +37,7 @@ from amp_migrate.plan import (
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.library_forward import forwards_cast
 from amp_migrate.rules.scaler_made import made_after, scaler_made
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.creation import Creation, outermost
 from amp_migrate.unit.options import Options

@@ -29,7 +29,7 @@ from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.evaluation import evaluations, runs_in
 from amp_migrate.unit.reach import reachable

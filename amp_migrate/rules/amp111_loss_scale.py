@@ -2,7 +2,8 @@
 
 ## What it does
 `amp._amp_state.loss_scalers[0].loss_scale()` becomes `scaler.get_scale()`. An assignment right after
-`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`.
+`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`. A loop over all loss scalers visits the one
+GradScaler.
 
 ## Why
 The private state no longer exists.
@@ -27,7 +28,9 @@ from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, S
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.internals import by_hand, initial_scale, read
-from amp_migrate.unit.sites import Kind
+from amp_migrate.unit.overflow import overflow_reads
+from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.visited import Visit, visit
 
 RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
 
@@ -37,6 +40,12 @@ def decide(context: Context) -> Iterator[Decision]:
     for site in context.unit.of(Kind.LOSS_SCALE):
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+            continue
+        visited = visit(site)
+        if visited is not None:
+            yield _visited(context, site, visited)
+            continue
+        if overflow_reads(site):
             continue
         use = read(site)
         if use is None:
@@ -62,6 +71,19 @@ def decide(context: Context) -> Iterator[Decision]:
             text = f"{scaler}.update({_value(tree, stmt)})"
             edit = Replace(tree.span(stmt), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+
+
+def _visited(context: Context, site: Site, visited: Visit) -> Decision:
+    """Let a loop over the loss scalers visit the one GradScaler."""
+    tree = site.module.tree
+    text = f"[{context.scaler(site.function, site.node)}]"
+    edits: list[Edit] = [ReplaceExpression(site.span, text)]
+    for node in visited.scales:
+        reader = node.func if isinstance(node, ast.Call) else node
+        name = tree.segment(reader).rpartition(".")[0]
+        edits.append(ReplaceExpression(tree.span(node), f"{name}.get_scale()"))
+    message = f"the loop visits `{text}`: one GradScaler scales all losses"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 
 
 def _value(tree: Tree, stmt: ast.stmt) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.order import dominates
 from amp_migrate.unit.sites import Kind, Site
 

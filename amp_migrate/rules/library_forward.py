@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.rules.base import Context
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import as_bool
 from amp_migrate.unit.sites import Site

@@ -22,8 +22,15 @@ from amp_migrate.unit.creation import Creation, creations
 from amp_migrate.unit.either import refuse_either
 from amp_migrate.unit.evaluation import evaluations
 from amp_migrate.unit.gather import gather
-from amp_migrate.unit.internals import by_hand, initial_scale, refuse_asked, refuse_ritual
+from amp_migrate.unit.internals import (
+    by_hand,
+    initial_scale,
+    refuse_asked,
+    refuse_moved_by_hand,
+    refuse_ritual,
+)
 from amp_migrate.unit.naming import free_name
+from amp_migrate.unit.overflow import asks, refuse_unlike
 from amp_migrate.unit.probes import set_apart
 from amp_migrate.unit.reach import scattered, upwards
 from amp_migrate.unit.shared import shared
@@ -40,6 +47,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     """Return the context of one unit. Raises `Cannot` where it has to be left."""
     unit = make(index, found, settings.scaler == "module")
     _refuse_unknown(unit)
+    refuse_moved_by_hand(unit)
     refuse_ritual(unit)
     _refuse_wrappers(unit)
     refuse_reached(index.project, index.strangers, unit.sites)
@@ -66,6 +74,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     refuse_helpers(unit, unscales, gone)
     refuse_unseen(unit, unscales, gone)
     refuse_unscaled_windows(unit, unscales, gone)
+    refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
     _reach(unit, gone)
@@ -73,6 +82,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     refuse_either(unit.home)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
+    spelling = replace(spelling, remembers=asks(unit, gone))
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     trains = {site for sites in unit.home.inits.values() for site in sites}
     context.creations = {

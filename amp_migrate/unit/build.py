@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
 from amp_migrate.unit.asked import entries
 from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.carriers import Carriers, amp_expression
@@ -27,6 +28,7 @@ UNIT_KINDS = frozenset(Kind) - {
     Kind.REGISTER,
     Kind.DECORATOR,
     Kind.DISABLE_CASTS,
+    Kind.UNREAD,
 }
 
 
@@ -51,15 +53,6 @@ class Index:
                 models = arguments(site.call)[0].get("models")
                 for node in elements(models):
                     yield site.module, node
-
-
-def elements(node: ast.expr | None) -> list[ast.expr]:
-    """Return the elements of a list or tuple display; an expression alone for anything else."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
-        return []
-    if isinstance(node, ast.List | ast.Tuple):
-        return list(node.elts)
-    return [node]
 
 
 def units(index: Index) -> list[list[Site]]:
@@ -124,13 +117,14 @@ def _join_reachable(
     project: Project, groups: _Groups, functions: dict[Function, list[Site]]
 ) -> None:
     """Join what can be called, directly or not, by a caller of a function that initializes."""
+    apart = Apart(project, [site for found in functions.values() for site in found])
     for function, found in functions.items():
         inits = [site for site in found if site.kind is Kind.INITIALIZE]
         if not inits:
             continue
         for start in upwards(project, function):
             for reached in reachable(project, start):
-                if reached in functions:
+                if reached in functions and not apart.trains_others(inits, functions[reached]):
                     groups.join_all([inits[0], functions[reached][0]])
 
 
@@ -213,19 +207,6 @@ class _Hooked:
 
 
 _TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
-
-
-def optimizer_expressions(site: Site) -> list[ast.expr]:
-    """Return the optimizers that an initialize or scale_loss names."""
-    if site.kind is Kind.INITIALIZE:
-        return elements(arguments(site.call)[0].get("optimizers"))
-    if site.kind is Kind.SCALE_LOSS:
-        named = {k.arg: k.value for k in site.call.keywords}
-        node = site.call.args[1] if len(site.call.args) > 1 else named.get("optimizers")
-        return elements(node)
-    if site.kind is Kind.MASTER_PARAMS and site.call.args:
-        return elements(site.call.args[0])
-    return []
 
 
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:

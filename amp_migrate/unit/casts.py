@@ -14,6 +14,7 @@ from amp_migrate.unit.condition import Condition, as_bool, is_plain, names
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.order import key
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.relatives import family
 from amp_migrate.unit.unit import Unit
 
 
@@ -30,7 +31,7 @@ class Casts:
     def _condition(creations: list[Creation]) -> Condition:
         """Return the common condition of all initializes; one that nobody can repeat where they differ."""
         found = {(c.casts.value, c.casts.text) for c in creations}
-        if len(found) == 1 and not any(c.sometimes for c in creations):
+        if len(found) == 1 and not any(c.sometimes for c in _needed(creations)):
             return creations[0].casts
         return Condition(None, "")
 
@@ -156,8 +157,6 @@ class Casts:
                     return self._same_value(name, creation, function, training)
                 continue
             if name == "self" and function.cls is not None and origin.cls is not None:
-                from amp_migrate.unit.relatives import family
-
                 if function.cls in family(origin.cls):
                     continue
             if _global_in_both(name, origin, function):
@@ -195,6 +194,12 @@ class Casts:
             if node is not None:
                 found |= values.groups(creation.site.module, node)
         return frozenset(found)
+
+
+def _needed(creations: list[Creation]) -> list[Creation]:
+    """Leave out the initializes of a class that only repeat what its constructor always does."""
+    always = {c.site.function.cls for c in creations if c.in_constructor}
+    return [c for c in creations if c.site.function.cls not in always or c.in_constructor]
 
 
 def _global_in_both(name: str, origin: Function, function: Function) -> bool:

@@ -10,7 +10,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
-from amp_migrate.unit.places import sometimes_called
+from amp_migrate.unit.places import always_constructed, sometimes_called
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.sites import Site
 from amp_migrate.unit.unit import Unit
@@ -23,8 +23,9 @@ class Creation:
     `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
     opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
     function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
-    method that makes it need not run, so that the constructor must make a disabled one. `within` holds the
-    parts of `casts` that the guards of the initialize stand for.
+    method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
+    runs whenever an object of its class is made. `within` holds the parts of `casts` that the guards of the
+    initialize stand for.
     """
 
     site: Site
@@ -33,6 +34,7 @@ class Creation:
     scales: Condition
     shared: bool = False
     sometimes: bool = False
+    in_constructor: bool = False
     within: tuple[tuple[ast.If, Condition], ...] = ()
 
     def apart(self, node: ast.AST) -> list[Condition]:
@@ -118,7 +120,8 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     sometimes = sometimes or unit.home.carriers.sometimes
     sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
     conditions = _conditions(unit, site, outer)
-    return Creation(site, top, *conditions, sometimes=sometimes, within=tuple(within))
+    constructed = always_constructed(unit.project, function)
+    return Creation(site, top, *conditions, False, sometimes, constructed, tuple(within))
 
 
 def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.project.onward import Onward
 from amp_migrate.unit import bce
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.networks import initialized
 from amp_migrate.unit.order import Loop, key, levels, position

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project, build
-from amp_migrate.unit.build import Index, elements, optimizer_expressions
+from amp_migrate.unit.apart import elements, optimizer_expressions
+from amp_migrate.unit.build import Index
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.strangers import Stranger
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.build import optimizer_expressions
+from amp_migrate.unit.apart import optimizer_expressions
 from amp_migrate.unit.order import exclusive, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from amp_migrate.facts.paths import root
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import dominates
 from amp_migrate.unit.sites import Kind, Site
@@ -46,6 +47,27 @@ _RITUAL = (
     "_amp_lazy_init",
     "_prepare_amp_backward",
 )
+
+
+def refuse_moved_by_hand(unit: Unit) -> None:
+    """Refuse a step that checks the gradients and moves Apex's loss scale itself."""
+    for site in unit.of(Kind.LOSS_SCALE):
+        stmt = site.statement
+        if not isinstance(stmt, ast.Assign) or stmt.value is not site.node:
+            continue
+        names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
+        for node in ast.walk(site.function.scope):
+            moves = isinstance(node, ast.Attribute) and node.attr == "update_scale"
+            if moves and isinstance(node, ast.Attribute) and root(node) in names:
+                raise Cannot(
+                    "AMP909",
+                    site.module,
+                    site.node,
+                    f"{site.function.qualname}() checks gradients and moves Apex's loss scale by hand",
+                    "natively the GradScaler does both: average the gradients over the processes, as by "
+                    "DistributedDataParallel with no_sync() on all but the last micro-batch, then call "
+                    "scaler.unscale_(optimizer), clip, scaler.step(optimizer) and scaler.update() in place of this",
+                )
 
 
 def refuse_ritual(unit: Unit) -> None:

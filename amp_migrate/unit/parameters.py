@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
 

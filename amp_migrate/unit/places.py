@@ -77,3 +77,17 @@ def sometimes_called(project: Project, function: Function) -> bool:
         return False
     calls = project.callers(function)
     return not calls or any(is_conditional(call) for call in calls)
+
+
+def always_constructed(project: Project, function: Function) -> bool:
+    """Tell whether the constructor of every object of its class runs a method, or is the method."""
+    cls = function.cls
+    init = cls.method("__init__") if cls is not None else None
+    if (
+        cls is None
+        or init is None
+        or any(c.method("__init__") is not init for c in cls.subclasses())
+    ):
+        return False
+    calls = project.callers(function)
+    return function is init or any(c.function is init and not is_conditional(c) for c in calls)

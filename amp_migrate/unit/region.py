@@ -10,6 +10,7 @@ from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.unit.earlier import Earlier
+from amp_migrate.unit.finished import finished
 from amp_migrate.unit.forwards import Forward, Forwards
 from amp_migrate.unit.order import Loop, levels, position
 
@@ -40,12 +41,16 @@ def _through(name: str, node: ast.expr, needed: set[str]) -> set[str]:
 
 @dataclass(slots=True)
 class Search:
-    """What a search found: regions, and whether one of them runs a network."""
+    """What a search found: regions, and whether one of them runs a network.
+
+    `apart` are statements behind another backward, a step or zero_grad that only compute with what is known.
+    """
 
     regions: list[Region]
     network: bool
     inlines: list[tuple[CallSite, ast.expr]] = field(default_factory=list)
     elsewhere: list[Region] = field(default_factory=list)
+    apart: list[list[ast.stmt]] = field(default_factory=list)
 
 
 class RegionFinder:
@@ -138,6 +143,9 @@ class RegionFinder:
                 looped = result.network
                 if isinstance(holder, ast.For | ast.AsyncFor) and defs(holder.target) & needed:
                     needed |= uses(holder.iter)
+        computed = [stmt for region in result.regions for stmt in region.statements()]
+        for run in finished(computed, result.apart) if result.network else ():
+            result.regions.append(Region(function.module, function, run[0], run[-1]))
         return result
 
     def _level(
@@ -166,6 +174,8 @@ class RegionFinder:
         if region is not None:
             result.regions.append(region)
             result.network = result.network or network
+        elif chosen:
+            result.apart.append(chosen)
 
     def _range(self, function: Function, chosen: list[ast.stmt]) -> tuple[Region | None, bool]:
         module = function.module

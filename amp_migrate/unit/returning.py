@@ -38,10 +38,11 @@ class Returning:
         self._receivers: dict[ast.Call, Receiver] = {}
         self._givers: dict[Function, list[ast.Return]] = {}
         self.extended: set[ast.Return] = set()
+        self._called: dict[Function, list[tuple[ast.Call, list[Function]]]] = {}
 
     def provide(self, function: Function, target: str | None = None) -> bool:
         """Make a function that calls the initializing one receive the scaler; tell whether that works."""
-        sources = list(self._sources(function, set()))
+        sources = list(self._sources(function))
         if not sources or not all(self._give(callee) for _, callee in sources):
             return False
         self._refuse_unlike(function, sources)
@@ -112,23 +113,37 @@ class Returning:
                     edits += receiver.edits()
             yield giver, f"{giver.qualname}() returns the GradScaler too", edits
 
-    def _sources(
-        self, function: Function, seen: set[Function]
-    ) -> Iterator[tuple[ast.Call, Function]]:
+    def _sources(self, function: Function) -> Iterator[tuple[ast.Call, Function]]:
         """Yield the calls in `function` of what initializes, and so can give the scaler back."""
-        seen.add(function)
-        home = self._home
-        for node in ast.walk(function.scope):
-            if not isinstance(node, ast.Call):
-                continue
-            if home.project.function_of(function.module, node) is not function:
-                continue
-            for callee in home.project.callees(node):
-                if callee in seen or callee.name == "__init__" or home.is_attribute(callee):
-                    continue
-                if callee in home.inits or any(self._sources(callee, {*seen})):
-                    yield node, callee
+        for call, callees in self._calls(function):
+            for callee in callees:
+                if self._leads_on(callee) and self._initializes(callee, {function}):
+                    yield call, callee
                     break
+
+    def _initializes(self, function: Function, seen: set[Function]) -> bool:
+        """Tell whether a function initializes, or calls what does; `seen` grows by those that it asks."""
+        if function in seen:
+            return False
+        seen.add(function)
+        return function in self._home.inits or any(
+            self._leads_on(callee) and self._initializes(callee, seen)
+            for _, callees in self._calls(function)
+            for callee in callees
+        )
+
+    def _leads_on(self, callee: Function) -> bool:
+        return callee.name != "__init__" and not self._home.is_attribute(callee)
+
+    def _calls(self, function: Function) -> list[tuple[ast.Call, list[Function]]]:
+        """Return the calls in a function itself, with what they call."""
+        found = self._called.get(function)
+        if found is None:
+            project = self._home.project
+            calls = (n for n in ast.walk(function.scope) if isinstance(n, ast.Call))
+            own = (n for n in calls if project.function_of(function.module, n) is function)
+            found = self._called[function] = [(call, project.callees(call)) for call in own]
+        return found
 
     def _give(self, callee: Function) -> bool:
         """Make every return of `callee` longer; all of its callers must take the longer result."""

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.span import Span
 from amp_migrate.unit import passthrough
+from amp_migrate.unit.unread import is_unread
 
 
 class Kind(enum.Enum):
@@ -23,6 +24,7 @@ class Kind(enum.Enum):
     STATE_DICT = "amp.state_dict"
     LOAD_STATE_DICT = "amp.load_state_dict"
     LOSS_SCALE = "loss scale of amp._amp_state"
+    UNREAD = "a LossScaler that nothing reads"
     DISABLE_CASTS = "amp.disable_casts"
     REGISTER = "amp.register_*_function"
     DECORATOR = "amp.*_function"
@@ -166,6 +168,9 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
         return Site(Kind.LOSS_SCALE, module, function, _widest(tree.parents, node), name)
     if name in ("apex.amp", "apex"):
         return Site(Kind.VALUE, module, function, node, name)
+    if name == "apex.amp.scaler.LossScaler" and called and isinstance(parent, ast.Call):
+        if is_unread(project, module, parent):
+            return Site(Kind.UNREAD, module, function, parent, name)
     if name.startswith("apex.amp"):
         return Site(Kind.OTHER_AMP, module, function, node, name)
     return Site(Kind.OTHER, module, function, node, name)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """The API that the written code uses."""
+    """The API that the written code uses; `remembers`: the GradScaler is one that remembers an overflow."""
 
     torch_amp: bool = False
+    remembers: bool = False
 
     def autocast(self, enabled: str = "") -> str:
         """Return an autocast call; `enabled` is the text of its condition, empty where it is always on."""
@@ -20,7 +21,17 @@ class Spelling:
     def scaler(self, arguments: list[str]) -> str:
         """Return a GradScaler call with some keyword arguments."""
         given = ['"cuda"', *arguments] if self.torch_amp else arguments
-        return f"{self._base}.GradScaler({', '.join(given)})"
+        return f"{self.class_name}({', '.join(given)})"
+
+    @property
+    def class_name(self) -> str:
+        """The class that the written code makes a GradScaler of."""
+        return "OverflowGradScaler" if self.remembers else self.plain_class
+
+    @property
+    def plain_class(self) -> str:
+        """The GradScaler of torch."""
+        return f"{self._base}.GradScaler"
 
     @property
     def _base(self) -> str:

@@ -1,13 +1,14 @@
-"""Classes that wrap Apex beside a class that does the same natively: `ApexScaler` beside `NativeScaler`."""
+"""What does by Apex the same as something beside it natively: `ApexScaler` and `NativeScaler`, `apex_step` and `amp_step`."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.dual import is_native
-from amp_migrate.unit.sites import Site
+from amp_migrate.unit.sites import Kind, Site
 
 _NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
 
@@ -58,6 +59,52 @@ def chosen_beside_native(project: Project, site: Site) -> bool:
             if name is not None and name.startswith(_NATIVE):
                 return True
     return False
+
+
+def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
+    """Refuse a function that scales by Apex for its callers, beside one of its file that does the same natively."""
+    for site in found:
+        function = outermost(site.function)
+        if site.kind is not Kind.SCALE_LOSS or function.node is None or function.cls is not None:
+            continue
+        twin = _native_twin(project, function)
+        if twin is not None:
+            raise Cannot(
+                "AMP912",
+                site.module,
+                site.node,
+                f"{function.name}() trains by Apex for whoever calls it, and {twin.name}() does so natively",
+                f"remove {function.name}() with the choices that lead to it, and let its users call {twin.name}()",
+            )
+
+
+def outermost(function: Function) -> Function:
+    """Return the function of a module, or the method, that a function is nested in."""
+    while function.parent is not None:
+        function = function.parent
+    return function
+
+
+def _native_twin(project: Project, function: Function) -> Function | None:
+    """Return a function that has the parameters of another and uses native AMP, where the other is called by Apex."""
+    if "apex" not in function.name.lower():
+        return None
+    needed = set(function.parameters.names)
+    for other in function.module.functions.values():
+        if (
+            other is function
+            or other.node is None
+            or other.parent is not None
+            or other.cls is not None
+        ):
+            continue
+        if needed <= set(other.parameters.names) and _runs_native(project, other):
+            return other
+    return None
+
+
+def _runs_native(project: Project, function: Function) -> bool:
+    return any(is_native(project, function.module, n) for n in ast.walk(function.scope))
 
 
 def _named(module: Module, name: str) -> Iterator[ast.expr]:
