@@ -189,25 +189,32 @@ def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
         return
     for backward in unit.backwards:
         if backward.node not in gone:
-            raise Cannot(
-                "AMP905",
-                backward.module,
-                backward.node,
-                "no optimizer.step() is in sight for this backward",
-                "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped",
-            )
+            raise _unstepped(backward)
     for site in unit.of(Kind.INITIALIZE):
         optimizers = unit.options[site].arguments.get("optimizers")
         if optimizers is not None and not (
             isinstance(optimizers, ast.Constant) and optimizers.value is None
         ):
+            if unit.backwards:
+                raise _unstepped(unit.backwards[0])
             raise Cannot(
                 "AMP905",
                 site.module,
                 site.node,
                 "no backward and no step of this optimizer is in sight",
-                "give the files that train to the tool as well, or migrate them by hand",
+                "give the files that train to the tool as well, or migrate them by hand; where what trains it has a "
+                "GradScaler of its own, delete the call",
             )
+
+
+def _unstepped(backward: Backward) -> Cannot:
+    return Cannot(
+        "AMP905",
+        backward.module,
+        backward.node,
+        "no optimizer.step() is in sight for this backward",
+        "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped",
+    )
 
 
 def _refuse_steps_alone(unit: Unit) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path
 from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Kind, Site
 
@@ -55,7 +56,7 @@ def _entry(project: Project, site: Site) -> Entry | None:
     for up in tree.ancestors(site.node):
         if up is function.node:
             return None
-        if isinstance(up, ast.If) and tree.statement(site.node) not in up.orelse:
+        if isinstance(up, ast.If) and in_branch(tree, site.node, up.body):
             flag = path(up.test)
             taker = _taker(project, function, flag) if flag is not None else None
             if taker is not None:

@@ -228,7 +228,9 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
         and site.node in index.availability[site.module].optional.nodes
     ]
     carriers = Carriers(index.project, [] if switches else found)
-    given = makers(index.project, switches, options) if scattered(index.project, inits) else {}
+    given = {}
+    if scattered(index.project, inits):
+        given = makers(index.project, switches, options, found)
     inits = {} if given else inits
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
     trained = any(s.kind is Kind.INITIALIZE for s in index.sites)

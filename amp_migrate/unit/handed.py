@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Project
 from amp_migrate.unit.carriers import amp_expression, is_none
 from amp_migrate.unit.options import Options
-from amp_migrate.unit.order import loop_of
-from amp_migrate.unit.sites import Site
+from amp_migrate.unit.order import in_branch, loop_of
+from amp_migrate.unit.sites import Kind, Site
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,11 +23,15 @@ class Maker:
 
 
 def makers(
-    project: Project, switches: Iterable[Site], options: Mapping[Site, Options]
+    project: Project,
+    switches: Iterable[Site],
+    options: Mapping[Site, Options],
+    unit: Iterable[Site],
 ) -> dict[Function, Maker]:
     """Return the functions that choose amp or None, where all that initialize get it from them as a parameter.
 
-    None where an initialize asks for more than a dynamic loss scale at a constant level: it is made elsewhere then.
+    None where an initialize asks for more than a dynamic loss scale at a constant level, or where what scales among
+    the sites of the `unit` does so by another test than that which chose amp.
     """
     found: dict[Function, Maker] = {}
     for switch in switches:
@@ -34,6 +39,8 @@ def makers(
         if maker is None or maker.function in found:
             return {}
         found[maker.function] = maker
+    if not all(_by_choice(project, site, found) for site in unit if site.kind is Kind.SCALE_LOSS):
+        return {}
     for site, option in options.items():
         node = amp_expression(site)
         if not isinstance(node, ast.Name) or not _is_plain(option):
@@ -53,6 +60,34 @@ def _maker(site: Site) -> Maker | None:
     if len(test.orelse) != 1 or len(values) != 1 or not is_none(values[0]):
         return None
     return Maker(site.function, test)
+
+
+def _by_choice(project: Project, site: Site, found: Mapping[Function, Maker]) -> bool:
+    """Tell whether a loss is scaled where amp was chosen, and else not: Apex would have raised without an initialize."""
+    tree = site.module.tree
+    tests = [
+        up
+        for up in tree.ancestors(site.node)
+        if isinstance(up, ast.If) and tree.function(up) is site.function.node
+    ]
+    asking = [up for up in tests if _asks(project, site, up.test, found)]
+    rest = [stmt for up in tests if up not in asking for stmt in up.orelse]
+    return (
+        bool(asking)
+        and all(in_branch(tree, site.node, up.body) for up in asking)
+        and not any("backward" in ast.dump(stmt) for stmt in rest)
+    )
+
+
+def _asks(project: Project, site: Site, test: ast.expr, found: Mapping[Function, Maker]) -> bool:
+    """Tell whether a test is the one that chose amp, or asks whether amp was chosen."""
+    maker = found.get(site.function)
+    if maker is not None and same(test, maker.switch.test):
+        return True
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot | ast.NotEq):
+        test = test.left if is_none(test.comparators[0]) else test
+    plain = isinstance(test, ast.Name | ast.Attribute)
+    return plain and project.external(site.module, test) == "apex.amp"
 
 
 def _is_plain(options: Options) -> bool:
