@@ -62,13 +62,16 @@ def starred_fp16(context: FileContext) -> Iterator[ast.Name]:
 def stays(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether an import of what still exists in Apex stays though nothing here is seen to use it.
 
-    Another file may take the name from here, and a guard that binds it otherwise is no guard for AMP.
+    Another file may take the name from here, a guard that binds it otherwise is no guard for AMP, and where more is
+    tried behind the import, it decides whether that is done.
     """
     source = _source(node, alias)
     if is_removed(node, alias) or source == "apex" or not is_apex(source):
         return False
     name = alias.asname or alias.name.partition(".")[0]
-    return _has_fallback(context, node, name) or _handed_on(context, name)
+    return (
+        _has_fallback(context, node, name) or _decides(context, node) or _handed_on(context, name)
+    )
 
 
 def _has_fallback(context: FileContext, node: ast.AST, name: str) -> bool:
@@ -78,6 +81,23 @@ def _has_fallback(context: FileContext, node: ast.AST, name: str) -> bool:
         or (isinstance(inner, ast.ClassDef | ast.FunctionDef) and inner.name == name)
         for handler in guard.handlers
         for inner in ast.walk(handler)
+    )
+
+
+def _decides(context: FileContext, node: ast.AST) -> bool:
+    """Tell whether an import stands before what is only done with Apex: ``try: import ...; use() except ImportError``."""
+    guard = context.module.tree.parent(node)
+    if not isinstance(guard, ast.Try) or node not in guard.body:
+        return False
+    return any(
+        not isinstance(stmt, ast.Import | ast.ImportFrom | ast.Pass)
+        and not (
+            isinstance(stmt, ast.Assign)
+            and all(
+                isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
+            )
+        )
+        for stmt in guard.body
     )
 
 

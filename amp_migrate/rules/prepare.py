@@ -11,6 +11,7 @@ from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
 from amp_migrate.unit.bce import all_kept_out
+from amp_migrate.unit.beside import refuse_mixed
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make
 from amp_migrate.unit.cannot import Cannot
@@ -61,6 +62,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     gone = _gone(branches)
     refuse_asked(unit, branches.folded())
     set_apart(unit, gone, branches.folded())
+    refuse_mixed(unit, gone)
     unit.trains = Trains(unit)
     _refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)

@@ -53,6 +53,7 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     unit.backwards = [_scaled_backward(block) for block in scaled.values()]
     aliases = {call for block in scaled.values() for call in block.backwards}
     unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]
+    unit.beside = [b for b in _plain(unit, optimizers, False) if b.node not in aliases]
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
 
 
@@ -101,7 +102,8 @@ def _is_step(node: ast.AST) -> bool:
     return not any(word in text for word in SCHEDULER)
 
 
-def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
+def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[Backward]:
+    """Yield the plain backward passes that feed the steps of a unit, or those beside them that do not."""
     for function in training_functions(unit):
         module = function.module
         body = function.node.body if function.node is not None else module.tree.module.body
@@ -113,7 +115,7 @@ def _plain(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
         ]
         for call in calls:
             loss = _plain_loss(unit, optimizers, function, call)
-            if loss is not None and _feeds_unit(unit, function, call, calls, optimizers):
+            if loss is not None and _feeds_unit(unit, function, call, calls) is feeds:
                 yield Backward(module, function, call, loss, (), False)
 
 
@@ -174,9 +176,7 @@ def _takes_loss(call: ast.Call) -> bool:
     return bool(_LOSS.search(given)) and "grad" not in given
 
 
-def _feeds_unit(
-    unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call], optimizers: Optimizers
-) -> bool:
+def _feeds_unit(unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call]) -> bool:
     """A backward whose next step is that of a foreign optimizer stays as it is."""
     own = {s.call for s in unit.steps_of(function)}
     if _stepped_apart(function, call, calls, own):

@@ -22,11 +22,12 @@ from amp_migrate.unit.steps import Backward, Step
 class Unit:
     """Everything that has to change together. Built by `amp_migrate.unit.build`.
 
-    `clip_helpers` read gradients that their callers have unscaled. `probes` are backward passes for the gradient
-    of an input alone, which nothing scales; `copying` functions run theirs on copies of networks. The gradients
-    `scaled_reads` are read by a function where they are still scaled, and divided by the loss scale. The forwards of
-    `outside` run in a library. The backward passes `unscaled` add to gradients that are unscaled already. `trains`
-    tells whether a statement runs a backward or steps.
+    `clip_helpers` read gradients that their callers have unscaled. `beside` are backward passes for optimizers that
+    Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
+    nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
+    function where they are still scaled, and divided by the loss scale. The forwards of `outside` run in a library.
+    The backward passes `unscaled` add to gradients that are unscaled already. `trains` tells whether a statement runs
+    a backward or steps.
     """
 
     project: Project
@@ -37,6 +38,7 @@ class Unit:
     options: dict[Site, Options]
     steps: list[Step] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
+    beside: list[Backward] = field(default_factory=list)
     probes: list[Backward] = field(default_factory=list)
     outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
