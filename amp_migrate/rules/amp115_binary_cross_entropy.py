@@ -2,8 +2,8 @@
 
 ## What it does
 Ends the autocast region before `F.binary_cross_entropy` or `nn.BCELoss`, and casts what it is given with
-`.float()`. Where the forward goes on after it, it runs under `autocast(enabled=False)`. One in a criterion or
-network of the project stays as it is, with a note.
+`.float()`. Where the forward goes on after it, it runs under `autocast(enabled=False)`, and so it does in a
+criterion or network of the project. One that stands together with what autocast must cover stays, with a note.
 
 ## Why
 Under autocast it raises "binary_cross_entropy and BCELoss are unsafe to autocast", even for fp32 inputs.
@@ -31,7 +31,8 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.amp104_autocast import indent
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.bce import Bce, called, is_mentioned
+from amp_migrate.unit.bce import Bce, is_mentioned
+from amp_migrate.unit.bce_called import Called, called, can_be_kept_out, inputs
 from amp_migrate.unit.evaluation import evaluations
 
 RULE = Rule("AMP115", "binary cross entropy stays outside autocast", Safety.FAITHFUL, order=19)
@@ -52,18 +53,42 @@ def decide(context: Context) -> Iterator[Decision]:
 
 
 def _called(context: Context) -> Iterator[Decision]:
-    """Note what regions reach in a criterion or network of the project."""
+    """Keep out what regions reach in a criterion or network of the project, or note it."""
     unit = context.unit
     regions = [*unit.regions, *evaluations(unit, context.gone_nodes)]
     told = {bce.call for bce in context.entropies}
-    for node, (module, call) in called(unit, regions).items():
-        if node not in told:
-            message = f"this may run under the autocast around `{ast.unparse(call.func)}(...)`, which refuses it"
-            advice = (
-                "use binary_cross_entropy_with_logits on the logits, or compute it of .float() inputs under "
-                f"`with {context.spelling.autocast('False')}:`"
-            )
-            yield decision(RULE, Status.NOTE, module, node, message, advice=advice)
+    found = [each for each in called(unit, regions) if each.node not in told]
+    kept: dict[ast.stmt, list[Called]] = {}
+    for each in found:
+        kept.setdefault(each.statement, []).append(each)
+    for statement, together in kept.items():
+        if all(can_be_kept_out(unit, each) for each in together):
+            yield _kept_out(context, statement, together)
+        else:
+            yield from (_noted(context, each) for each in together)
+
+
+def _kept_out(context: Context, statement: ast.stmt, together: list[Called]) -> Decision:
+    module = together[0].module
+    tree = module.tree
+    span = tree.span(statement)
+    edits: list[Edit] = [Wrap(span, span, f"with {context.spelling.autocast('False')}:")]
+    for each in together:
+        for given in inputs(each.node):
+            text = _as_float(tree, given)
+            if text != tree.segment(given):
+                edits.append(ReplaceExpression(tree.span(given), text))
+    message = "binary cross entropy stays outside the autocast of its callers, which refuses it"
+    return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
+
+
+def _noted(context: Context, each: Called) -> Decision:
+    message = f"this may run under the autocast around `{ast.unparse(each.call.func)}(...)`, which refuses it"
+    advice = (
+        "use binary_cross_entropy_with_logits on the logits, or compute it of .float() inputs under "
+        f"`with {context.spelling.autocast('False')}:`"
+    )
+    return decision(RULE, Status.NOTE, each.module, each.node, message, advice=advice)
 
 
 def _computed_before(context: Context, found: list[Bce]) -> Decision:

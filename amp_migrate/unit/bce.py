@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import Class, Function, Module
+from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.unit import Unit
 
-_NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
+NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,13 +37,12 @@ class Bce:
 def calls(unit: Unit, module: Module, node: ast.AST) -> list[ast.Call]:
     """Return the calls of binary cross entropy in a statement."""
     return [
-        n
-        for n in walk(node)
-        if isinstance(n, ast.Call) and n.args and _is_bce(unit, module, n.func)
+        n for n in walk(node) if isinstance(n, ast.Call) and n.args and is_bce(unit, module, n.func)
     ]
 
 
-def _is_bce(unit: Unit, module: Module, func: ast.expr, maybe: bool = False) -> bool:
+def is_bce(unit: Unit, module: Module, func: ast.expr, maybe: bool = False) -> bool:
+    """Tell whether calling an expression is binary cross entropy, or may be."""
     external = unit.project.external(module, func)
     if external is not None:
         return external == "torch.nn.functional.binary_cross_entropy"
@@ -57,74 +56,17 @@ def _is_bce(unit: Unit, module: Module, func: ast.expr, maybe: bool = False) -> 
 
 def is_mentioned(unit: Unit) -> bool:
     """Tell whether any file of the project speaks of binary cross entropy on probabilities."""
-    return any(_NAMES.search(module.tree.text) for module in unit.project.modules.values())
+    return any(NAMES.search(module.tree.text) for module in unit.project.modules.values())
 
 
 def everywhere(unit: Unit, modules: Iterable[Module]) -> Iterator[tuple[Module, ast.Call]]:
     """Yield the calls of binary cross entropy in some files, those under an autocast of the source apart."""
     for module in modules:
-        if _NAMES.search(module.tree.text):
+        if NAMES.search(module.tree.text):
             for node in module.tree.nodes(ast.Call):
-                if isinstance(node, ast.Call) and node.args and _is_bce(unit, module, node.func):
+                if isinstance(node, ast.Call) and node.args and is_bce(unit, module, node.func):
                     if not in_autocast(module.tree, node):
                         yield module, node
-
-
-def called(unit: Unit, regions: Iterable[Region]) -> dict[ast.Call, tuple[Module, ast.Call]]:
-    """Return the binary cross entropies of functions that regions call, with their file and the call of a region.
-
-    A criterion that may be one, as of a GAN that can choose another, counts too.
-    """
-    found: dict[ast.Call, tuple[Module, ast.Call]] = {}
-    for call, function in _functions(unit, regions):
-        module = function.module
-        for node in walk(function.scope) if _NAMES.search(module.tree.text) else ():
-            if isinstance(node, ast.Call) and _is_bce(unit, module, node.func, maybe=True):
-                if not in_autocast(module.tree, node):
-                    found.setdefault(node, (module, call))
-    return found
-
-
-def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call, Function]]:
-    """Yield the functions that run under the autocast of some regions, each with a call that leads there."""
-    seen: set[Function] = set()
-    calls = [
-        (region.module, node)
-        for region in regions
-        for stmt in region.statements()
-        for node in walk(stmt)
-        if isinstance(node, ast.Call)
-    ]
-    for start in (_called, _named):
-        for module, call in calls:
-            stack = start(unit, module, call)
-            while stack:
-                function = stack.pop()
-                if function not in seen:
-                    seen.add(function)
-                    yield call, function
-                    stack += _callees(unit, function)
-
-
-def _callees(unit: Unit, function: Function) -> list[Function]:
-    calls = [node for node in walk(function.scope) if isinstance(node, ast.Call)]
-    return [callee for call in calls for callee in _called(unit, function.module, call)]
-
-
-def _called(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
-    """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
-    classes = unit.project.values.instance_classes(module, call.func)
-    forwards = [cls.method("forward") for cls in classes]
-    return [*unit.project.callees(call), *(f for f in forwards if f is not None)]
-
-
-def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
-    """Return the forwards of the classes that a file names, one of which a network of unknown class may be."""
-    if _called(unit, module, call) or not unit.forwards.is_network(module, call.func):
-        return []
-    found = (unit.project.resolve(module, node) for node in module.tree.nodes(ast.Name))
-    classes = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Class))
-    return [f for cls in classes if (f := cls.method("forward")) is not None]
 
 
 def all_kept_out(unit: Unit) -> tuple[list[Region], list[Bce]]:
@@ -170,7 +112,7 @@ def _forward_beside(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
     return unit.forwards.strength(module, stmt) is Forward.NETWORK
 
 
-_STRAIGHT = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+STRAIGHT = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _NOT_ALWAYS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.SetComp,
                ast.DictComp)  # fmt: skip
 
@@ -184,7 +126,7 @@ def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
     computed = [c for c in found if unit.forwards.strength(module, c.args[0]) > Forward.NONE]
     for call in computed:
         between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(call))
-        if not isinstance(tree.statement(call), _STRAIGHT) or any(
+        if not isinstance(tree.statement(call), STRAIGHT) or any(
             isinstance(up, _NOT_ALWAYS) for up in between
         ):
             raise _mixed(module, call)
