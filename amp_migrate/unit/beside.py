@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Function
-from amp_migrate.unit.build import elements
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import Loop, common, dominates, exclusive, inside, key, levels
 from amp_migrate.unit.sites import Kind
