@@ -172,6 +172,10 @@ class Project:
                 found.setdefault(site.call, site)
         return list(found.values())
 
+    def calls_of(self, function: Function) -> list[CallSite]:
+        """Return every call that may reach `function` itself, without those of other methods of its family."""
+        return list(self.calls.sites.get(function, []))
+
     def completions(self, function: Function) -> list[tuple[CallSite, dict[str, ast.expr]]]:
         """Return the calls of ``functools.partial`` objects of `function`, with the arguments that they add."""
         found = []

@@ -29,6 +29,7 @@ from dataclasses import replace
 from amp_migrate.plan import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.closures import never_given
 from amp_migrate.unit.leaving import exits
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.steps import Backward, Step, updates
@@ -129,7 +130,8 @@ def _anchored(context: Context, steps: list[Step]) -> list[Step]:
 
 def _step(context: Context, step: Step, *, careful: bool) -> Decision:
     """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake."""
-    if step.call.args or step.call.keywords:
+    handed_on = never_given(context.unit.project, step)
+    if (step.call.args or step.call.keywords) and not handed_on:
         raise Cannot(
             "AMP906",
             step.module,
@@ -138,7 +140,8 @@ def _step(context: Context, step: Step, *, careful: bool) -> Decision:
             "evaluate the closure before the step, or train this optimizer without AMP",
         )
     scaler = context.scaler(step.function, step.call)
-    text = f"{scaler}.step({step.tree.segment(step.optimizer)})"
+    given = [step.optimizer, *(step.call.args if handed_on else ())]
+    text = f"{scaler}.step({', '.join(map(step.tree.segment, given))})"
     edit: Edit = ReplaceExpression(step.tree.span(step.call), text)
     statement = step.tree.statement(step.call)
     if careful and isinstance(statement, ast.Expr):

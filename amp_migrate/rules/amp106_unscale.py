@@ -30,7 +30,7 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.parameters import parameters_text
 from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.unscale import Unscale
+from amp_migrate.unit.unscale import Inside, Unscale
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
 
@@ -44,8 +44,13 @@ def decide(context: Context) -> Iterator[Decision]:
         text, whole = _replacement(context, site)
         edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+    written: set[Inside] = set()
     for unscale in context.unscales:
-        yield _unscale(context, unscale)
+        if unscale.inside is None:
+            yield _unscale(context, unscale)
+        elif unscale.inside not in written:
+            written.add(unscale.inside)
+            yield _unscale(context, Unscale(*unscale.inside))
         if unscale.cleared is not None:
             message = "these gradients are cleared without a step: an overflow in them made Apex skip the next step too"
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, message)

@@ -3,8 +3,9 @@
 ## What it does
 Adds a parameter `scaler` (last of the positional ones) to the functions between the place where the scaler
 is made and the places where it is used, and passes it in every call of the project, positionally or by
-keyword as the call does. In a class it is `self.scaler`. Where a flag asks for AMP that no program in sight turns
-on, the parameter may stay away without the flag, and raises where it is missing with it.
+keyword as the call does. In a class it is `self.scaler`; objects of related classes that make none, and stand
+in the same places, have a disabled one as an attribute of their class. Where a flag asks for AMP that no program in
+sight turns on, the parameter may stay away without the flag, and raises where it is missing with it.
 
 ## Why
 Apex kept its state in the process; a GradScaler is an object that somebody must hold.
@@ -22,14 +23,16 @@ Faithful. Where the calls of a function cannot all be seen, the whole unit is le
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Edit, Finding, Insert, Status
-from amp_migrate.project import Function
-from amp_migrate.rules.base import Context, Rule, Safety
+from amp_migrate.project import Class, Function
+from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.asked import Entry
 from amp_migrate.unit.condition import as_bool
 from amp_migrate.unit.handed import Maker
+from amp_migrate.unit.lacking import lacking
 from amp_migrate.unit.places import last_assignment
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
@@ -60,6 +63,8 @@ def decide(context: Context) -> Iterator[Decision]:
         edit = Insert(span, f"{made.name}.{home.name} = {value}", after=True)
         sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
+    for cls in lacking(home):
+        yield _disabled(context, cls)
     for function in home.uncalled:
         message = f"no call of {function.qualname}() is in the files given: whoever calls it passes the GradScaler"
         yield _decision(function, message, [], Status.NOTE)
@@ -104,6 +109,17 @@ def _made(context: Context, entry: Entry) -> Edit:
     body = init.node.body
     documented = ast.get_docstring(init.node, clean=False) is not None and len(body) > 1
     return Insert(tree.span(body[int(documented)]), text, after=False)
+
+
+def _disabled(context: Context, cls: Class) -> Decision:
+    """Give the objects of a class that make no scaler of their own a disabled one."""
+    text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
+    documented = ast.get_docstring(cls.node) is not None and len(cls.node.body) > 1
+    body = cls.node.body[documented:]
+    simple = [*itertools.takewhile(lambda s: isinstance(s, ast.Assign | ast.AnnAssign), body)]
+    edit = Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
+    message = f"the objects of {cls.qualname} that make no GradScaler have a disabled one"
+    return decision(RULE, Status.ROUTINE, cls.module, cls.node, message, [edit])
 
 
 def _decision(

@@ -3,7 +3,8 @@
 ## What it does
 `amp._amp_state.loss_scalers[0].loss_scale()` becomes `scaler.get_scale()`. An assignment right after
 `amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`. A loop over all loss scalers visits the one
-GradScaler.
+GradScaler. Where `_amp_state.handle._deactivate()` ended the casts of O1, a disabled GradScaler follows on the object
+that keeps it.
 
 ## Why
 The private state no longer exists.
@@ -48,7 +49,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if overflow_reads(site):
             continue
         use = read(site)
-        if use is None:
+        if use is None or (use == "stop" and not _can_stop(context, site)):
             raise Cannot(
                 "AMP909",
                 site.module,
@@ -62,6 +63,10 @@ def decide(context: Context) -> Iterator[Decision]:
             scaler = context.scaler(site.function, site.node)
             text = f"{scaler}.get_scale()"
             edit = ReplaceExpression(site.span, text)
+        elif use == "stop":
+            scaler = context.scaler(site.function, site.node)
+            text = f"{scaler} = {context.spelling.scaler(['enabled=False'])}"
+            edit = Replace(tree.span(site.statement), text)
         elif initial_scale(context.unit, site) is not None:
             text = "init_scale= of the GradScaler"
             edit = Drop(tree.span(site.statement))
@@ -84,6 +89,13 @@ def _visited(context: Context, site: Site, visited: Visit) -> Decision:
         edits.append(ReplaceExpression(tree.span(node), f"{name}.get_scale()"))
     message = f"the loop visits `{text}`: one GradScaler scales all losses"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _can_stop(context: Context, site: Site) -> bool:
+    """Tell whether all that casts asks the scaler of one object, which a disabled one can follow."""
+    home = context.unit.home
+    asks = context.casts.condition.value is None and len(home.inits) == 1
+    return asks and site.function.cls is not None and home.is_attribute(site.function)
 
 
 def _value(tree: Tree, stmt: ast.stmt) -> str:

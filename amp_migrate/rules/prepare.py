@@ -114,7 +114,7 @@ def _training_functions(unit: Unit) -> list[Function]:
     ]
     trains = {b.function for b in unit.backwards}
     helpers = [*unit.clip_helpers, *(s.function for s in unit.steps if s.function not in trains)]
-    callers = [c.function for helper in helpers for c in unit.project.callers(helper)]
+    callers = [c.function for helper in helpers for c in unit.project.calls_of(helper)]
     return list(dict.fromkeys([*(item.function for item in items), *callers]))
 
 

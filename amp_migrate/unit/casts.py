@@ -31,7 +31,8 @@ class Casts:
     def _condition(creations: list[Creation]) -> Condition:
         """Return the common condition of all initializes; one that nobody can repeat where they differ."""
         found = {(c.casts.value, c.casts.text) for c in creations}
-        if len(found) == 1 and not any(c.sometimes for c in _needed(creations)):
+        needed = _needed(creations)
+        if len(found) == 1 and not any(c.sometimes or c.instead for c in needed):
             return creations[0].casts
         return Condition(None, "")
 

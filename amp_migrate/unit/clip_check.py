@@ -40,7 +40,7 @@ def _unplaced(module: Module, node: ast.AST) -> Cannot:
 def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
     """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
     for helper in unit.clip_helpers:
-        for call in unit.project.callers(helper):
+        for call in unit.project.calls_of(helper):
             here = [u for u in unscales if u.function is call.function]
             if call.call not in gone and not any(_before(u, call.call) for u in here):
                 raise _unplaced(call.function.module, call.call)
@@ -56,7 +56,10 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
             for node in walk(function.scope)
             if isinstance(node, ast.Call) and _only_runs(unit, node, trained, stepped)
         ]
+        unscaling = {u.function for u in unscales}
         for use in uses(unit, function, gone, []) if backwards else ():
+            if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
+                continue
             before = [node for node in backwards if key(node) < key(use.node)]
             here = [u for u in unscales if u.function is function]
             stepping = _steps_between(unit, function, before, use.node, stepped)

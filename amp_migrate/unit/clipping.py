@@ -34,7 +34,7 @@ def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
     training = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
     found = set()
     for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
-        calls = unit.project.callers(function)
+        calls = unit.project.calls_of(function)
         callers = {call.function for call in calls}
         stepping = all(unit.steps_of(f) or indirect(unit, f, gone) for f in callers)
         if calls and stepping and not any(unit.project.escapes(function)):

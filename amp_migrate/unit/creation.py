@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
+from amp_migrate.unit.alternatives import has_alternatives
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
@@ -24,8 +25,8 @@ class Creation:
     opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
     function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
     method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
-    runs whenever an object of its class is made. `within` holds the parts of `casts` that the guards of the
-    initialize stand for.
+    runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
+    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for.
     """
 
     site: Site
@@ -35,6 +36,7 @@ class Creation:
     shared: bool = False
     sometimes: bool = False
     in_constructor: bool = False
+    instead: bool = False
     within: tuple[tuple[ast.If, Condition], ...] = ()
 
     def apart(self, node: ast.AST) -> list[Condition]:
@@ -121,7 +123,9 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
     conditions = _conditions(unit, site, outer)
     constructed = always_constructed(unit.project, function)
-    return Creation(site, top, *conditions, False, sometimes, constructed, tuple(within))
+    instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
+    flags = (False, sometimes, constructed, instead)
+    return Creation(site, top, *conditions, *flags, tuple(within))
 
 
 def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.unit.alternatives import is_alternative
 from amp_migrate.unit.apart import optimizer_expressions
 from amp_migrate.unit.order import exclusive, key
 from amp_migrate.unit.reach import reachable
@@ -49,7 +50,9 @@ class Optimizers:
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     """Fill in the steps and backward passes of a unit."""
     optimizers = Optimizers(unit)
-    unit.steps = sorted(_steps(unit, optimizers), key=lambda s: (s.module.path, key(s.call)))
+    steps = [s for s in _steps(unit, optimizers) if not is_alternative(unit, s.function)]
+    steps = _innermost(unit, steps)
+    unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [_scaled_backward(block) for block in scaled.values()]
     aliases = {call for block in scaled.values() for call in block.backwards}
     unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]
@@ -76,6 +79,14 @@ def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
                 if optimizers.has(module, function, node.func.value) and not _delegates(function):
                     anchor = anchor_of(module.tree, node)
                     yield Step(module, function, node, node.func.value, anchor)
+
+
+def _innermost(unit: Unit, steps: list[Step]) -> list[Step]:
+    """Drop the calls of a wrapper's own `step`, which steps the optimizer that it holds."""
+    stepping = {step.function for step in steps}
+    reached = {step: stepping & set(unit.project.callees(step.call)) for step in steps}
+    wrappers = {function for found in reached.values() for function in found}
+    return [step for step in steps if not reached[step] or step.function in wrappers]
 
 
 def _delegates(function: Function) -> bool:
@@ -105,6 +116,8 @@ def _is_step(node: ast.AST) -> bool:
 def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[Backward]:
     """Yield the plain backward passes that feed the steps of a unit, or those beside them that do not."""
     for function in training_functions(unit):
+        if _is_closure(unit, optimizers, function) or is_alternative(unit, function):
+            continue
         module = function.module
         body = function.node.body if function.node is not None else module.tree.module.body
         calls = [
@@ -117,6 +130,27 @@ def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[B
             loss = _plain_loss(unit, optimizers, function, call)
             if loss is not None and _feeds_unit(unit, function, call, calls) is feeds:
                 yield Backward(module, function, call, loss, (), False)
+
+
+def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
+    """Tell whether a function is made for the step of a foreign optimizer, which calls it."""
+    around = function.parent
+    if around is None:
+        return False
+    given = [
+        call
+        for call in walk(around.scope)
+        if isinstance(call, ast.Call)
+        and _is_step(call)
+        and function.name in [path(a) for a in call.args]
+    ]
+    own = {step.function for step in unit.steps}
+    return bool(given) and not any(
+        optimizers.has(around.module, around, call.func.value)
+        or own & set(unit.project.callees(call))
+        for call in given
+        if isinstance(call.func, ast.Attribute)
+    )
 
 
 def training_functions(unit: Unit) -> list[Function]:

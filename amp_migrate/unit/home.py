@@ -128,6 +128,11 @@ class Home:
         parameters = function.parameters.names
         return f"{parameters[0] if parameters else 'self'}.{self.name}"
 
+    @property
+    def keepers(self) -> set[Class]:
+        """The classes that make the scaler, or are given it, and keep it on their objects."""
+        return self._attributes
+
     def is_attribute(self, function: Function) -> bool:
         """Tell whether the scaler made in `function` becomes an attribute of its object."""
         return function.cls is not None and any(c in self._attributes for c in family(function.cls))

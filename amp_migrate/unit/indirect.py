@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
+from amp_migrate.unit.one_of_several import handles_overflow, inside_helper
 from amp_migrate.unit.order import Loop, dominates, key, levels
 from amp_migrate.unit.skipped import counts, jumps
 from amp_migrate.unit.steps import Step, boundary
@@ -31,7 +32,7 @@ def indirect(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Indirec
         Indirect(step, own, site)
         for own in unit.steps
         if own.call not in gone and own.function is not function
-        for site in unit.project.callers(own.function)
+        for site in unit.project.calls_of(own.function)
         if site.function is function and (step := seen(unit, own, site)) is not None
     ]
 
@@ -70,7 +71,8 @@ def unscale_through(
         and key(first) < key(stmt) < key(seen.anchor)
     ]
     apart = [stmt for stmt in between if unit.trains(seen.module, stmt)]
-    if limit is not None or apart or jumps(seen, first):
+    left = [jump for jump in jumps(seen, first) if not handles_overflow(unit, seen, jump, found)]
+    if limit is not None or apart or left:
         raise Cannot(
             "AMP908",
             seen.module,
@@ -81,6 +83,7 @@ def unscale_through(
     written = {name for use in found for name in defs(use.statement)}
     if _decided_by_norm(unit, through, first, written):
         result.decided = through.own
+    result.inside = inside_helper(unit, through, found)
     return result
 
 

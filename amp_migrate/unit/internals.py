@@ -13,10 +13,14 @@ from amp_migrate.unit.unit import Unit
 
 _SCALE = re.compile(r"_amp_state\.loss_scalers\[[^\]]*\]\._?loss_scale(\(\))?$")
 
+_STOPS = re.compile(r"_amp_state\.handle\._deactivate\(\)$")
+
 
 def read(site: Site) -> str | None:
-    """Return "get" or "set" for a use of the loss scale; None for any other use of the private state."""
+    """Return "get" or "set" for a use of the loss scale, "stop" where casts end; None for any other private use."""
     text = ast.unparse(site.node)
+    if isinstance(site.statement, ast.Expr) and _STOPS.search(ast.unparse(site.statement)):
+        return "stop"
     if not _SCALE.search(text):
         return None
     parent = site.module.tree.parent(site.node)

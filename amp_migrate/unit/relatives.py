@@ -1,20 +1,19 @@
-"""Classes that share their attributes: bases and subclasses."""
+"""Classes that share the attributes of their objects: bases and subclasses."""
 
 from __future__ import annotations
+
+import ast
 
 from amp_migrate.project import Class, Function
 
 
 def family(cls: Class) -> list[Class]:
-    """Return a class with its known bases and all that derive from them or it."""
-    found: list[Class] = []
-    stack = [cls]
-    while stack:
-        here = stack.pop()
-        if here not in found:
-            found.append(here)
-            stack += [*here.bases, *here.subclasses()]
-    return found
+    """Return a class with all whose methods may run on an object that its own methods run on.
+
+    Two classes that only have a base in common are no relatives: no object is of both.
+    """
+    found = {member: None for below in (cls, *cls.subclasses()) for member in below.mro()}
+    return list({cls: None, **found})
 
 
 def class_around(function: Function) -> Class | None:
@@ -22,3 +21,14 @@ def class_around(function: Function) -> Class | None:
     while function.cls is None and function.parent is not None:
         function = function.parent
     return function.cls
+
+
+def runs(cls: Class, method: Function) -> bool:
+    """Tell whether the objects of a class run a method of it or of a base, if only by ``super()``."""
+    for owner in cls.mro():
+        own = owner.methods.get(method.name)
+        if own is method:
+            return True
+        if own is not None and "super" not in ast.dump(own.scope):
+            return False
+    return False

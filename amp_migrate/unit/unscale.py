@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from amp_migrate.project import Function
 from amp_migrate.unit.steps import Step
+
+
+class Inside(NamedTuple):
+    """A statement of the helper that clips, before which it unscales the gradients of its own optimizer."""
+
+    function: Function
+    before: ast.stmt
+    optimizer: str
 
 
 @dataclass(eq=False, slots=True)
@@ -16,7 +25,8 @@ class Unscale:
     `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
     they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
     step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` that ends what is no
-    training, so that no step follows.
+    training, so that no step follows. `inside` is where it is written instead, where the helper that clips is one
+    of several that the call may reach.
     """
 
     function: Function
@@ -32,3 +42,4 @@ class Unscale:
     guarded: list[ast.stmt] = field(default_factory=list)
     decided: Step | None = None
     cleared: ast.Expr | None = None
+    inside: Inside | None = None
