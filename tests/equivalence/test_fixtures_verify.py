@@ -151,6 +151,7 @@ HARMLESS = {
     ("step not rewritten", "flags/setting_that_may_be_missing_off"),
     ("step not rewritten", "flags/name_or_none_off"),
     ("step not rewritten", "evaluate/scale_of_one_out_of_sight"),
+    ("step not rewritten", "project/flag_of_a_library"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),
     ("missing unscale_", "clip/condition_per_micro_batch"),
