@@ -46,7 +46,8 @@ class {name}({base}):
     def update(self, new_scale=None):
         scale = self.get_scale()
         super().update(new_scale)
-        self.has_overflow = new_scale is None and self.get_scale() < scale'''
+        if new_scale is None:
+            self.has_overflow = self.get_scale() < scale'''
 
 
 def decide(context: Context) -> Iterator[Decision]:
