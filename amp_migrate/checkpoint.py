@@ -51,15 +51,16 @@ def convert(
 
     `micro_batches` is the number of backward passes per optimizer step: Apex counts the former,
     a GradScaler the latter. Only tensors and plain data are loaded unless `pickles`. Return a
-    sentence that says what was done. Raises `ConversionError`.
+    sentence that says what was done. A state that is None, as without AMP, stays None. Raises `ConversionError`.
     """
     checkpoint = _load(old, pickles)
     if not isinstance(checkpoint, dict):
         raise ConversionError(f"{old}: is not a dict but a {type(checkpoint).__name__}")
-    key, scales = _loss_scales(old, checkpoint, key)
+    without = key in checkpoint and checkpoint[key] is None
+    key, scales = (key, []) if without else _loss_scales(old, checkpoint, key)
     if new_key in checkpoint and new_key != key:
         raise ConversionError(f"{old}: has {new_key!r} already")
-    state = scaler_state(scales, micro_batches)
+    state = None if without else scaler_state(scales, micro_batches)
     if _holds_scaler(checkpoint[key]):
         converted = {**_without_objects(checkpoint), new_key: state}
     else:
@@ -202,7 +203,9 @@ def _save(checkpoint: dict[Any, Any], new: Path) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _said(scales: list[LossScale], state: dict[str, Any]) -> str:
+def _said(scales: list[LossScale], state: dict[str, Any] | None) -> str:
+    if state is None:
+        return "None, saved without AMP,"
     if not scales:
         return "the empty state of a disabled GradScaler"
     several = f" (the smallest of {len(scales)})" if len(scales) > 1 else ""

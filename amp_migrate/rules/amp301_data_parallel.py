@@ -25,8 +25,9 @@ go. Type checks and the import follow.
 ## Safety
 Faithful. torch divides gradients before it sums them, Apex afterwards: for worlds that are no power of two the last
 bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
-`allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a step, which `delay_allreduce=True`
-allowed, torch raises an error and asks for `find_unused_parameters=True`.
+`allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a
+step, which Apex allowed (an encoder's pooler that nothing uses), torch raises an error and asks for
+`find_unused_parameters=True`.
 """
 
 from __future__ import annotations
@@ -81,10 +82,7 @@ _BY_HAND = (
     "write torch.nn.parallel.DistributedDataParallel(module, device_ids=[torch.cuda.current_device()], "
     "broadcast_buffers=False) where the object is made"
 )
-_UNUSED = (
-    "if some parameters get no gradient in a step, as delay_allreduce=True allowed, "
-    "add find_unused_parameters=True"
-)
+_UNUSED = "if some parameters get no gradient in a step, add find_unused_parameters=True"
 
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
@@ -188,6 +186,9 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
         yield decision(RULE, Status.NOTE, site.module, call, note)
     if not is_constant(given.get("delay_allreduce"), False):
         note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
+        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+    elif "find_unused_parameters" not in given:
+        note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
         yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
 
 

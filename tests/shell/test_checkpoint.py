@@ -107,6 +107,13 @@ def test_file_can_be_converted_in_place(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["old.pt"]
 
 
+def test_state_saved_without_amp_stays_none(tmp_path: Path) -> None:
+    """A program that saves `amp.state_dict() if fp16 else None` reads the new key in both cases."""
+    old = saved(tmp_path, epoch=3, amp=None)
+
+    assert converted(old) == {"epoch": 3, "scaler": None}
+
+
 def test_disabled_amp_becomes_a_disabled_scaler(tmp_path: Path) -> None:
     new = converted(saved(tmp_path, amp={}))
 
