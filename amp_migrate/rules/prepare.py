@@ -41,6 +41,7 @@ from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.strangers import refuse_reached
 from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.unstepped import refuse_unstepped
 from amp_migrate.unit.windows import refuse_separate_windows, refuse_unscaled_windows
 
 
@@ -64,7 +65,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     set_apart(unit, gone, branches.folded())
     refuse_mixed(unit, gone)
     unit.trains = Trains(unit)
-    _refuse_unstepped(unit, gone)
+    refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
     unit.clip_helpers = clipping.helpers(unit, gone)
     unscales = [
@@ -182,54 +183,6 @@ def _gone(branches: Branches) -> set[ast.AST]:
     statements = [s for c in branches.collapses.values() for s in c.gone()]
     statements += [s for p in branches.prefixes.values() for s in p.node.orelse]
     return {node for stmt in statements for node in ast.walk(stmt)}
-
-
-def _refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
-    """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
-    if unit.steps:
-        _refuse_steps_alone(unit)
-        return
-    for backward in unit.backwards:
-        if backward.node not in gone:
-            raise _unstepped(backward)
-    for site in unit.of(Kind.INITIALIZE):
-        optimizers = unit.options[site].arguments.get("optimizers")
-        if optimizers is not None and not (
-            isinstance(optimizers, ast.Constant) and optimizers.value is None
-        ):
-            if unit.backwards:
-                raise _unstepped(unit.backwards[0])
-            raise Cannot(
-                "AMP905",
-                site.module,
-                site.node,
-                "no backward and no step of this optimizer is in sight",
-                "give the files that train to the tool as well, or migrate them by hand; where what trains it has a "
-                "GradScaler of its own, delete the call",
-            )
-
-
-def _unstepped(backward: Backward) -> Cannot:
-    return Cannot(
-        "AMP905",
-        backward.module,
-        backward.node,
-        "no optimizer.step() is in sight for this backward",
-        "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped",
-    )
-
-
-def _refuse_steps_alone(unit: Unit) -> None:
-    """A step through a GradScaler that scaled no loss raises."""
-    if not unit.backwards:
-        step = unit.steps[0]
-        raise Cannot(
-            "AMP905",
-            step.module,
-            step.call,
-            "no backward is in sight for this step",
-            "scale the loss where it is computed: scaler.scale(loss).backward()",
-        )
 
 
 def _reach(unit: Unit, gone: set[ast.AST]) -> None:
