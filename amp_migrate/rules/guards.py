@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.rules.flags_asked import asked_elsewhere
 from amp_migrate.rules.kept import star_needed, stays
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.order import in_branch
@@ -41,6 +42,7 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
     unused = node.body + node.orelse if context.availability.installed else []
     if not all(_vanishes(context, stmt) for stmt in unused) or node.finalbody:
         return
+    message = "the guard around the import of Apex goes"
     fallback = [
         h for h in node.handlers if any(_rebinds_native(context, node, stmt) for stmt in h.body)
     ]
@@ -50,10 +52,21 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
         kept = set(ast.walk(fallback[0]))
         gone |= {n for n in ast.walk(node) if n not in kept}
     else:
-        edit = Drop(tree.span(node))
+        asked = [name for name in asked_elsewhere(context) if _sets(node, name)]
+        installed = context.availability.installed
+        flags = "\n".join(f"{name} = {installed}" for name in asked)
+        edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
         gone |= set(ast.walk(node))
-    message = "the guard around the import of Apex goes"
+        if asked:
+            message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
     yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
+
+
+def _sets(node: ast.Try, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        for n in ast.walk(node)
+    )
 
 
 def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:

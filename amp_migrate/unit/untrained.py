@@ -68,12 +68,24 @@ def _names(unit: Unit, function: Function, node: ast.expr, depth: int) -> list[s
     name = path(node)
     if name not in function.parameters.names or not depth:
         return [name]
-    given = [
+    given = _given(unit, function, name)
+    if not given:
+        return [None]
+    outer = [_names(unit, caller, node, depth - 1) for caller, node in given]
+    return [name, *(found for names in outer for found in names)]
+
+
+def _given(unit: Unit, function: Function, name: str) -> list[tuple[Function, ast.expr]]:
+    """Return what the calls of a function give for a parameter, and those of its ``functools.partial`` objects."""
+    found = [
         (site.function, unit.project.arguments(site, function).get(name))
         for site in unit.project.callers(function)
     ]
-    outer = [_names(unit, caller, node, depth - 1) for caller, node in given if node is not None]
-    return [name, *(found for names in outer for found in names)]
+    found += [
+        (site.function, arguments.get(name))
+        for site, arguments in unit.project.completions(function)
+    ]
+    return [(caller, node) for caller, node in found if node is not None]
 
 
 def _is_made(unit: Unit, attr: str) -> bool:

@@ -1,0 +1,58 @@
+"""Flags about Apex that other files go on asking once the file that sets them has lost Apex."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project import Module, Project
+from amp_migrate.rules.base import FileContext
+from amp_migrate.unit.availability import imports_apex
+
+
+def asked_elsewhere(context: FileContext) -> list[str]:
+    """Return the availability flags of a file that files without Apex read, sorted.
+
+    A file that has Apex, or a name of it, folds its tests; any other is left alone and needs the flag.
+    """
+    flags = context.availability.flags
+    if not flags:
+        return []
+    readers = [m for m in context.others() if not _has_apex(context.project, m)]
+    return sorted(
+        {name for m in readers for name in _read(context.project, context.module, m, flags)}
+    )
+
+
+def _has_apex(project: Project, module: Module) -> bool:
+    return imports_apex(module.tree.module.body) or any(
+        (project.external(module, node) or "").partition(".")[0] == "apex"
+        for node in module.tree.nodes(ast.Name)
+        if isinstance(node, ast.Name)
+    )
+
+
+def _read(project: Project, module: Module, reader: Module, flags: frozenset[str]) -> set[str]:
+    found = {
+        alias.name
+        for node in reader.tree.nodes(ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and _reads(project, module, reader, node)
+        for alias in node.names
+    }
+    tree = reader.tree
+    found |= {n.attr for n in tree.nodes(ast.Attribute) if isinstance(n, ast.Attribute)}
+    if module in project.lookup.starred_from(reader):
+        found |= {
+            n.id
+            for n in tree.nodes(ast.Name)
+            if isinstance(n, ast.Name) and not reader.scopes.bindings(tree.module, n.id)
+        }
+    return found & flags
+
+
+def _reads(project: Project, module: Module, reader: Module, node: ast.ImportFrom) -> bool:
+    source = project.lookup.source(reader, node)
+    if source is None:
+        return (node.module or "").rpartition(".")[2] == module.name.rpartition(".")[2]
+    return source is module or (
+        isinstance(source, Module) and module in project.lookup.starred_from(source)
+    )
