@@ -2,8 +2,8 @@
 
 ## What it does
 Puts the forward pass of a migrated model that runs without gradients (`torch.no_grad()`, `.eval()`) under
-autocast, with the loss that follows it. A `with torch.no_grad():` that holds nothing else gets autocast as
-a second item.
+autocast, with the loss that follows it and what squares its outputs or takes their norm. A `with torch.no_grad():`
+that holds nothing else gets autocast as a second item.
 
 ## Why
 O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly.

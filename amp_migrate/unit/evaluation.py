@@ -11,6 +11,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.onward import Onward
 from amp_migrate.unit import bce
 from amp_migrate.unit.apart import elements
+from amp_migrate.unit.finished import runs_in_fp32
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.networks import initialized
 from amp_migrate.unit.order import Loop, key, levels, position
@@ -232,7 +233,8 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             continue
         if not isinstance(stmt, _ASSIGNS):
             break
-        if _criterion(unit, module, stmt) or _measures(unit, stmt, known):
+        computes = _criterion(unit, module, stmt) or _measures(unit, stmt, known)
+        if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
         known |= defs(stmt)
     return last

@@ -1,11 +1,11 @@
-"""Losses that are finished behind another backward, of what a forward pass before it returned."""
+"""What is computed in fp32 of the outputs of a network, behind the forward pass."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, path, uses, walk
 
 _FP32 = frozenset(
     {
@@ -16,25 +16,44 @@ _FP32 = frozenset(
 )  # fmt: skip
 
 
+_SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
+# O1 cast those of torch.nn.functional alone, not torch.softmax or x.softmax().
+_OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity"})
+
+
 def finished(computed: Iterable[ast.stmt], apart: Iterable[list[ast.stmt]]) -> list[list[ast.stmt]]:
-    """Return, of each run of statements `apart`, the part that computes in fp32 with what `computed` wrote."""
-    known = {path for stmt in computed for path in defs(stmt)}
+    """Return, of each run of statements behind another backward, the part that computes in fp32 with what `computed` wrote."""
+    known = {name for stmt in computed for name in defs(stmt)}
     found = []
     for run in apart:
         cast = []
         for stmt in run:
             if uses(stmt) & known:
+                cast += [stmt] if runs_in_fp32(stmt, known) else []
                 known |= defs(stmt)
-                cast += [stmt] if _runs_in_fp32(stmt) else []
         if cast:
             found.append([stmt for stmt in run if cast[0].lineno <= stmt.lineno <= cast[-1].lineno])
     return found
 
 
-def _runs_in_fp32(stmt: ast.stmt) -> bool:
-    """Tell whether a statement computes with what O1 and autocast run in fp32, as ``x.sum()`` or ``x ** 2``."""
-    return any(
-        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow))
-        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _FP32)
-        for n in walk(stmt)
-    )
+def runs_in_fp32(stmt: ast.stmt, known: set[str], sums: bool = True) -> bool:
+    """Tell whether a statement computes what O1 and autocast run in fp32, as ``x.norm()`` or ``x ** 2``, of what is known.
+
+    Without `sums`, those do not count: most are of what is right and wrong.
+    """
+    return any(_is_fp32(node, known, sums) for node in walk(stmt))
+
+
+def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return bool(uses(node.left) & known)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, receiver = node.func.attr, node.func.value
+    owner = (path(receiver) or "").rpartition(".")[2]
+    if name in _OF_FUNCTIONAL and owner not in ("F", "functional"):
+        return False
+    given = uses(receiver)
+    if owner in ("torch", "F", "functional"):
+        given = {used for argument in node.args for used in uses(argument)}
+    return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
