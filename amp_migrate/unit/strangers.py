@@ -96,8 +96,14 @@ def _of(project: Project, module: Module) -> Iterator[Stranger]:
         if receiver is None or receiver.rpartition(".")[2] != "amp":
             continue
         unbound = isinstance(func.value, ast.Name) and _is_unbound(module, func.value)
-        if unbound or (func.attr in _OF_APEX_ALONE and _is_unknown(project, module, func)):
+        alone = func.attr in _OF_APEX_ALONE or _sets_level(call)
+        if unbound or (alone and _is_unknown(project, module, func)):
             yield Stranger(module, call, receiver, func.attr, unbound)
+
+
+def _sets_level(call: ast.Call) -> bool:
+    """Tell whether a call can only be an `amp.initialize`."""
+    return any(k.arg == "opt_level" for k in call.keywords)
 
 
 def _is_module(project: Project, module: Module, node: ast.expr) -> bool:
