@@ -29,6 +29,8 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.adopted import adopted
+from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import Inline
 
@@ -39,10 +41,33 @@ def decide(context: Context) -> Iterator[Decision]:
     """Wrap the regions of every backward."""
     if context.casts.never:
         return
+    _refuse_other_flag(context)
     for region in context.unit.regions:
         yield _wrap(context, region)
     for inline in context.inlines:
         yield _inline(context, inline)
+
+
+def _refuse_other_flag(context: Context) -> None:
+    """Raise `Cannot` for an autocast of the source that is not on exactly where Apex is."""
+    for backward in context.unit.backwards:
+        block = adopted(backward.function, backward.loss, backward.node)
+        if block is None or context.is_gone(backward.node):
+            continue
+        wanted = context.casts.enabled(backward.function, block, training=True) or "True"
+        given = {k.arg: ast.unparse(k.value) for call in _calls(block) for k in call.keywords}
+        if given.get("enabled", "True") not in (wanted, context.casts.condition.text):
+            raise Cannot(
+                "AMP912",
+                backward.module,
+                block,
+                "this autocast is not on exactly where Apex is",
+                f"let it say `enabled={wanted}`, then run again",
+            )
+
+
+def _calls(block: ast.With) -> list[ast.Call]:
+    return [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
 
 
 def header(context: Context, region: Region, *, training: bool) -> str | None:

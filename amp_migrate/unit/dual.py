@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.adopted import adopted
 from amp_migrate.unit.arms import conditions, parts, unbound
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
@@ -96,9 +97,11 @@ def _refuse_unbound(modules: list[Module], chosen: Iterable[ast.If]) -> None:
 def _refuse_mixed(project: Project, found: list[Site]) -> None:
     """Native AMP in the very functions that use Apex would be doubled."""
     for function in dict.fromkeys(site.function for site in found if site.kind is not Kind.VALUE):
+        kept = _adopted(function, found)
         for node in walk(function.scope):
             if (
                 is_native(project, function.module, node)
+                and node not in kept
                 and project.function_of(function.module, node) is function
             ):
                 raise Cannot(
@@ -108,6 +111,13 @@ def _refuse_mixed(project: Project, found: list[Site]) -> None:
                     "native AMP stands beside Apex in one function, and no test tells them apart",
                     "remove one of the two by hand, then run again",
                 )
+
+
+def _adopted(function: Function, found: list[Site]) -> set[ast.AST]:
+    """Return what opens the autocasts under which the losses that Apex scales are computed: they stay."""
+    scaled = [s for s in found if s.kind is Kind.SCALE_LOSS and s.function is function]
+    blocks = [adopted(function, s.call.args[0], s.node) for s in scaled if s.call.args]
+    return {item.context_expr for block in blocks if block for item in block.items}
 
 
 def native_under(project: Project, module: Module, test: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from amp_migrate.facts.contexts import in_autocast
 from amp_migrate.facts.paths import uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
+from amp_migrate.unit.adopted import adopted
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.order import inside, position
@@ -52,6 +53,9 @@ def training(
             continue
         if unit.home.runners.computes(backward.function, backward.loss):
             unit.outside.append(backward)
+        if adopted(backward.function, backward.loss, backward.node) is not None:
+            covered.add(backward.function)
+            continue
         search = finder.find(backward.function, backward.node, uses(backward.loss))
         strength = unit.forwards.strength(backward.module, backward.loss)
         if strength >= Forward.CRITERION:

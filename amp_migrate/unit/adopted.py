@@ -1,0 +1,25 @@
+"""Losses that the source computes under an autocast of its own, beside Apex: what the finding of a hidden forward asks for."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.contexts import enters_autocast
+from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.project import Function
+from amp_migrate.unit.order import dominates, inside
+
+
+def adopted(function: Function, loss: ast.expr, backward: ast.AST) -> ast.With | None:
+    """Return the last autocast that assigns the loss of a backward behind it; None where there is none."""
+    tree = function.module.tree
+    found = [
+        node
+        for node in walk(function.scope)
+        if isinstance(node, ast.With)
+        and enters_autocast(node)
+        and not inside(tree, backward, node)
+        and dominates(tree, node, backward)
+        and uses(loss) & {name for stmt in node.body for name in defs(stmt)}
+    ]
+    return max(found, key=lambda node: node.lineno, default=None)
