@@ -13,6 +13,7 @@ from amp_migrate.project.nodes import Nodes, function_of
 from amp_migrate.project.objects import Instance, Made, Partial
 from amp_migrate.project.passing import Passing
 from amp_migrate.project.targets import Target, Targets
+from amp_migrate.project.tools import Tools, stores_of
 from amp_migrate.project.wrappers import wrapped_argument, wraps
 
 _ROUNDS = 8
@@ -61,6 +62,7 @@ class Calls:
         self.reached: dict[ast.Call, list[Target]] = {}
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
+        self._tools = Tools(nodes, expressions, self._passing)
         self.results: dict[Function, list[tuple[CallSite, int]]] = {}
         self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
         self._linked: set[tuple[ast.Call, Target]] = set()
@@ -80,7 +82,7 @@ class Calls:
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
             }
         pending = [pair for module in modules for pair in self._static(module)]
-        stores = [store for module in modules for store in _stores(module)]
+        stores = [store for module in modules for store in stores_of(module)]
         for _ in range(_ROUNDS):
             version = self.graph.version
             # All answers first: linking changes the graph, and what was read of it so far is void.
@@ -97,10 +99,10 @@ class Calls:
                 if targets:
                     self._forward(module, call, targets)
             for module, call, targets in forwards:
-                for target in filter(self._takes_apex, targets):
+                for target in filter(self._tools.takes_apex, targets):
                     self._through_module(module, call, target)
             for module, attribute, value in stores:
-                self._store(module, attribute, value)
+                self._tools.store(module, attribute, value)
             if self.graph.version == version:
                 break
         for module, call in pending:
@@ -134,7 +136,7 @@ class Calls:
         """Let what is no tensor reach the ``forward`` of the module object that is called."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         nodes = [self.expressions.node(module, item) for item in given]
-        if not any(node is not None and self._is_tool(node) for node in nodes):
+        if not any(node is not None and self._tools.holds_tool(node) for node in nodes):
             return
         for target in targets:
             if (call, target) not in self._linked:
@@ -142,25 +144,6 @@ class Calls:
                 self._passing.arguments(
                     module, CallSite(function_of(module, call), call, bound=True), target
                 )
-
-    def _takes_apex(self, target: Target) -> bool:
-        """Tell whether Apex must be given to a ``forward``: then only the project can call it."""
-        function = target.function
-        return function is not None and any(
-            (function, name) in self.passed
-            and "apex.amp" in self.graph.facts(self.nodes.parameter(function, name), MIDDLE)
-            for name in function.parameters.required()
-        )
-
-    def _store(self, module: Module, target: ast.Attribute, value: ast.expr) -> None:
-        """Let Apex reach the attribute in which it is stored, on an object of any of several classes."""
-        node = self.expressions.node(module, value)
-        base = self.expressions.node(module, target.value)
-        if node is None or base is None or "apex.amp" not in self.graph.facts(node, MIDDLE):
-            return
-        for fact in self.graph.facts(base, MIDDLE):
-            if isinstance(fact, Instance):
-                self.graph.flow(node, self.nodes.attribute(fact.cls, target.attr))
 
     def _through_module(self, module: Module, call: ast.Call, target: Target) -> None:
         """Note that a call of a module object ends in its ``forward``, as any other call of a function."""
@@ -170,13 +153,6 @@ class Calls:
         if target not in self.reached.setdefault(call, []):
             self.reached[call].append(target)
             self._note(site, target, self.expressions.node(module, call))
-
-    def _is_tool(self, node: int) -> bool:
-        """Tell whether an object is Apex or another library, or an optimizer."""
-        return any(
-            isinstance(fact, str) or (isinstance(fact, Made) and "optim" in fact.name)
-            for fact in self.graph.facts(node, MIDDLE)
-        )
 
     def _initialize(self, module: Module, call: ast.Call) -> None:
         """Read ``args.amp.initialize(...)`` as the call of Apex that it is."""
@@ -254,17 +230,10 @@ class Calls:
             return
         site = CallSite(function_of(module, call), call, bound=True)
         for forward in self._methods.get("forward", []):
-            if self._takes_apex(Target(forward)) and fits(site, forward):
-                if not _spreads(call) or self._holds_apex(module, call):
+            if self._tools.takes_apex(Target(forward)) and fits(site, forward):
+                plain = not _spreads(call) and self._tools.takes_apex(Target(forward), within=False)
+                if plain or self._tools.holds_apex(module, call):
                     self.unclear.setdefault(forward, []).append((module, call))
-
-    def _holds_apex(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether an argument may be Apex, or a collection that holds it."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        values = [item.value if isinstance(item, ast.Starred) else item for item in given]
-        nodes = [n for item in values if (n := self.expressions.node(module, item)) is not None]
-        roots = {root for node in nodes for root in self.graph.reach(node)[0]}
-        return any("apex.amp" in self.graph.own_facts(root) for root in roots)
 
     def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
         if (call, target) in self._linked:
@@ -307,15 +276,6 @@ class Calls:
             self.graph.flow(node, result)
         if cls.method("__init__") is None:
             self._passing.fields(module, call, cls)
-
-
-def _stores(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:
-    """Yield the attributes of objects to which a name or attribute is assigned."""
-    for node in module.tree.nodes(ast.Assign):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute):
-                    yield module, target, node.value
 
 
 def _spreads(call: ast.Call) -> bool:

@@ -7,7 +7,7 @@ import builtins
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.graph import APPENDED, EACH
+from amp_migrate.project.graph import APPENDED, EACH, VALUES
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class
@@ -135,6 +135,8 @@ class Expressions:
 
     def _mapping(self, module: Module, node: ast.Dict) -> int:
         result = self.graph.new()
+        if all(isinstance(key, ast.Constant) for key in node.keys):
+            self.graph.flow(self._items(module, node.values), self.graph.field(result, VALUES))
         for key, value in zip(node.keys, node.values, strict=True):
             inner = self.node(module, value)
             if inner is None:

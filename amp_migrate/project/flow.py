@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import APPENDED, EACH
+from amp_migrate.project.graph import APPENDED, EACH, VALUES
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class, function_of
 from amp_migrate.project.objects import Bound
@@ -74,6 +74,8 @@ class Flow:
                 self.bind(module, inner, item)
             return
         node = self.expressions.node(module, value)
+        if node is not None and _is_values(value):
+            node = self.graph.field(node, VALUES)
         if node is not None:
             self._unpack(module, target, node)
 
@@ -179,6 +181,16 @@ class Flow:
             node = self.expressions.node(module, item)
             if node is not None:
                 self.graph.flow(node, self.graph.field(target, APPENDED))
+
+
+def _is_values(node: ast.expr) -> bool:
+    """Tell whether an expression is ``mapping.values()``, which gives the values in the order of the keys."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "values"
+        and not node.args
+    )
 
 
 def _aligned(target: ast.Tuple | ast.List, value: ast.Tuple | ast.List) -> bool:

@@ -9,6 +9,7 @@ from amp_migrate.project.objects import Fact, Instance
 
 EACH = "[*]"
 APPENDED = "[+]"
+VALUES = "values()"
 
 
 # How many steps the flow of one object is followed, nearest first, and how deep into attributes.

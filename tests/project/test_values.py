@@ -278,3 +278,21 @@ def test_deep_code_is_survived() -> None:
     assert case.project.values.calls.reached == {}
     assert case.external("m.py", "a1") == "apex"
     assert case.external("m.py", "a1500") in {"apex", None}
+
+
+def test_values_of_a_dictionary_taken_apart() -> None:
+    """The values of a dictionary that is written out come in the order of its keys, also through a call."""
+    case = Case(
+        {
+            "m.py": """
+            from apex import amp
+            def use(tools):
+                first, second = tools.values()
+                first.scale_loss(x, y)
+                second.master_params(z)
+            use({"amp": amp, "other": make()})
+            """
+        }
+    )
+    assert case.external("m.py", "first.scale_loss") == "apex.amp.scale_loss"
+    assert case.external("m.py", "second.master_params") is None
