@@ -42,6 +42,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.creation import Creation, outermost
 from amp_migrate.unit.options import Options
 from amp_migrate.unit.sites import Kind, Site
+from amp_migrate.unit.untrained import never_updates
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
@@ -66,6 +67,13 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _replaced(context, site, options, creation)
         for remark in options.remarks:
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
+        if creation is not None and never_updates(unit, site):
+            message = (
+                "no optimizer steps in this program, so its loss scale stays where it starts;"
+                " Apex halved it on an overflow"
+            )
+            advice = "after each backward: unscale_(), update() and zero_grad(), or pass a smaller init_scale="
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
 def _replaced(

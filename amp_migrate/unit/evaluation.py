@@ -265,7 +265,11 @@ def _only_assigns(stmt: ast.stmt) -> bool:
     calls = [
         n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
     ]
-    return all(isinstance(s, _ASSIGNS) for s in [*stmt.body, *stmt.orelse]) and not calls
+    reshapes = all(isinstance(n.func, ast.Attribute) and n.func.attr in _RESHAPES for n in calls)
+    return all(isinstance(s, _ASSIGNS) for s in [*stmt.body, *stmt.orelse]) and reshapes
+
+
+_RESHAPES = {"mean", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "detach"}
 
 
 def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss
+from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
 
@@ -34,6 +36,15 @@ def _skips(step: Step, backward: Backward) -> ast.If | None:
 
 def _leaves(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Continue | ast.Break | ast.Return | ast.Raise)
+
+
+def never_updates(unit: Unit, site: Site) -> bool:
+    """Tell whether a script that initializes scales losses, as of attacks that only read gradients, but steps nothing."""
+    if site.function.node is not None:
+        return False
+    runs = reachable(unit.project, site.function)
+    scales = any(block.function in runs for block in unit.of(Kind.SCALE_LOSS))
+    return scales and not any(step.function in runs for step in unit.steps)
 
 
 def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]:
