@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from functools import partial
+from typing import NamedTuple
 
+from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import Loop, common, dominates, exclusive, inside, key, levels
+from amp_migrate.unit.order import common, exclusive, key
+from amp_migrate.unit.probes import cleared
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
@@ -17,48 +21,82 @@ from amp_migrate.unit.zeroing import is_zero_grad
 
 
 def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
-    """Refuse a plain backward that stays, where its gradients may reach a step of the unit, or scaled ones its own.
+    """Refuse a plain backward that stays, where its gradients may meet scaled ones in a step of the unit.
 
     Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale.
     """
+    models = _models(unit) if unit.beside else Parts(set(), set())
     for backward in unit.beside:
         tree, function = backward.module.tree, backward.function
-        scaled = [
-            b
-            for b in unit.backwards_of(function)
-            if b.node not in gone and not exclusive(tree, b.node, backward.node)
-        ]
-        if not scaled or backward.node in gone:
+        own = [b for b in unit.backwards_of(function) if b.node not in gone]
+        scaled = [b for b in own if not exclusive(tree, b.node, backward.node)]
+        if backward.node in gone or (own and not scaled):
             continue
-        zeroings = list(_zeroings(unit, function))
-        steps = [s for s in unit.steps_of(function) if s.call not in gone]
-        if not _cleared_behind(backward, zeroings, [*scaled, *steps]):
+        steps = [s for s in unit.steps if s.call not in gone]
+        if scaled:
+            steps = [s for s in steps if s.function is function]
+        elif not _runs_model(unit, backward, models):
+            continue
+        zeroings = partial(_zeroings, unit, models)
+        if not _cleared_behind(backward, list(zeroings(function)), [*scaled, *steps]):
             for step in steps:
-                if not any(_clears(step, backward, zeroing) for zeroing in zeroings):
+                if not cleared(unit, step, backward, zeroings):
                     raise _cannot(backward, step)
 
 
-def _zeroings(unit: Unit, function: Function) -> Iterator[ast.stmt]:
+class Parts(NamedTuple):
+    """Expressions by how they are written, and by the groups of values that they belong to."""
+
+    names: set[str | None]
+    groups: set[Hashable]
+
+
+def _parts(unit: Unit, nodes: list[tuple[Module, ast.expr]]) -> Parts:
+    groups: set[Hashable] = set()
+    for module, node in nodes:
+        groups |= unit.project.values.groups(module, node)
+    return Parts({path(node) for _, node in nodes}, groups)
+
+
+def _models(unit: Unit) -> Parts:
+    return _parts(
+        unit,
+        [
+            (site.module, node)
+            for site in unit.of(Kind.INITIALIZE)
+            for node in elements(unit.options[site].arguments.get("models"))
+        ],
+    )
+
+
+def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
+    """Tell whether a function runs a model of the unit, with gradients that its backward may reach."""
+    module = backward.module
+    tree, values = module.tree, unit.project.values
+    for call in walk(backward.function.scope):
+        if not isinstance(call, ast.Call) or not call.args or key(call) > key(backward.node):
+            continue
+        ran = values.groups(module, call.func) & models.groups
+        up = tree.parent(call)
+        detached = isinstance(up, ast.Attribute) and up.attr in ("detach", "data")
+        if ran and not detached and not any(map(runs_without_gradients, tree.ancestors(call))):
+            return True
+    return False
+
+
+def _zeroings(unit: Unit, models: Parts, function: Function) -> Iterator[ast.stmt]:
     """Yield the ``zero_grad()`` of a function that clear what an optimizer of the unit steps."""
     values, module = unit.project.values, function.module
-    models = [
-        (site.module, node)
-        for site in unit.of(Kind.INITIALIZE)
-        for node in elements(unit.options[site].arguments.get("models"))
-    ]
-    optimizers = [(step.module, step.optimizer) for step in unit.steps]
-    groups = {g for m, node in [*models, *optimizers] for g in values.groups(m, node)}
-    names = {path(node) for _, node in [*models, *optimizers]}
-    stepped = [_built_from(function, path(node)) for _, node in optimizers]
+    optimizers = _parts(unit, [(step.module, step.optimizer) for step in unit.steps])
+    stepped = [_built_from(function, name) for name in optimizers.names]
     for stmt in walk(function.scope):
         if not isinstance(stmt, ast.stmt) or not is_zero_grad(stmt):
             continue
         receiver = stmt.value.func.value  # type: ignore[attr-defined]
-        text = path(receiver)
-        built = _built_from(function, text)
+        built = _built_from(function, path(receiver))
         if (
-            text in names
-            or values.groups(module, receiver) & groups
+            path(receiver) in optimizers.names | models.names
+            or values.groups(module, receiver) & (optimizers.groups | models.groups)
             or any(ours and ours <= built for ours in stepped)
         ):
             yield stmt
@@ -90,18 +128,6 @@ def _cleared_behind(
             if not any(key(backward.node) < key(node) < key(stmt) for node in nodes):
                 return True
     return False
-
-
-def _clears(step: Step, backward: Backward, zeroing: ast.stmt) -> bool:
-    """Tell whether a zero_grad stands between a plain backward and a step on every way there."""
-    tree = step.tree
-    if not dominates(tree, zeroing, step.call):
-        return False
-    outer = set(levels(tree, zeroing))
-    loops = [lv for lv in levels(tree, step.call) if isinstance(lv, Loop) and lv not in outer]
-    return not key(zeroing) < key(backward.node) < key(step.call) and not any(
-        inside(tree, backward.node, loop) for loop in loops
-    )
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Hashable, Iterator
 
-from amp_migrate.facts.paths import path, root, walk
+from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.alternatives import is_alternative
 from amp_migrate.unit.apart import optimizer_expressions
@@ -57,6 +57,7 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     aliases = {call for block in scaled.values() for call in block.backwards}
     unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]
     unit.beside = [b for b in _plain(unit, optimizers, False) if b.node not in aliases]
+    unit.beside += _elsewhere(unit, optimizers)
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
 
 
@@ -151,6 +152,27 @@ def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
         for call in given
         if isinstance(call.func, ast.Attribute)
     )
+
+
+def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
+    """Yield the plain backward passes for the optimizers of functions in which none of the unit may stand."""
+    trains = set(training_functions(unit)) if any(unit.of(Kind.SCALE_LOSS)) else set()
+    for module in unit.project.modules.values() if trains else ():
+        calls = [call for call in module.tree.nodes(ast.Call) if tail(call) in ("backward", "step")]
+        for call in calls:
+            function = unit.project.function_of(module, call)
+            if tail(call) == "step" or function in trains:
+                continue
+            loss = _plain_loss(unit, optimizers, function, call)
+            stepped = any(
+                _is_step(later)
+                and _is_foreign(later)
+                and key(later) > key(call)
+                and unit.project.function_of(module, later) is function
+                for later in calls
+            )
+            if loss is not None and stepped:
+                yield Backward(module, function, call, loss, (), False)
 
 
 def training_functions(unit: Unit) -> list[Function]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
@@ -18,6 +18,7 @@ from amp_migrate.unit.steps import Backward, Step
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.zeroing import is_zero_grad
 
+Zeroings = Callable[[Function], Iterator[ast.stmt]]
 _PARAMETERS = re.compile(r"param|optim|module|weight")
 
 
@@ -99,7 +100,7 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
         node = backward.node
         if backward.scaled or node in gone or node in folded or not reads_input(backward):
             continue
-        mixed = [s for s in unit.steps if s.call not in gone and not _cleared(unit, s, backward)]
+        mixed = [s for s in unit.steps if s.call not in gone and not cleared(unit, s, backward)]
         if mixed and _beside_scaled(unit, backward):
             continue
         if mixed and not _runs_copies(unit, backward.function):
@@ -146,15 +147,20 @@ def _cannot(backward: Backward, step: Step) -> Cannot:
     )
 
 
-def _cleared(unit: Unit, step: Step, probe: Backward) -> bool:
-    """Tell whether a zero_grad stands between a backward for an input and a step, on every way there."""
-    return _cleared_at(unit, step.function, step.call, probe, 3)
+def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | None = None) -> bool:
+    """Tell whether a zero_grad stands between a backward and a step, on every way there.
+
+    `zeroings` yields those of a function that count; without it all do.
+    """
+    return _cleared_at(unit, step.function, step.call, backward, zeroings or _zero_grads, 3)
 
 
-def _cleared_at(unit: Unit, function: Function, at: ast.AST, probe: Backward, depth: int) -> bool:
+def _cleared_at(
+    unit: Unit, function: Function, at: ast.AST, probe: Backward, zeroings: Zeroings, depth: int
+) -> bool:
     tree = function.module.tree
     probes = [n for n in walk(function.scope) if _runs(unit, n, probe)]
-    for stmt in _zero_grads(function):
+    for stmt in zeroings(function):
         if not dominates(tree, stmt, at):
             continue
         outer = set(levels(tree, stmt))
@@ -168,7 +174,7 @@ def _cleared_at(unit: Unit, function: Function, at: ast.AST, probe: Backward, de
         return False
     calls = unit.project.callers(function)
     return bool(calls) and all(
-        _cleared_at(unit, site.function, site.call, probe, depth - 1) for site in calls
+        _cleared_at(unit, site.function, site.call, probe, zeroings, depth - 1) for site in calls
     )
 
 
