@@ -6,14 +6,16 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.facts.tree import FunctionNode, Tree
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.unit.alternatives import has_alternatives
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
+from amp_migrate.unit.out_of_reach import entered_unmade
 from amp_migrate.unit.places import always_constructed, sometimes_called
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.sites import Site
+from amp_migrate.unit.spent import is_spent
 from amp_migrate.unit.unit import Unit
 
 
@@ -90,10 +92,15 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     whole = unit.home.is_attribute(function) or not trains or carried
     top = site.statement
     within: list[tuple[ast.If, Condition]] = []
+    once = False
     while not _reaches_all(tree, top, uses, whole):
         holder = tree.holder(top)
         if isinstance(holder, ast.If):
             if _is_main(holder) and not unit.home.is_attribute(function):
+                break
+            if trains and is_spent(unit.project, site, holder, uses):
+                _refuse_local(unit, site, holder)
+                once = True
                 break
             within.append((holder, _guard(unit, site, holder, top in holder.body)))
             top = holder
@@ -116,9 +123,15 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     sometimes = (
         unit.home.is_attribute(function)
         and bool(apart)
-        and sometimes_called(unit.project, function)
+        and (
+            sometimes_called(unit.project, function)
+            or (
+                not _made_with_object(unit.project, function)
+                and entered_unmade(unit.project, unit.home.inits, apart)
+            )
+        )
     )
-    sometimes = sometimes or unit.home.returning.conditional(function)
+    sometimes = sometimes or once or unit.home.returning.conditional(function)
     sometimes = sometimes or unit.home.carriers.sometimes
     sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
     conditions = _conditions(unit, site, outer)
@@ -126,6 +139,26 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
     instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
     flags = (False, sometimes, constructed, instead)
     return Creation(site, top, *conditions, *flags, tuple(within))
+
+
+def _made_with_object(project: Project, function: Function) -> bool:
+    """Tell whether the constructor comes to the method that initializes."""
+    made = function.cls.method("__init__") if function.cls is not None else None
+    return made is not None and function in {made, *reachable(project, made)}
+
+
+def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
+    """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
+    if unit.home.is_attribute(site.function) or unit.home.made_global:
+        return
+    raise Cannot(
+        "AMP901",
+        site.module,
+        site.node,
+        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, which does not hold any more when its "
+        "function or loop runs again, while Apex stays on",
+        "call amp.initialize once, before the loop, and run again",
+    )
 
 
 def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:

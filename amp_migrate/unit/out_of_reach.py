@@ -65,10 +65,40 @@ def made_before(project: Project, inits: dict[Function, list[Site]], call: CallS
         return True
     relatives = family(function.cls)
     makers = {f for f in inits if f.cls in relatives and f is not function}
-    earlier = [
-        n for n in walk(function.scope) if isinstance(n, ast.Call) and key(n) < key(call.call)
+    return not makers or any(_leads_to(project, node, makers) for node in _before(call))
+
+
+def entered_unmade(
+    project: Project, inits: dict[Function, list[Site]], users: set[Function]
+) -> bool:
+    """Tell whether a call that is seen comes to a user of the scaler from where nothing made one before."""
+    passed: dict[Function, bool] = {}
+    return any(
+        not _passes(project, set(inits), call, passed)
+        for user in users
+        for call in project.callers(user)
+    )
+
+
+def _passes(
+    project: Project, makers: set[Function], call: CallSite, passed: dict[Function, bool]
+) -> bool:
+    function = call.function
+    if function in makers or any(_leads_to(project, n, makers) for n in _before(call)):
+        return True
+    if function not in passed:
+        passed[function] = True
+        calls = project.callers(function)
+        passed[function] = bool(calls) and all(
+            _passes(project, makers, outer, passed) for outer in calls
+        )
+    return passed[function]
+
+
+def _before(call: CallSite) -> list[ast.Call]:
+    return [
+        n for n in walk(call.function.scope) if isinstance(n, ast.Call) and key(n) < key(call.call)
     ]
-    return not makers or any(_leads_to(project, node, makers) for node in earlier)
 
 
 def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
