@@ -157,6 +157,8 @@ class RegionFinder:
             if self._barrier(function.module, stmt):
                 self._add(function, chosen, result)
                 chosen = []
+                if self.defines(function, stmt) & needed:
+                    self._behind_barrier(function, stmt, needed, result)
                 continue
             written = self.defines(function, stmt)
             if written & needed:
@@ -165,6 +167,33 @@ class RegionFinder:
                     needed -= written
                 needed |= uses(stmt)
         self._add(function, chosen, result)
+
+    def _behind_barrier(
+        self, function: Function, stmt: ast.stmt, needed: set[str], result: Search
+    ) -> None:
+        """Search a statement that runs another backward, and computes a part of the loss behind that."""
+        if isinstance(stmt, ast.If | ast.With):
+            for block in filter(None, (stmt.body, getattr(stmt, "orelse", []))):
+                self._level(function, block, set(needed), result)
+        else:
+            for node in walk(stmt):
+                callees = (
+                    self._project.callees(node, function) if isinstance(node, ast.Call) else ()
+                )
+                for callee in filter(self._holds_barrier, callees):
+                    self._returned(callee, result)
+        needed |= uses(stmt)
+
+    def _holds_barrier(self, function: Function) -> bool:
+        return function.node is not None and any(
+            self._barrier(function.module, stmt) for stmt in function.node.body
+        )
+
+    def _returned(self, function: Function, result: Search) -> None:
+        """Add the forward passes of a helper that give what it returns."""
+        for node in walk(function.scope):
+            if isinstance(node, ast.Return) and node.value is not None:
+                result.regions += self._local(function, node, uses(node.value)).regions
 
     def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
         chosen.reverse()
