@@ -75,7 +75,7 @@ def entered_unmade(
     passed: dict[Function, bool] = {}
     return any(
         not _passes(project, set(inits), call, passed)
-        for user in users
+        for user in users - set(inits)
         for call in project.callers(user)
     )
 
