@@ -27,7 +27,7 @@ Faithful. torch divides gradients before it sums them, Apex afterwards: for worl
 bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
 `allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a
 step, which Apex allowed (an encoder's pooler that nothing uses), torch raises an error and asks for
-`find_unused_parameters=True`.
+`find_unused_parameters=True`; that is written where the function freezes parameters after wrapping the network.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from amp_migrate.rules.rest import (
     spell,
     uses,
 )
+from amp_migrate.unit.freezing import frozen_later
 from amp_migrate.unit.sites import Site
 
 RULE = Rule(
@@ -173,7 +174,7 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
         return
     given = arguments(call, _PARAMETERS) or {}
     tree = site.module.tree
-    text = call_text(site, call, spelled.name, _written(site, given))
+    text = call_text(site, call, spelled.name, _written(site, call, given))
     edit = ReplaceExpression(tree.span(call), text)
     gone = [name for name in given if name in _DROPPED]
     message = "becomes torch's DistributedDataParallel"
@@ -184,7 +185,10 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
             "gradient_predivide_factor is dropped: torch divides by the number of processes first"
         )
         yield decision(RULE, Status.NOTE, site.module, call, note)
-    if not is_constant(given.get("delay_allreduce"), False):
+    if "find_unused_parameters" not in given and frozen_later(tree, call):
+        note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
+        yield decision(RULE, Status.NOTE, site.module, call, note)
+    elif not is_constant(given.get("delay_allreduce"), False):
         note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
         yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
     elif "find_unused_parameters" not in given:
@@ -198,7 +202,7 @@ def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:
     return [ReplaceExpression(site.span, spelled.name)]
 
 
-def _written(site: Site, given: dict[str, ast.expr]) -> Iterator[str]:
+def _written(site: Site, call: ast.Call, given: dict[str, ast.expr]) -> Iterator[str]:
     """Yield the arguments for torch. Who passed torch's own already meant torch's defaults."""
     segment = site.module.tree.segment
     yield segment(given["module"])
@@ -209,6 +213,8 @@ def _written(site: Site, given: dict[str, ast.expr]) -> Iterator[str]:
         yield f"device_ids=[{_DEVICE}]"
         yield f"output_device={_DEVICE}"
         yield "broadcast_buffers=False"
+    if "find_unused_parameters" not in own and frozen_later(site.module.tree, call):
+        yield "find_unused_parameters=True"
 
 
 def _switched(context: FileContext) -> Iterator[Decision]:

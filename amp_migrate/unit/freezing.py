@@ -1,0 +1,48 @@
+"""Parameters that are frozen by hand once their network was wrapped for distributed training."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.unit.order import key
+
+_PARAMETERS = ("parameters", "named_parameters")
+
+
+def frozen_later(tree: Tree, call: ast.Call) -> bool:
+    """Tell whether a part of what a call wraps is frozen further down its function: it gets no gradient then.
+
+    A loop that freezes the whole network says that it is not trained at all, as a teacher.
+    """
+    stmt = tree.statement(call)
+    if not isinstance(stmt, ast.Assign) or stmt.value is not call or len(stmt.targets) != 1:
+        return False
+    name = path(stmt.targets[0])
+    scope = tree.function(call) or tree.module
+    return name is not None and any(
+        isinstance(node, ast.For) and key(node) > key(stmt) and _freezes_part(tree, node, name)
+        for node in walk(scope)
+    )
+
+
+def _freezes_part(tree: Tree, loop: ast.For, name: str) -> bool:
+    call = loop.iter
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = path(call.func.value)
+    if owner is None or call.func.attr not in _PARAMETERS:
+        return False
+    settings = [node for stmt in loop.body for node in ast.walk(stmt) if _freezes(node)]
+    if owner in (name, f"{name}.module"):
+        return any(tree.parent(tree.statement(node)) is not loop for node in settings)
+    return owner.startswith(f"{name}.") and bool(settings)
+
+
+def _freezes(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_"
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.attr == "requires_grad"
+    return False
