@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.alternatives import is_alternative
 from amp_migrate.unit.apart import optimizer_expressions
+from amp_migrate.unit.coexisting import refuse_beside
 from amp_migrate.unit.order import exclusive, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss
@@ -50,8 +51,12 @@ class Optimizers:
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     """Fill in the steps and backward passes of a unit."""
     optimizers = Optimizers(unit)
-    steps = [s for s in _steps(unit, optimizers) if not is_alternative(unit, s.function)]
-    steps = _innermost(unit, steps)
+    found = list(_steps(unit, optimizers))
+    other = {s.function for s in found if is_alternative(unit, s.function)}
+    if other:
+        makers = {site.function.cls for site in unit.of(Kind.INITIALIZE)} - {None}
+        refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
+    steps = _innermost(unit, [s for s in found if s.function not in other])
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [_scaled_backward(block) for block in scaled.values()]
     aliases = {call for block in scaled.values() for call in block.backwards}

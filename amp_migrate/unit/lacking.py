@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.coexisting import refuse_beside
 from amp_migrate.unit.home import Home
 from amp_migrate.unit.in_reach import objects
 from amp_migrate.unit.relatives import family, runs
@@ -16,15 +17,19 @@ from amp_migrate.unit.relatives import family, runs
 def lacking(home: Home) -> list[Class]:
     """Return the classes that need a disabled GradScaler as an attribute, for objects without one of their own.
 
-    Raises `Cannot` where no class is common to the objects that a function may have.
+    Raises `Cannot` where no class is common to the objects that a function may have, and where one run has both.
     """
     made = _made(home.project)
     found: dict[Class, None] = {}
+    without: dict[Class, None] = {}
     for function, nodes in home.users.items():
         for member in _objects(home, function, home.resolved.get(function, "")):
             lacks = not home.keepers & set(member.mro())
             if lacks and (member in made or not member.children):
                 found[_common(home, function, nodes[0], member)] = None
+                without[member] = None
+    if without:
+        refuse_beside(home.project, home.keepers, without)
     return [cls for cls in found if not any(c in found for c in cls.mro() if c is not cls)]
 
 

@@ -31,7 +31,8 @@ def inside_helper(unit: Unit, through: Indirect, found: list[Use]) -> Inside | N
         return None
     helpers = {f for use in found for f in _callees(unit, use)} & unit.clip_helpers
     sites = [site for site in unit.of(Kind.MASTER_PARAMS) if site.function in helpers]
-    if len(found) == 1 and len(sites) == 1 and len(helpers) == 1:
+    once = len(found) == 1 and found[0].statement is through.seen.tree.statement(found[0].node)
+    if once and len(sites) == 1 and len(helpers) == 1:
         site = sites[0]
         own = site.call.args[0] if site.call.args else None
         alike = site.function.cls is through.own.function.cls
