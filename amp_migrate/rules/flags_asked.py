@@ -23,6 +23,12 @@ def asked_elsewhere(context: FileContext) -> list[str]:
     )
 
 
+def value(context: FileContext) -> bool:
+    """Return what a flag that stays says: False where native AMP stood beside Apex, which nothing may choose now."""
+    native = any("GradScaler" in m.tree.text for m in context.project.modules.values())
+    return context.availability.installed and not native
+
+
 def _has_apex(project: Project, module: Module) -> bool:
     return imports_apex(module.tree.module.body) or any(
         (project.external(module, node) or "").partition(".")[0] == "apex"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.flags_asked import asked_elsewhere
+from amp_migrate.rules.flags_asked import asked_elsewhere, value
 from amp_migrate.rules.kept import star_needed, stays
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.order import in_branch
@@ -53,8 +53,7 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
         gone |= {n for n in ast.walk(node) if n not in kept}
     else:
         asked = [name for name in asked_elsewhere(context) if _sets(node, name)]
-        installed = context.availability.installed
-        flags = "\n".join(f"{name} = {installed}" for name in asked)
+        flags = "\n".join(f"{name} = {value(context)}" for name in asked)
         edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
         gone |= set(ast.walk(node))
         if asked:
