@@ -132,6 +132,7 @@ class Carriers:
         default = function.parameters.defaults.get(self.parameters[function])
         for site, _, given in self.calls(function):
             starred = any(isinstance(a, ast.Starred) for a in site.call.args)
+            starred = starred or any(k.arg is None for k in site.call.keywords)
             if is_none(default if given is None and not starred else given):
                 yield site, given
 

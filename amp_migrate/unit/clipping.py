@@ -13,7 +13,7 @@ from amp_migrate.unit.gradients import Use, visits
 from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.penalty import place_before
-from amp_migrate.unit.rehearsal import cleared, cleared_optimizer
+from amp_migrate.unit.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.skipped import counts, refuse_kept
@@ -73,11 +73,10 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
-    result += [
-        Unscale(function, before, cleared_optimizer(function, zeroing), cleared=zeroing)
-        for zeroing, all_found in rehearsed.items()
-        for before, _ in _branches(tree, all_found)
-    ]
+    for zeroing, found in rehearsed.items():
+        before = place(function, found, zeroing)
+        optimizer = cleared_optimizer(function, zeroing)
+        result.append(Unscale(function, before, optimizer, cleared=zeroing))
     return sorted(result, key=lambda u: key(u.before))
 
 

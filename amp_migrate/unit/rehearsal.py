@@ -31,6 +31,8 @@ def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast
         return None
     if not all(_fed_anew(unit, step, zeroing, gone) for step in steps):
         return None
+    if not _always_fed(unit, function, use, zeroing):
+        return None
     jumps = (n for n in walk(function.scope) if isinstance(n, ast.Return | ast.Raise))
     if any(key(use.statement) < key(jump) < key(zeroing) for jump in jumps):
         return None
@@ -41,6 +43,39 @@ def cleared_optimizer(function: Function, zeroing: ast.Expr) -> str:
     """Return the optimizer of a ``zero_grad()`` as it is written."""
     assert isinstance(zeroing.value, ast.Call) and isinstance(zeroing.value.func, ast.Attribute)
     return function.module.tree.segment(zeroing.value.func.value)
+
+
+def place(function: Function, found: list[Use], zeroing: ast.Expr) -> ast.stmt:
+    """Return the statement beside a ``zero_grad()`` before which to unscale what is read before it."""
+    return min((_beside(function, use.statement, zeroing) for use in found), key=key)
+
+
+def _beside(function: Function, node: ast.AST, zeroing: ast.Expr) -> ast.stmt:
+    tree = function.module.tree
+    block = tree.block(zeroing)
+    return next(level for level in levels(tree, node) if tree.block(level) is block)
+
+
+def _always_fed(unit: Unit, function: Function, use: Use, zeroing: ast.Expr) -> bool:
+    """Tell whether a backward always runs between a read and the start of the block of a ``zero_grad()``."""
+    tree = function.module.tree
+    block = tree.block(zeroing)
+    top = _beside(function, use.statement, zeroing)
+    return not unit.trains(function.module, top) and any(
+        _runs(unit, function, stmt) for stmt in block[: position(tree, top)]
+    )
+
+
+def _runs(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
+    """Tell whether a statement runs a backward on every way through it."""
+    if isinstance(stmt, ast.If):
+        return all(
+            any(_runs(unit, function, part) for part in branch)
+            for branch in (stmt.body, stmt.orelse)
+        )
+    if isinstance(stmt, ast.With):
+        return any(_runs(unit, function, part) for part in stmt.body)
+    return isinstance(stmt, ast.Expr) and unit.trains(function.module, stmt)
 
 
 def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> ast.Expr | None:
