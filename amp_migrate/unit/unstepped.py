@@ -20,14 +20,14 @@ def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
         return
     for backward in unit.backwards:
         if backward.node not in gone:
-            raise _unstepped(backward)
+            raise _unstepped(unit, backward)
     for site in unit.of(Kind.INITIALIZE):
         optimizers = unit.options[site].arguments.get("optimizers")
         if optimizers is not None and not (
             isinstance(optimizers, ast.Constant) and optimizers.value is None
         ):
             if unit.backwards:
-                raise _unstepped(unit.backwards[0])
+                raise _unstepped(unit, unit.backwards[0])
             raise Cannot(
                 "AMP905",
                 site.module,
@@ -38,11 +38,15 @@ def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
             )
 
 
-def _unstepped(backward: Backward) -> Cannot:
+def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     message = "no optimizer.step() is in sight for this backward"
     advice = "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped"
     behind = _step_behind(backward)
-    if behind:
+    function = backward.function
+    if function.node is not None and not unit.project.callers(function):
+        message += f", nor a call of {function.qualname}()"
+        advice = f"delete {function.qualname}() if nothing else calls it, or {advice}"
+    elif behind:
         message += f", only `{behind}`, whose own step is not"
         advice += f": give `{behind.rpartition('.')[0]}` the GradScaler, and let it do so"
     return Cannot("AMP905", backward.module, backward.node, message, advice)
