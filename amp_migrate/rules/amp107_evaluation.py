@@ -35,6 +35,7 @@ from amp_migrate.unit.evaluation import evaluations, runs_in
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.regions import within
+from amp_migrate.unit.reloads import reloads
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
@@ -82,7 +83,10 @@ def _seeing(context: Context, region: Region, depth: int) -> list[Region]:
 
 
 def _calling(context: Context, call: CallSite) -> Region | None:
-    """Return the statement of a call as a region; None where autocast cannot stand around it."""
+    """Return the statement of a call as a region; None where autocast cannot stand around it.
+
+    So where weights change in the call, of which autocast would keep the fp16 copies of before.
+    """
     module = call.function.module
     stmt = module.tree.statement(call.call)
     if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
@@ -92,7 +96,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     unit = context.unit
     trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
     for callee in unit.project.callees(call.call):
-        if trains & reachable(unit.project, callee):
+        if trains & reachable(unit.project, callee) or reloads(unit, callee):
             return None
     return Region(module, call.function, stmt, stmt)
 
