@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, uses, walk
@@ -15,6 +15,7 @@ from amp_migrate.unit.order import dominates, inside, key, levels
 from amp_migrate.unit.sites import Site
 
 SPARE = "_"
+Settings = tuple[list[str], dict[str, str]]
 _OBJECTS = ("models", "optimizers")
 
 
@@ -83,10 +84,13 @@ def gives(returned: ast.expr, initialize: bool) -> int | None:
     return 2 if initialize else _length(returned) if isinstance(returned, ast.Tuple) else 0
 
 
-def deciding(callee: Function, sites: list[Site]) -> set[str]:
-    """Return the parameters on which it depends whether and how a function initializes: all, where it calls another."""
+def settings(callee: Function, sites: list[Site], given: Mapping[str, ast.expr]) -> Settings:
+    """Return whether and how a call of a function initializes, as far as it is written: equal where it is the same.
+
+    `sites` are the initializes of the function. Where it calls another function, everything that it is given decides.
+    """
     if not sites:
-        return set(callee.parameters.names)
+        return [callee.qualname], {name: ast.dump(node) for name, node in given.items()}
     asked: list[ast.AST] = []
     for site in sites:
         asked += [
@@ -98,7 +102,9 @@ def deciding(callee: Function, sites: list[Site]) -> set[str]:
     assigned = [n for n in walk(callee.scope) if isinstance(n, ast.Assign)]
     for _ in assigned:
         names |= {name for stmt in assigned if defs(stmt) & names for name in uses(stmt.value)}
-    return names & set(callee.parameters.names)
+    asked += [stmt for stmt in assigned if defs(stmt) & names]
+    decisive = {name: ast.dump(node) for name, node in given.items() if name in names}
+    return [ast.dump(node) for node in asked], decisive
 
 
 def superseded(receiver: Receiver, others: Iterable[Receiver], needed: list[ast.AST]) -> bool:

@@ -14,12 +14,13 @@ from amp_migrate.unit.order import dominates, exclusive, key
 from amp_migrate.unit.received import (
     SPARE,
     Receiver,
+    Settings,
     above,
     bare,
-    deciding,
     gives,
     on_every_way,
     receives,
+    settings,
     superseded,
 )
 
@@ -43,9 +44,11 @@ class Returning:
     def provide(self, function: Function, target: str | None = None) -> bool:
         """Make a function that calls the initializing one receive the scaler; tell whether that works."""
         sources = list(self._sources(function))
-        if not sources or not all(self._give(callee) for _, callee in sources):
+        if not sources or any(self._returns(callee) is None for _, callee in sources):
             return False
         self._refuse_unlike(function, sources)
+        for _, callee in sources:
+            self._give(callee)
         for call, _ in sources:
             self._receivers[call] = Receiver(function, call, target or self._home.name)
         return True
@@ -145,28 +148,30 @@ class Returning:
             found = self._called[function] = [(call, project.callees(call)) for call in own]
         return found
 
-    def _give(self, callee: Function) -> bool:
-        """Make every return of `callee` longer; all of its callers must take the longer result."""
-        if callee in self._givers:
-            return True
-        home = self._home
-        callers = home.project.callers(callee)
-        if callee.node is None or home.project.escapes(callee):
-            return False
+    def _give(self, callee: Function) -> None:
+        """Make every return of `callee` longer."""
+        returns = self._returns(callee)
+        if callee not in self._givers and returns is not None:
+            self._givers[callee] = returns
+            self._home.access(callee, returns[-1])
+            self._spare(self._home.project.callers(callee))
+
+    def _returns(self, callee: Function) -> list[ast.Return] | None:
+        """Return what is to become longer in `callee`; None where a caller could not take the longer result."""
+        project = self._home.project
+        if callee.node is None or project.escapes(callee):
+            return None
         returns = [
             n
             for n in ast.walk(callee.node)
-            if isinstance(n, ast.Return) and home.project.function_of(callee.module, n) is callee
+            if isinstance(n, ast.Return) and project.function_of(callee.module, n) is callee
         ]
         values = [statement.value for statement in returns if statement.value is not None]
         given = {gives(value, self._is_initialize(value)) for value in values}
-        taken = {receives(site.function, site.call) for site in callers}
+        taken = {receives(site.function, site.call) for site in project.callers(callee)}
         if not values or len(values) < len(returns) or len(given) > 1 or not taken <= given:
-            return False
-        self._givers[callee] = returns
-        home.access(callee, returns[-1])
-        self._spare(callers)
-        return True
+            return None
+        return returns
 
     def _is_initialize(self, node: ast.expr) -> bool:
         return any(site.node is node for sites in self._home.inits.values() for site in sites)
@@ -175,9 +180,7 @@ class Returning:
         """One GradScaler serves all calls, as the state of Apex did: they must ask for the same."""
         for i, (call, callee) in enumerate(sources):
             for other, another in sources[:i]:
-                alike = callee is another and self._settings(callee, call) == self._settings(
-                    callee, other
-                )
+                alike = self._settings(callee, call) == self._settings(another, other)
                 if not alike and not exclusive(function.module.tree, call, other):
                     raise Cannot(
                         "AMP901",
@@ -187,13 +190,10 @@ class Returning:
                         "create one GradScaler for both before the training loop, and run again",
                     )
 
-    def _settings(self, callee: Function, call: ast.Call) -> dict[str, str]:
-        """Return what a call gives for the parameters that decide how `callee` initializes."""
+    def _settings(self, callee: Function, call: ast.Call) -> Settings:
         project = self._home.project
         site = next(s for s in project.callers(callee) if s.call is call)
-        given = project.arguments(site, callee)
-        names = deciding(callee, self._home.inits.get(callee, []))
-        return {name: ast.dump(node) for name, node in given.items() if name in names}
+        return settings(callee, self._home.inits.get(callee, []), project.arguments(site, callee))
 
     def _spare(self, callers: list[CallSite]) -> None:
         """Callers that have no use for the scaler take it as ``_``."""
