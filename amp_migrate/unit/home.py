@@ -182,7 +182,11 @@ class Home:
             return f"{held}.{self.name}"
         if self.returning.provide(function):
             return self.name
-        if function.cls is not None and not function.is_static and in_reach.on_self(function, node):
+        if (
+            function.cls is not None
+            and not function.is_static
+            and in_reach.on_self(self.project, function, node)
+        ):
             if self._is_constructed(function.cls, node):
                 return self.attribute(function)
         try:

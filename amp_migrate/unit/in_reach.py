@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
-from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.relatives import family
 
@@ -101,7 +101,24 @@ def is_global(function: Function, node: ast.AST) -> bool:
     return not names & set(function.parameters.names)
 
 
-def on_self(function: Function, node: ast.AST) -> bool:
-    """Tell whether what the scaler serves at `node` is kept on the object rather than passed in."""
+def on_self(project: Project, function: Function, node: ast.AST) -> bool:
+    """Tell whether what the scaler serves at `node` is kept on the object rather than passed in.
+
+    So in a method that only other methods of its object call: ``self.save()``.
+    """
     roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return bool(function.parameters.names) and function.parameters.names[0] in roots
+    if not function.parameters.names or function.parameters.names[0] in roots:
+        return bool(function.parameters.names)
+    calls = project.callers(function)
+    return bool(calls) and all(_of_own_object(call) for call in calls)
+
+
+def _of_own_object(call: CallSite) -> bool:
+    names = call.function.parameters.names
+    func = call.call.func
+    return (
+        call.function.cls is not None
+        and isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and func.value.id in names[:1]
+    )
