@@ -150,6 +150,7 @@ HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
     ("step not rewritten", "flags/setting_that_may_be_missing_off"),
     ("step not rewritten", "flags/name_or_none_off"),
+    ("step not rewritten", "project/amp_or_none_as_argument_off"),
     ("step not rewritten", "evaluate/scale_of_one_out_of_sight"),
     ("step not rewritten", "project/flag_of_a_library"),
     ("missing unscale_", "clip/saved_gradients"),
