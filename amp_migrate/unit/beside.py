@@ -23,9 +23,11 @@ from amp_migrate.unit.zeroing import is_zero_grad
 def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
     """Refuse a plain backward that stays, where its gradients may meet scaled ones in a step of the unit.
 
-    Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale.
+    Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale. What
+    stays in `unit.beside` runs where the scaler is at hand: its forwards are cast, as O1 casts everything.
     """
     models = _models(unit) if unit.beside else Parts(set(), set())
+    kept: list[Backward] = []
     for backward in unit.beside:
         tree, function = backward.module.tree, backward.function
         own = [b for b in unit.backwards_of(function) if b.node not in gone]
@@ -37,11 +39,14 @@ def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
             steps = [s for s in steps if s.function is function]
         elif not _runs_model(unit, backward, models):
             continue
+        if scaled or unit.home.is_attribute(function):
+            kept.append(backward)
         zeroings = partial(_zeroings, unit, models)
         if not _cleared_behind(backward, list(zeroings(function)), [*scaled, *steps]):
             for step in steps:
                 if not cleared(unit, step, backward, zeroings):
                     raise _cannot(backward, step)
+    unit.beside = kept
 
 
 class Parts(NamedTuple):

@@ -77,8 +77,8 @@ def training(
         if backward.function not in covered:
             raise _unseen(backward)
     regions += _copying(unit)
-    for probe in unit.probes:
-        if probe.function in unit.copying:
+    for probe in [*unit.probes, *unit.beside]:
+        if probe.function in unit.copying or probe.node in gone:
             continue
         search = finder.find(probe.function, probe.node, uses(probe.loss))
         if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
@@ -131,7 +131,9 @@ def _inline(unit: Unit, backward: Backward) -> Inline:
     tree = backward.module.tree
     stmt = tree.statement(backward.node)
     name = _name(backward.function)
-    return Inline(backward.function, stmt, backward.loss, name, backward in unit.probes)
+    return Inline(
+        backward.function, stmt, backward.loss, name, backward in [*unit.probes, *unit.beside]
+    )
 
 
 def _name(function: Function) -> str:
