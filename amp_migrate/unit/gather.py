@@ -11,7 +11,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.unit.alternatives import is_alternative
 from amp_migrate.unit.apart import optimizer_expressions
 from amp_migrate.unit.coexisting import refuse_beside
-from amp_migrate.unit.order import exclusive, key
+from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
@@ -166,7 +166,7 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
         calls = [call for call in module.tree.nodes(ast.Call) if tail(call) in ("backward", "step")]
         for call in calls:
             function = unit.project.function_of(module, call)
-            if tail(call) == "step" or function in trains:
+            if tail(call) == "step" or function in trains or _is_scaled(module, call):
                 continue
             loss = _plain_loss(unit, optimizers, function, call)
             stepped = any(
@@ -178,6 +178,16 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
             )
             if loss is not None and stepped:
                 yield Backward(module, function, call, loss, (), False)
+
+
+def _is_scaled(module: Module, call: ast.Call) -> bool:
+    """Tell whether a backward, or the other branch of its test, scales with Apex: another unit decides on it."""
+    tree = module.tree
+    blocks = [n for n in tree.nodes(ast.Call) if tail(n) == "scale_loss"]
+    return any(
+        exclusive(tree, block, call) or inside(tree, call, tree.statement(block))
+        for block in blocks
+    )
 
 
 def training_functions(unit: Unit) -> list[Function]:
