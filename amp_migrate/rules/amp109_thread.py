@@ -65,7 +65,7 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
     for cls in lacking(home):
         yield _disabled(context, cls)
-    for function in home.uncalled:
+    for function in home.callers.uncalled:
         message = f"no call of {function.qualname}() is in the files given: whoever calls it passes the GradScaler"
         yield _decision(function, message, [], Status.NOTE)
     for receiver, top in home.returning.late():

@@ -237,7 +237,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     if not trained and not any(s.name == "initialize" for s in index.strangers):
         home.asked = entries(index.project, found)
     home.makers = given
-    home.alone = bool(home.asked) or (not options and trained)
+    home.callers.alone = bool(home.asked) or (not options and trained)
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches
     )

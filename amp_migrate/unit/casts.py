@@ -64,7 +64,7 @@ class Casts:
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
                 return text
-        if not scaling or not (self._unit.home.inits or self._unit.home.alone):
+        if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
             if text and self._visible(text, function, creations, training):
                 return text
             return self._give_up(function, node, training)

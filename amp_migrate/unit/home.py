@@ -10,9 +10,9 @@ from amp_migrate.plan import AddArgument, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.unit import in_reach
 from amp_migrate.unit.asked import Entry
+from amp_migrate.unit.callers import Callers
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.carriers import Carriers
-from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
 from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.naming import free_name
 from amp_migrate.unit.order import key
@@ -20,7 +20,6 @@ from amp_migrate.unit.out_of_reach import (
     made_before,
     refuse_before,
     refuse_unswitched,
-    unreachable,
 )
 from amp_migrate.unit.places import (
     fills_all,
@@ -47,10 +46,7 @@ class _State(NamedTuple):
 
 
 class Home:
-    """Finds and records the way of the scaler from where it is made to where it is used.
-
-    `alone`: the programs of the project initialize for others, and whoever calls the `uncalled` functions has the scaler.
-    """
+    """Finds and records the way of the scaler from where it is made to where it is used."""
 
     def __init__(
         self,
@@ -67,12 +63,11 @@ class Home:
         self.runners = Runners(project, inits)
         self.module_level = module_level
         self.made_global = False
-        self.alone = False
         self.asked: dict[Function, Entry] = {}
         self.makers: dict[Function, Maker] = {}
-        self.uncalled: list[Function] = []
         self._needing = needing
         self.name = free_name(modules)
+        self.callers = Callers(project, inits, needing, self.name)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
@@ -150,7 +145,7 @@ class Home:
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self.resolved[function] = self.name
         if function in self.carriers.parameters:
-            self._refuse_escaping(function, node)
+            self.callers.refuse_escaping(function, node)
             return self.name
         if function in self.inits:
             return self.attribute(function) if self.is_attribute(function) else self.name
@@ -270,7 +265,7 @@ class Home:
         calls = self.project.callers(init)
         if not all(self._late_enough(call) for call in calls):
             return False
-        if not calls and not (self._served and is_unused(self.project, cls)):
+        if not calls and not self.callers.spares(cls):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
@@ -295,7 +290,7 @@ class Home:
     def _parameter(self, function: Function, node: ast.AST) -> None:
         if function in self.threads:
             return
-        calls = self._calls(function, node)
+        calls = self.callers.of(function, node)
         thread = self.threads[function] = Thread(function, "")
         for member in self.project.family(function) or [function]:
             if member.node is not None:
@@ -313,37 +308,3 @@ class Home:
             f"{function.qualname}() takes the GradScaler as parameter `{self.name}` "
             f"({count} call{'s' * (count != 1)} pass{'es' * (count == 1)} it)"
         )
-
-    def _calls(self, function: Function, node: ast.AST) -> list[CallSite]:
-        if function.node is None:
-            reason = "no amp.initialize runs before this module-level code"
-            if not self.inits:
-                reason = "no amp.initialize is in the files given"
-            raise unreachable(self.inits, self.name, function, node, reason)
-        self._refuse_escaping(function, node)
-        calls = self.project.callers(function)
-        if not calls and not self._is_dead(function):
-            reason = "no call of it is in the files given"
-            raise unreachable(self.inits, self.name, function, node, reason)
-        if not calls and (self.alone or function.cls is None):
-            self.uncalled.append(function)
-        return calls
-
-    def _refuse_escaping(self, function: Function, node: ast.AST) -> None:
-        for user, place, reason in self.project.escapes(function):
-            outside = f"{reason} at {user.module.path}:{place.lineno}"
-            raise unreachable(self.inits, self.name, function, node, outside)
-
-    @property
-    def _served(self) -> bool:
-        """Whether programs of the project initialize, in this unit or for others."""
-        return bool(self.inits) or self.alone
-
-    def _is_dead(self, function: Function) -> bool:
-        """Tell whether no program uses a function or its class, while programs train without it."""
-        own = class_around(function)
-        if own is not None:
-            return self._served and is_unused(self.project, own)
-        others = [f for f in self._needing if f is not function]
-        trained = any(f in self.inits or is_run(self.project, f) for f in others)
-        return (self.alone or trained) and is_uncalled(self.project, function)

@@ -18,7 +18,7 @@ def initialized(unit: Unit) -> set[int]:
         for node in elements(unit.options[site].arguments.get("models")):
             groups |= values.groups(site.module, node)
     groups |= _handed(unit)
-    if unit.home.alone or unit.home.makers:
+    if unit.home.callers.alone or unit.home.makers:
         for region in unit.regions:
             for call in (n for stmt in region.statements() for n in walk(stmt)):
                 if isinstance(call, ast.Call) and unit.forwards.is_network(
