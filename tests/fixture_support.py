@@ -49,6 +49,7 @@ class Case:
     findings: tuple[Expected, ...]
     run: str
     run_args: tuple[str, ...]
+    more_args: tuple[tuple[str, ...], ...]
     modes: tuple[str, ...]
     overflow: int
 
@@ -86,6 +87,7 @@ def _case(folder: Path) -> Case:
         findings=tuple(Expected(*finding) for finding in facts.get("findings", ())),
         run=next(iter(before)) if run is True else run,
         run_args=tuple(facts.get("run_args", ())),
+        more_args=tuple(map(tuple, facts.get("more_args", ()))),
         modes=tuple(facts.get("modes", ("logic", "casts"))) if run else (),
         overflow=facts.get("overflow", 3),
     )

@@ -19,6 +19,22 @@ def test_migrated_program_trains_the_same(case: Case, mode: str) -> None:
     assert after == before
 
 
+MORE = [(case, mode, args) for case, mode in RUNS for args in case.more_args]
+
+
+@pytest.mark.parametrize(
+    ("case", "mode", "args"), MORE, ids=[f"{c.name}-{mode}-{'-'.join(a)}" for c, mode, a in MORE]
+)
+def test_migrated_program_trains_the_same_otherwise(
+    case: Case, mode: str, args: tuple[str, ...]
+) -> None:
+    """So it does with other arguments, as with those that leave AMP off."""
+    how = Mode(casts=mode == "casts", overflow=0)
+    before = run(case.reference, case.run, args, how, apex=True)
+    assert before.splitlines()
+    assert run(case.after, case.run, args, how, apex=False) == before
+
+
 CORRECTED = [(case, mode) for case, mode in RUNS if any(e.status == "fixed" for e in case.findings)]
 
 

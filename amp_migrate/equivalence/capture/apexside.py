@@ -15,6 +15,17 @@ from amp_migrate.equivalence.capture.patching import put, wrap
 from amp_migrate.equivalence.capture.recorder import Recorder
 from amp_migrate.equivalence.capture.steps import Steps
 
+
+class _NoCasts:
+    """The handle of an Apex that casts nothing: O0 has none, which a program at another level may ask for."""
+
+    def _deactivate(self) -> None:
+        """Nothing is patched."""
+
+    def _clear_cache(self) -> None:
+        """Nothing is cached."""
+
+
 _DEFAULT_SCALE = {"O0": 1.0, "O1": "dynamic", "O2": "dynamic", "O3": 1.0}
 
 
@@ -37,6 +48,7 @@ class ApexSide:
         if not self.config.casts:
             # Forced to O0 there is nothing to switch off, and Apex would raise.
             put(amp, "disable_casts", contextlib.nullcontext)
+            state.handle = _NoCasts()
         if not self.config.light:
             wrap(amp, "scale_loss", lambda original: self._scale_loss(original, state))
 
