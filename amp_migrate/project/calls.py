@@ -101,14 +101,17 @@ class Calls:
             for module, call, targets in forwards:
                 for target in filter(self._tools.takes_apex, targets):
                     self._through_module(module, call, target)
-            for module, attribute, value in stores:
-                self._tools.store(module, attribute, value)
+            self._tools.store(stores)
             if self.graph.version == version:
                 break
-        for module, call in pending:
-            if call not in self.reached:
-                self._by_name(module, call)
-                self._by_shape(module, call)
+        unknown = [pair for pair in pending if pair[1] not in self.reached]
+        for module, call in unknown:
+            self._by_name(module, call)
+        forwards_of_apex = list(
+            filter(self._tools.takes_apex, map(Target, self._methods.get("forward", [])))
+        )
+        for module, call in unknown if forwards_of_apex else ():
+            self._by_shape(module, call, forwards_of_apex)
         for module, call in self._initializers:
             self._initialize(module, call)
 
@@ -218,8 +221,8 @@ class Calls:
             if not method.is_property:
                 self._link(module, call, Target(method, bound=not method.is_static))
 
-    def _by_shape(self, module: Module, call: ast.Call) -> None:
-        """Note that an unknown object is called as a ``forward`` that must be given Apex would be."""
+    def _by_shape(self, module: Module, call: ast.Call, forwards: list[Target]) -> None:
+        """Note that an unknown object is called as one of some ``forward``, which must be given Apex, would be."""
         if isinstance(call.func, ast.Attribute) and call.func.attr not in self._stored | {
             "forward"
         }:
@@ -229,11 +232,11 @@ class Calls:
         if base is None or not all(isinstance(fact, Made) for fact in facts):
             return
         site = CallSite(function_of(module, call), call, bound=True)
-        for forward in self._methods.get("forward", []):
-            if self._tools.takes_apex(Target(forward)) and fits(site, forward):
-                plain = not _spreads(call) and self._tools.takes_apex(Target(forward), within=False)
+        for target in forwards:
+            if target.function is not None and fits(site, target.function):
+                plain = not _spreads(call) and self._tools.takes_apex(target, within=False)
                 if plain or self._tools.holds_apex(module, call):
-                    self.unclear.setdefault(forward, []).append((module, call))
+                    self.unclear.setdefault(target.function, []).append((module, call))
 
     def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
         if (call, target) in self._linked:

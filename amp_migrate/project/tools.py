@@ -9,7 +9,8 @@ from amp_migrate.project.expressions import Expressions
 from amp_migrate.project.graph import MIDDLE
 from amp_migrate.project.model import Module
 from amp_migrate.project.nodes import Nodes
-from amp_migrate.project.objects import Instance, Made
+from amp_migrate.project.objects import Fact, Instance, Made
+from amp_migrate.project.onward import onward
 from amp_migrate.project.passing import Passing
 from amp_migrate.project.targets import Target
 
@@ -60,8 +61,16 @@ class Tools:
         roots = {root for node in nodes for root in self.graph.reach(node)[0]}
         return any("apex.amp" in self.graph.own_facts(root) for root in roots)
 
-    def store(self, module: Module, target: ast.Attribute, value: ast.expr) -> None:
-        """Let Apex reach the attribute in which it is stored, on an object of any of several classes."""
+    def store(self, stores: list[tuple[Module, ast.Attribute, ast.expr]]) -> None:
+        """Let Apex reach the attributes in which it is stored, on objects of any of several classes."""
+        for module, _, value in stores:
+            self.expressions.node(module, value)
+        near = onward(self.graph, self.graph.holding(_is_amp), self.expressions.node)
+        for module, target, value in stores:
+            if near.reaches(module, value):
+                self._store(module, target, value)
+
+    def _store(self, module: Module, target: ast.Attribute, value: ast.expr) -> None:
         node = self.expressions.node(module, value)
         base = self.expressions.node(module, target.value)
         if node is None or base is None or "apex.amp" not in self.graph.facts(node, MIDDLE):
@@ -69,6 +78,10 @@ class Tools:
         for fact in self.graph.facts(base, MIDDLE):
             if isinstance(fact, Instance):
                 self.graph.flow(node, self.nodes.attribute(fact.cls, target.attr))
+
+
+def _is_amp(fact: Fact) -> bool:
+    return fact == "apex.amp"
 
 
 def stores_of(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:

@@ -17,10 +17,12 @@ def asked_elsewhere(context: FileContext) -> list[str]:
     flags = context.availability.flags
     if not flags:
         return []
-    readers = [m for m in context.others() if not _has_apex(context.project, m)]
-    return sorted(
-        {name for m in readers for name in _read(context.project, context.module, m, flags)}
-    )
+    found: set[str] = set()
+    for reader in context.others():
+        asked = _read(context.project, context.module, reader, flags)
+        if asked and not _has_apex(context.project, reader):
+            found |= asked
+    return sorted(found)
 
 
 def value(context: FileContext) -> bool:
@@ -31,7 +33,7 @@ def value(context: FileContext) -> bool:
 
 def _has_apex(project: Project, module: Module) -> bool:
     return imports_apex(module.tree.module.body) or any(
-        (project.external(module, node) or "").partition(".")[0] == "apex"
+        (project.apex(module, node) or "").partition(".")[0] == "apex"
         for node in module.tree.nodes(ast.Name)
         if isinstance(node, ast.Name)
     )
