@@ -43,6 +43,8 @@ class Graph:
         self._reached: dict[int, tuple[set[int], set[int]]] = {}
         self._stated: dict[tuple[int, int], list[Fact]] = {}
         self._read_at = 0
+        self._known_above: dict[int, list[tuple[int, str]]] = {}
+        self._above_at = 0
 
     def new(self) -> int:
         """Return a fresh node."""
@@ -230,13 +232,20 @@ class Graph:
             inside = [inner for name, inner in self._fields[node].items() if name.startswith("[")]
             found += [(find(item), (), by_call) for item in inside]
         if self._owners[node] and len(fields) < _DEEP:
-            owners = [(find(owner), name) for owner, name in self._owners[node]]
-            found += [
-                (at, (name, *fields), by_call)
-                for at, name in owners
-                if name[:1] == "[" or self._fed(at)
-            ]
+            found += [(at, (name, *fields), by_call) for at, name in self._above(node)]
         return found
+
+    def _above(self, node: int) -> list[tuple[int, str]]:
+        """Return the objects whose field a node is, as far as another may flow into them, with its name there."""
+        if self._above_at != self.version:
+            self._known_above.clear()
+            self._above_at = self.version
+        known = self._known_above.get(node)
+        if known is None:
+            owners = dict.fromkeys((self.find(owner), name) for owner, name in self._owners[node])
+            known = [(at, name) for at, name in owners if name[:1] == "[" or self._fed(at)]
+            self._known_above[node] = known
+        return known
 
     def _fed(self, root: int) -> bool:
         """Tell whether another object may flow into a node, or into one that it is a field of."""
