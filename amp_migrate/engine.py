@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -71,13 +73,15 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     )
     if not respelt and not any(uses_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
-    trees, outcomes = _parse(sources)
     refused: dict[object, str] = {}
     from amp_migrate.planning import Planner
 
-    planner = Planner(trees, settings)
+    with _without_collector():
+        trees, outcomes = _parse(sources)
+        planner = Planner(trees, settings)
     while True:
-        plan, units = planner.plan(refused)
+        with _without_collector():
+            plan, units = planner.plan(refused)
         failures = _apply(plan, trees, outcomes)
         if not failures:
             break
@@ -85,6 +89,18 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
             planner.refuse(path, reason, refused)
     _report(plan, outcomes)
     return Result(list(outcomes.values()), plan, units)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _parse(sources: Sequence[Source]) -> tuple[dict[str, Tree], dict[str, Outcome]]:

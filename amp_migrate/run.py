@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from amp_migrate.discover import Hit, Other, discover, folders, uses_apex
@@ -101,7 +99,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     from amp_migrate.engine import migrate, unstable
     from amp_migrate.source import UnwritableSource
 
-    with warnings.catch_warnings(), _without_collector():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = migrate(sources, settings)
         again = (
@@ -123,18 +121,6 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
             except UnwritableSource as error:
                 refused[error.path] = error.reason
     _withhold(report, refused)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Look for no garbage: syntax trees live to the end, and going through them takes a fifth of the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _with_api(settings: Settings) -> Settings:
