@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
+from amp_migrate.api import common_folder, migrate_project, migrate_source
 from amp_migrate.output.console import Console
 from amp_migrate.report import Report
-from amp_migrate.run import run_paths, run_text, write_changes
+from amp_migrate.run import write_changes
 from amp_migrate.settings import Settings, SettingsError, read_settings
 
 _USAGE = 2
@@ -54,7 +54,7 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
         raise click.UsageError("- stands alone.")
     if console.needs_stdout and (options.diff or (stdin and options.writes)):
         raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
-    folder = _common_folder([options.stdin_filename] if stdin else paths)
+    folder = common_folder([options.stdin_filename] if stdin else paths)
     try:
         settings = read_settings(folder).updated(given)
         _check_codes(settings)
@@ -64,9 +64,11 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     data = sys.stdin.buffer.read() if stdin else b""
     try:
         if stdin:
-            report = run_text(options.stdin_filename, data, settings)
+            name = options.stdin_filename
+            report = migrate_source(data, filename=name, settings=settings).report
         else:
-            report = run_paths(paths, settings, force_exclude=options.force_exclude)
+            skips = options.force_exclude
+            report = migrate_project(paths, settings=settings, force_exclude=skips).report
     except Exception:
         import traceback
 
@@ -85,11 +87,6 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     verdict = report.exit(check=options.check, diff=options.diff, exit_zero=options.exit_zero)
     console.report(report, verdict, _spelling_hint(settings, report))
     return verdict.code
-
-
-def _common_folder(paths: Sequence[str]) -> Path:
-    common = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
-    return common if common.is_dir() else common.parent
 
 
 def _check_codes(settings: Settings) -> None:
