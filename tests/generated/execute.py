@@ -9,6 +9,7 @@ import os
 import pickle
 import runpy
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
@@ -32,6 +33,8 @@ modules.unregister()
 torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
 gc.collect()
 gc.freeze()
+
+_SECONDS = 120  # a child that runs longer is ended, as one that hangs
 
 _scalers: list[torch.amp.GradScaler] = []
 Record = list[tuple[object, ...]]
@@ -95,6 +98,7 @@ def _in_child(work: Callable[[], list[tuple[Side, Side]]]) -> list[tuple[Side, S
     child = os.fork()
     if child == 0:
         os.close(reading)
+        signal.alarm(_SECONDS)
         gc.disable()
         try:
             with os.fdopen(writing, "wb") as stream:
