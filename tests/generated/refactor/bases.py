@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from fixture_support import Case, cases, with_library
+
 from generated.features import draw
 from generated.program import build
 from generated.refactor.project import Base, Project
