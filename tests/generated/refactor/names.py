@@ -7,6 +7,7 @@ import builtins
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from random import Random
 
 import libcst as cst
@@ -33,8 +34,12 @@ def code(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> str:
 
 
 def tree(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> ast.Module:
-    """Return the standard syntax tree of statements or of an expression."""
-    text = code(nodes).strip("\n")
+    """Return the standard syntax tree of statements or of an expression, which must not be changed."""
+    return _tree(code(nodes).strip("\n"))
+
+
+@lru_cache(maxsize=1024)
+def _tree(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError:  # as `return` or `yield` outside of functions never is, but `await` may be
@@ -131,24 +136,41 @@ def declared(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> set[str]:
 
 def certain(statements: Sequence[cst.CSTNode]) -> set[str]:
     """Return the names that a run of statements binds for certain, if it ends without an exception."""
+    return _run(tree(statements).body)
+
+
+def _run(body: Sequence[ast.stmt]) -> set[str]:
     found: set[str] = set()
-    for statement in tree(statements).body:
-        found |= _certain(statement)
+    for statement in body:
+        found = (found | _certain(statement)) - deleted(statement)
     return found
 
 
 def _certain(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.If):
-        arms = [
-            set().union(*map(_certain, arm)) if arm else set()
-            for arm in (statement.body, statement.orelse)
-        ]
-        return arms[0] & arms[1]
+        return _bound_by([statement.test]) | _common([statement.body, statement.orelse])
     if isinstance(statement, ast.With):
-        return _bound_by(statement.items) | set().union(*map(_certain, statement.body))
-    if isinstance(statement, ast.For | ast.While | ast.Try | ast.Match):
+        return _bound_by(statement.items) | _run(statement.body)
+    if isinstance(statement, ast.Try):
+        arms = [[*statement.body, *statement.orelse], *(h.body for h in statement.handlers)]
+        return _common(arms) | _run(statement.finalbody)
+    if isinstance(statement, ast.For | ast.AsyncFor | ast.While | ast.Match | ast.Delete):
         return set()
     return _bound_by([statement])
+
+
+def _common(arms: Sequence[Sequence[ast.stmt]]) -> set[str]:
+    """Return what every arm binds that does not leave by its own last statement."""
+    going = [_run(arm) for arm in arms if not (arm and isinstance(arm[-1], _LEAVING))]
+    return set.intersection(*going) if going else set()
+
+
+_LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def deleted(node: ast.AST) -> set[str]:
+    """Return the names that code deletes anywhere."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
 
 
 def _bound_by(nodes: Sequence[ast.AST]) -> set[str]:
@@ -160,25 +182,39 @@ def _bound_by(nodes: Sequence[ast.AST]) -> set[str]:
 
 def needed(statements: Sequence[cst.CSTNode]) -> set[str]:
     """Return the names that a run of statements may read before it binds them."""
-    have: set[str] = set()
+    return _needed(tree(statements).body, set())
+
+
+def _needed(body: Sequence[ast.stmt], have: set[str]) -> set[str]:
     found: set[str] = set()
-    for statement in tree(statements).body:
-        names = _Names()
-        names.visit(statement)
-        inside = names.bound if isinstance(statement, ast.For | ast.With) else set()
-        first = _bound_first(statement) if inside else set()
-        found |= names.read - have - first
-        have |= _certain(statement)
+    have = set(have)
+    for statement in body:
+        head, first, arms = _parts(statement)
+        found |= _read_by(head) - have
+        for arm in arms:
+            found |= _needed(arm, have | first)
+        have = (have | _certain(statement)) - deleted(statement)
     return found
 
 
-def _bound_first(statement: ast.For | ast.With | ast.stmt) -> set[str]:
-    """Return what the head of a compound statement binds before its body reads it."""
-    if isinstance(statement, ast.For):
-        return _bound_by([statement.target]) - _read_by([statement.iter])
-    if isinstance(statement, ast.With):
-        return _bound_by(statement.items) - _read_by(statement.items)
-    return set()
+def _parts(
+    statement: ast.stmt,
+) -> tuple[Sequence[ast.AST], set[str], Sequence[Sequence[ast.stmt]]]:
+    """Return what a statement reads at its head, what the head binds, and the blocks below it."""
+    if isinstance(statement, ast.If | ast.While):
+        head = [statement.test]
+        return head, _bound_by(head), (statement.body, statement.orelse)
+    if isinstance(statement, ast.For | ast.AsyncFor):
+        targets = _bound_by([statement.target])
+        return [statement.iter, statement.target], targets, (statement.body, statement.orelse)
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return statement.items, _bound_by(statement.items), (statement.body,)
+    if isinstance(statement, ast.Try):
+        handled = [[ast.Expr(h.type), *h.body] if h.type else h.body for h in statement.handlers]
+        names = {h.name for h in statement.handlers if h.name}
+        whole = [*statement.body, *statement.orelse]
+        return [], names, (whole, *handled, statement.finalbody)
+    return [statement], set(), ()
 
 
 def _read_by(nodes: Sequence[ast.AST]) -> set[str]:
