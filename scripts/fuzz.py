@@ -2,7 +2,10 @@
 
 Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers N]
            [--summary FILE] [--save]
-Exit code 1 if a program failed.
+       python scripts/fuzz.py --refactor [--family NAME]... [--only REFACTORING]... [--minutes N] [--seed S]
+           [--programs N] [--workers N] [--table FILE] [--rows FILE] [--shrink N] [--show] [--sample]
+Exit code 1 if a program failed. With --refactor, fixtures and generated programs are refactored at random,
+and each must be migrated as it was before that.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from fuzz_refactor import Hunt, hunt, read, report, sample, show  # noqa: E402
 from generated.check import check  # noqa: E402
 from generated.features import draw  # noqa: E402
 from generated.hunt import Summary, judged, kind, same_failure  # noqa: E402
 from generated.program import build  # noqa: E402
+from generated.refactor.refactoring import FAMILIES, catalogue  # noqa: E402
 from generated.saved import save  # noqa: E402
 from generated.shrink import shrunk  # noqa: E402
 
@@ -29,6 +34,8 @@ from generated.shrink import shrunk  # noqa: E402
 def main() -> int:
     """Hunt, print the summary, shrink one failure of each kind."""
     options = _options()
+    if options.refactor:
+        return _refactor(options)
     summary = Summary()
     start = time.monotonic()
     seeds: Iterator[int] = itertools.count(options.seed)
@@ -59,7 +66,42 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--summary", type=Path, help="write the summary to this file, as JSON")
     parser.add_argument("--save", action="store_true", help="keep shrunk failures as test cases")
+    refactor = parser.add_argument_group("refactored trainings")
+    refactor.add_argument("--refactor", action="store_true", help="refactor known trainings")
+    refactor.add_argument("--family", action="append", default=[], choices=FAMILIES)
+    refactor.add_argument("--only", action="append", default=[], choices=sorted(catalogue()))
+    refactor.add_argument("--table", type=Path, help="write the tables to this file, as Markdown")
+    refactor.add_argument(
+        "--rows", type=Path, help="add a JSON line for every variant to this file"
+    )
+    refactor.add_argument("--read", type=Path, help="count the rows of this file, draw nothing")
+    refactor.add_argument("--shrink", type=int, default=0, help="shrink so many kinds of failure")
+    refactor.add_argument("--show", action="store_true", help="print the variant of the seed alone")
+    refactor.add_argument("--sample", action="store_true", help="keep the variants as the sample")
     return parser.parse_args()
+
+
+def _refactor(options: argparse.Namespace) -> int:
+    minutes = options.minutes or (None if options.programs else 1.0)
+    plan = Hunt(
+        options.seed,
+        options.programs,
+        minutes,
+        options.workers,
+        tuple(options.family),
+        tuple(options.only),
+    )
+    if options.show:
+        print("\n".join(show(plan)))
+        return 0
+    table = read(options.read) if options.read else hunt(plan, options.rows)
+    text = "\n".join(report(table, plan, options.shrink))
+    print(text)
+    if options.table:
+        options.table.write_text(text + "\n", encoding="utf-8")
+    if options.sample:
+        print(f"kept {sample(table)} variants")
+    return 1 if table.whole.wrong else 0
 
 
 def _until(seeds: Iterator[int], end: float) -> Iterator[int]:

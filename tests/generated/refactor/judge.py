@@ -9,7 +9,6 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from pyflakes import api, reporter
@@ -20,7 +19,6 @@ from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 from generated.check import first_difference
 from generated.execute import Record, Run, Side, records
-from generated.refactor.bases import base
 from generated.refactor.project import Base, Project
 from generated.refactor.variant import Variant
 
@@ -115,10 +113,17 @@ class Known:
     fault: str
 
 
-@lru_cache(maxsize=1024)
-def known(name: str) -> Known:
-    """Migrate and train a base, once."""
-    start = base(name)
+_KNOWN: dict[str, Known] = {}
+
+
+def known(start: Base) -> Known:
+    """Migrate and train a base; what is found is kept under its name."""
+    if start.name not in _KNOWN:
+        _KNOWN[start.name] = _trained(start)
+    return _KNOWN[start.name]
+
+
+def _trained(start: Base) -> Known:
     result = migrated(start.project)
     if result.flaw or result.left:
         return Known(result, {}, {}, result.flaw or result.left[0])
@@ -149,7 +154,7 @@ def judged(variants: Sequence[Variant]) -> list[Judged]:
     found: list[Judged | None] = [None] * len(variants)
     waiting: list[tuple[int, Variant, Migrated]] = []
     for k, variant in enumerate(variants):
-        fault = known(variant.base.name).fault if variant.steps else "no refactoring found a place"
+        fault = known(variant.base).fault if variant.steps else "no refactoring found a place"
         if fault:
             found[k] = Judged("unfit", fault)
             continue
@@ -164,7 +169,7 @@ def judged(variants: Sequence[Variant]) -> list[Judged]:
 
 
 def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> Judged:
-    start, like = variant.base, known(variant.base.name)
+    start, like = variant.base, known(variant.base)
     change = _difference(start, like.before, before)
     if change:
         return Judged("invalid", change)

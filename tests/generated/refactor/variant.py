@@ -38,7 +38,7 @@ def drawn(seed: int, families: Collection[str] = FAMILIES, only: Collection[str]
     A refactoring whose precondition is met nowhere is drawn again; where none fits, the variant has no steps.
     """
     rng = Random(f"variant {seed}")
-    start = base(rng.choice(names()))
+    start = base(base_name(seed))
     wanted = rng.randint(1, MOST)
     by_family: dict[str, list[str]] = {}
     for r in catalogue().values():
@@ -56,6 +56,11 @@ def drawn(seed: int, families: Collection[str] = FAMILIES, only: Collection[str]
             steps.append(step)
             project = changed
     return Variant(start, tuple(steps), project)
+
+
+def base_name(seed: int) -> str:
+    """Return the name of the base of a seed."""
+    return Random(f"base {seed}").choice(names())
 
 
 def rebuilt(start: Base, steps: Sequence[Step]) -> Variant | None:
