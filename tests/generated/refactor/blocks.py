@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
@@ -58,9 +59,14 @@ class Block:
 
 def blocks(module: cst.Module) -> list[Block]:
     """Return every block of a module, outer ones first."""
+    return list(_blocks(module))
+
+
+@lru_cache(maxsize=64)
+def _blocks(module: cst.Module) -> tuple[Block, ...]:
     found = _Blocks()
     module.visit(found)
-    return found.blocks
+    return tuple(found.blocks)
 
 
 class _Blocks(cst.CSTVisitor):

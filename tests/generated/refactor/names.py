@@ -28,9 +28,13 @@ _STEMS = (
 
 def code(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> str:
     """Return the source of nodes, dedented."""
-    whole = cst.Module(body=[])
     several = [nodes] if isinstance(nodes, cst.CSTNode) else nodes
-    return textwrap.dedent("".join(whole.code_for_node(node) for node in several))
+    return textwrap.dedent("".join(map(_source, several)))
+
+
+@lru_cache(maxsize=8192)
+def _source(node: cst.CSTNode) -> str:
+    return cst.Module(body=[]).code_for_node(node)
 
 
 def tree(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> ast.Module:

@@ -2,71 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, blocks, parsed, put, runs, whole
-from generated.refactor.names import bound, certain, code, declared, fresh, needed, read
+from generated.refactor.blocks import Block, parsed, put
+from generated.refactor.functions.results import Results, drawn_results
+from generated.refactor.names import bound, fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
+from generated.refactor.scopes import Place, places, shared
+from generated.refactor.writing import above, blank_lines, function, gap
 
 
 def _apply(project: Project, rng: Random) -> Project | None:
-    """Draw a run in a function whose inputs and outputs are known names."""
-    places = [
-        (path, block, start, stop)
-        for path in project.files
-        for block in blocks(project.module(path))
-        if block.function is not None and block.klass is None
-        for start, stop in runs(block)
-    ]
-    rng.shuffle(places)
-    for path, block, start, stop in places[:40]:
-        changed = extracted(project, path, block, start, stop, rng)
+    """Draw a run whose inputs and outputs are known names; a method's run must not need its object."""
+    for place in places(project, rng, _outside_of_classes):
+        changed = extracted(project, place, rng)
         if changed is not None:
             return changed
     return None
 
 
-def extracted(
-    project: Project, path: str, block: Block, start: int, stop: int, rng: Random
-) -> Project | None:
-    """Return the project with a run of statements in a function at the end of the module."""
-    function, run = block.function, block.body[start:stop]
-    if function is None or declared(function.body) or not whole(run):
-        return None
-    own = bound(function.body) | read(function.params) | parameters(function)
-    inputs = sorted(needed(run) & own)
-    outputs = sorted(bound(run) & own)
-    if set(outputs) - certain(run) - set(inputs):
-        return None
-    name = fresh(project, rng)
-    module = project.module(path)
-    results = ", ".join(outputs)
-    call = f"{name}({', '.join(inputs)})"
-    body = code(run) + (f"return {results}\n" if outputs else "")
-    lines = "".join(f"    {line}\n" if line.strip() else "\n" for line in body.splitlines())
-    statement = f"{results} = {call}\n" if outputs else f"{call}\n"
-    changed = put(module, block, start, stop, parsed(statement, module))
-    helper = parsed(f"\n\ndef {name}({', '.join(inputs)}):\n{lines}", module)
-    index = next(k for k, node in enumerate(changed.body) if _holds(node, statement.strip()))
-    return project.changed(
-        path,
-        changed.with_changes(body=[*changed.body[:index], *helper, *changed.body[index:]]),
+def _outside_of_classes(block: Block) -> bool:
+    return block.function is not None or not any(
+        isinstance(node, cst.ClassDef) for node in block.inside
     )
 
 
-def parameters(function: cst.FunctionDef) -> set[str]:
-    """Return the names of the parameters of a function."""
-    p = function.params
-    found = [*p.posonly_params, *p.params, *p.kwonly_params]
-    found += [star for star in (p.star_arg, p.star_kwarg) if isinstance(star, cst.Param)]
-    return {param.name.value for param in found}
+def extracted(project: Project, place: Place, rng: Random) -> Project | None:
+    """Return the project with a run of statements in a function above the code that it stood in."""
+    passed = shared(project, place)
+    if passed is None or {"self", "cls"} & set(passed.inputs) or is_trivial(place):
+        return None
+    name = fresh(project, rng)
+    results = drawn_results(project, place.module, passed.outputs, rng)
+    helper = function(
+        place.module, name, passed.inputs, with_result(place.module, place.run, results)
+    )
+    call = results.statement(f"{name}({', '.join(passed.inputs)})")
+    changed = replaced(place, call)
+    changed = above(changed, place.outermost, [*results.classes, helper])
+    finished = results.imported(changed)
+    return None if finished is None else project.changed(place.path, finished)
 
 
-def _holds(node: cst.CSTNode, text: str) -> bool:
-    return text in code(node)
+def with_result(
+    module: cst.Module, run: Sequence[cst.BaseStatement], results: Results
+) -> list[cst.BaseStatement]:
+    """Return the statements of a helper: the run, and the return of its results."""
+    return [*run, *parsed(results.returned, module)]
+
+
+def replaced(place: Place, text: str) -> cst.Module:
+    """Return the module of a place with other statements, below as many blank lines."""
+    new = parsed(text, place.module)
+    new[0] = gap(new[0], blank_lines(place.run[0]))
+    return put(place.module, place.block, place.start, place.stop, new)
+
+
+def is_trivial(place: Place) -> bool:
+    """Tell whether a run is not worth a function: `pass`, or a docstring."""
+    first = place.run[0]
+    if not isinstance(first, cst.SimpleStatementLine) or len(place.run) > 1:
+        return False
+    small = first.body[0]
+    if isinstance(small, cst.Expr):
+        return isinstance(small.value, cst.SimpleString | cst.ConcatenatedString)
+    return isinstance(small, cst.Pass) or (not bound(first) and isinstance(small, cst.Assert))
 
 
 REFACTORINGS = (Refactoring("a run of statements becomes a function", "functions", _apply),)
