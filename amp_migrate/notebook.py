@@ -58,7 +58,20 @@ class NotebookCodec:
         """Return the cell of a span of the text, and its lines counted from the start of the cell."""
         index = bisect_right(self.starts, span.line) - 1
         first = self.starts[index]
-        return Place(self.cells[index].number, span.line - first + 1, span.end_line - first + 1)
+        cell, line, end_line = self.cells[index], span.line - first + 1, span.end_line - first + 1
+        return Place(
+            cell.number, line, end_line, (self._row(cell, line), self._row(cell, end_line))
+        )
+
+    def _row(self, cell: Cell, line: int) -> int:
+        """Return the line of the document in which a line of a cell stands."""
+        at = cell.start
+        for item in _items(self.document, at) if self.document[at] == "[" else ():
+            at = item
+            line -= json.loads(self.document[item : _value_at(self.document, item)[1]]).count("\n")
+            if line < 1:
+                break
+        return self.document.count("\n", 0, at) + 1
 
 
 def decode_notebook(name: str, data: bytes) -> tuple[str, NotebookCodec]:

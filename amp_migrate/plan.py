@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from amp_migrate.span import Span
 
@@ -203,9 +204,23 @@ class Status(enum.Enum):
     ROUTINE = "routine"
 
 
+class Place(NamedTuple):
+    """Where something stands that a finding speaks of, in the file as it was read."""
+
+    path: str
+    span: Span
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.span.line}"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report: what was done or left at a place, why, and what to do."""
+    """One line of the report: what was done or left at a place, why, and what to do.
+
+    `cause` is the place of the finding that keeps this one as it is. `named` are places whose text stands in
+    the message or the advice; reports put in their lines after the run.
+    """
 
     path: str
     span: Span
@@ -213,6 +228,13 @@ class Finding:
     status: Status
     message: str
     advice: str = ""
+    cause: Place | None = None
+    named: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.path, self.span)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import (
     Decision,
+    Place,
     Plan,
     Status,
 )
@@ -25,7 +26,7 @@ from amp_migrate.rules.kept import only_asks
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import Settings
-from amp_migrate.staying import left, refused_sites, unspoken
+from amp_migrate.staying import holding, left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
@@ -114,8 +115,9 @@ class Planner:
             return
         self._left = {s.module for found in self._units for s in found if s not in handled}
         self._cut = self._modules_cut(answers)
+        held = holding(plan.decisions)
         for module in self._index.project.modules.values():
-            plan.decisions += self._file(module, handled, taken, refused)
+            plan.decisions += self._file(module, handled, taken, refused, held)
         plan.decisions += self._strangers(handled)
         for path in plan.paths():
             plan.decisions += needed_import(
@@ -242,7 +244,12 @@ class Planner:
                 yield from decide(context)
 
     def _file(
-        self, module: Module, handled: set[Site], taken: set[object], refused: dict[object, str]
+        self,
+        module: Module,
+        handled: set[Site],
+        taken: set[object],
+        refused: dict[object, str],
+        held: dict[Place, Place],
     ) -> list[Decision]:
         index = self._index
         if index is None:
@@ -262,6 +269,7 @@ class Planner:
             sites,
             answers(availability, sites) if module in self._cut else availability,
             taken,
+            held=held,
         )
         touched = any(site.module is module for site in handled)
         context.keeps_guards = module in self._left or (bool(self._left) and not touched)
@@ -280,6 +288,7 @@ class Planner:
                 continue
             made = [d for d in decide(context) if d.finding.span.line not in skipped]
             decisions += made
+            context.held = {**context.held, **holding(made)}
             done = {d.finding.span for d in made if d.finding.status is Status.MIGRATED}
             context.sites = [
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done

@@ -34,11 +34,15 @@ class UnwritableSource(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a span stands in the file: for a notebook `cell` counts from 1 and lines from the cell."""
+    """Where a span stands in the file: for a notebook `cell` counts from 1 and lines from the cell.
+
+    `in_file` are the first and the last line of the file itself.
+    """
 
     cell: int | None
     line: int
     end_line: int
+    in_file: tuple[int, int]
 
 
 class Codec(Protocol):
@@ -161,7 +165,7 @@ class PythonCodec:
 
     def place(self, span: Span) -> Place:
         """Return the lines of the text: they are those of the file."""
-        return Place(None, span.line, span.end_line)
+        return Place(None, span.line, span.end_line, (span.line, span.end_line))
 
 
 def decode_python(name: str, data: bytes) -> tuple[str, PythonCodec]:

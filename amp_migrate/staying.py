@@ -1,15 +1,26 @@
-"""How the sites of Apex that stay are reported."""
+"""How the places of Apex that stay are reported: each once, under the cause that keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from amp_migrate.plan import Decision, Finding, Status
+from amp_migrate.plan import Decision, Finding, Place, Status
 from amp_migrate.rules.base import FileContext
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
 
 UNHANDLED = "AMP909"
+_SPOKEN = {
+    Kind.LOSS_SCALE: "this use of Apex's loss scale",
+    Kind.UNREAD: "this LossScaler",
+    Kind.REGISTER: "this registration with Apex",
+    Kind.DECORATOR: "this decorator of Apex",
+    Kind.HANDED_ON: "this call of Apex",
+    Kind.VALUE: "this use of amp",
+    Kind.OTHER_AMP: "this use of amp",
+    Kind.OTHER: "this use of Apex",
+}
 
 
 def left(found: list[Site], cause: Cannot) -> Iterator[Decision]:
@@ -20,21 +31,10 @@ def left(found: list[Site], cause: Cannot) -> Iterator[Decision]:
         if site.span == finding.span and site.module.path == finding.path:
             hit = True
             yield Decision(finding)
-            continue
-        where = f"{finding.path}:{finding.span.line}"
-        message = f"{site.kind.value} is left as it is, since its unit cannot be migrated ({where} {finding.code})"
-        yield Decision(Finding(site.module.path, site.span, finding.code, Status.LEFT, message))
+        else:
+            yield Decision(_kept(site, finding.code, finding.place))
     if not hit:
-        yield Decision(
-            Finding(
-                finding.path,
-                finding.span,
-                finding.code,
-                Status.NOTE,
-                finding.message,
-                finding.advice,
-            )
-        )
+        yield Decision(replace(finding, status=Status.NOTE))
 
 
 def refused_sites(sites: list[Site], reason: str) -> Iterator[Decision]:
@@ -48,5 +48,18 @@ def unspoken(context: FileContext, decisions: list[Decision]) -> Iterator[Decisi
     said = {d.finding.span for d in decisions}
     for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS, Kind.UNREAD):
         if site.span not in said:
-            message = f"{site.kind.value} stays with the Apex code of this project that is left"
-            yield Decision(Finding(site.module.path, site.span, UNHANDLED, Status.LEFT, message))
+            yield Decision(_kept(site, UNHANDLED, context.cause_of(site)))
+
+
+def holding(decisions: Iterable[Decision]) -> dict[Place, Place]:
+    """Return for every place that is left where its cause stands."""
+    left_over = (d.finding for d in decisions if d.finding.status is Status.LEFT)
+    return {finding.place: finding.cause or finding.place for finding in left_over}
+
+
+def _kept(site: Site, code: str, cause: Place | None) -> Finding:
+    what = _SPOKEN.get(site.kind, site.kind.value)
+    why = f"because of {cause}" if cause else "with the Apex code that is left in this project"
+    named = (cause,) if cause else ()
+    message = f"{what} stays as it is, {why}"
+    return Finding(site.module.path, site.span, code, Status.LEFT, message, "", cause, named)

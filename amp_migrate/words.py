@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_NAMES = frozenset({"amp", "apex", "mmcv", "torch", "scaler"})
+
 
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun."""
@@ -11,3 +13,10 @@ def plural(number: int, noun: str) -> str:
 def os_reason(error: OSError) -> str:
     """Return why a system call failed."""
     return (error.strerror or str(error)).lower()
+
+
+def sentence(text: str) -> str:
+    """Return a message as a whole sentence; one that begins with code keeps its first letter."""
+    first = text.partition(" ")[0].rstrip(",;:")
+    start = text[:1].upper() + text[1:] if first.isalpha() and first not in _NAMES else text
+    return start if text.endswith((".", "!", "?", ":")) else f"{start}."

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from amp_migrate.output.level import LEVELS, STANDING
 from amp_migrate.output.place import Places
-from amp_migrate.plan import Finding
+from amp_migrate.plan import Finding, Status
 from amp_migrate.report import Problem, Report
+from amp_migrate.words import sentence
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+_PENDING = {
+    Status.MIGRATED: "amp-migrate would migrate this",
+    Status.FIXED: "amp-migrate would fix this, which changes the training",
+    Status.ROUTINE: "amp-migrate would change this",
+}
 
 
 def github(report: Report) -> str:
@@ -21,17 +27,24 @@ def github(report: Report) -> str:
 
 def _annotation(finding: Finding, places: Places) -> str:
     where = places.of(finding)
-    properties = {"title": f"amp-migrate ({finding.code})", "file": where.path}
+    line, end_line = where.in_file
+    numbers = {"line": line, "endLine": end_line}
     if where.cell is None:
-        lines = {"line": where.line, "endLine": where.end_line}
-        columns = {"col": where.column, "endColumn": where.end_column}
-        properties |= {name: str(value) for name, value in (lines | columns).items()}
-    message = "\n".join(part for part in (finding.message, finding.advice) if part)
-    return _command(_LEVELS[LEVELS[finding.status]], properties, message)
+        numbers |= {"col": where.column, "endColumn": where.end_column}
+    properties = {"title": f"amp-migrate ({finding.code})", "file": where.path}
+    properties |= {name: str(value) for name, value in numbers.items()}
+    message, advice = places.said(finding)
+    pending = _PENDING.get(finding.status)
+    said = f"{pending}: {message}" if pending else message
+    text = "\n".join(sentence(part) for part in (said, advice) if part)
+    return _command(_LEVELS[LEVELS[finding.status]], properties, text)
 
 
 def _problem(problem: Problem) -> str:
-    return _command("error", {"title": "amp-migrate", "file": problem.path}, problem.reason)
+    properties = {"title": "amp-migrate", "file": problem.path}
+    return _command(
+        "error", properties, sentence(f"this file cannot be migrated: {problem.reason}")
+    )
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:

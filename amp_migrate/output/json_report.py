@@ -32,7 +32,7 @@ def json_report(report: Report, verdict: Exit) -> str:
 
 
 def _finding(finding: Finding, places: Places) -> dict[str, object]:
-    where = places.of(finding)
+    where, (message, advice) = places.of(finding), places.said(finding)
     return {
         "path": where.path,
         "cell": where.cell,
@@ -40,6 +40,18 @@ def _finding(finding: Finding, places: Places) -> dict[str, object]:
         "end_location": {"row": where.end_line, "column": where.end_column},
         "code": finding.code,
         "status": finding.status.value,
-        "message": finding.message,
-        "advice": finding.advice,
+        "message": message,
+        "advice": advice,
+        "cause": _cause(finding, places),
+    }
+
+
+def _cause(finding: Finding, places: Places) -> dict[str, object] | None:
+    if finding.cause is None:
+        return None
+    where = places.at(finding.cause)
+    return {
+        "path": where.path,
+        "cell": where.cell,
+        "location": {"row": where.line, "column": where.column},
     }

@@ -12,11 +12,12 @@ from urllib.parse import quote
 from amp_migrate import __version__
 from amp_migrate.output.explain import first_paragraph
 from amp_migrate.output.level import LEVELS, STANDING
-from amp_migrate.output.place import Places
+from amp_migrate.output.place import Places, Where
 from amp_migrate.plan import Finding
 from amp_migrate.report import Problem, Report
 from amp_migrate.rules import RULES
 from amp_migrate.rules.base import Rule
+from amp_migrate.words import sentence
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -60,7 +61,7 @@ def _results(findings: Iterable[Finding], report: Report) -> list[dict[str, obje
     seen: Counter[tuple[str, str, str]] = Counter()
     results: list[dict[str, object]] = []
     for finding in findings:
-        where = places.of(finding)
+        where, said = places.of(finding), places.said(finding)
         line = report.sources[finding.path].text.split("\n")[finding.span.line - 1].strip()
         key = (finding.code, finding.path, line)
         seen[key] += 1
@@ -68,22 +69,31 @@ def _results(findings: Iterable[Finding], report: Report) -> list[dict[str, obje
             {
                 "ruleId": finding.code,
                 "level": LEVELS[finding.status],
-                "message": {"text": " ".join(filter(None, (finding.message, finding.advice)))},
-                "locations": [
-                    _location(
-                        finding.path,
-                        {
-                            "startLine": where.line,
-                            "startColumn": where.column,
-                            "endLine": where.end_line,
-                            "endColumn": where.end_column,
-                        },
-                    )
-                ],
+                "message": {"text": "\n\n".join(map(sentence, filter(None, said)))},
+                "locations": [_location(finding.path, _region(where))],
+                **_related(finding, places),
                 "partialFingerprints": {"primaryLocationLineHash": _fingerprint(key, seen[key])},
+                "properties": {"status": finding.status.value, "advice": said[1]},
             }
         )
     return results
+
+
+def _region(where: Where) -> dict[str, int]:
+    """Return the lines of the file, with columns but in a notebook, whose lines are those of its JSON."""
+    first, last = where.in_file
+    region = {"startLine": first, "endLine": last}
+    if where.cell is None:
+        region |= {"startColumn": where.column, "endColumn": where.end_column}
+    return region
+
+
+def _related(finding: Finding, places: Places) -> dict[str, object]:
+    """Return the place of what keeps this one as it is, for who reads the result by itself."""
+    if finding.cause is None:
+        return {}
+    location = _location(finding.cause.path, _region(places.at(finding.cause)))
+    return {"relatedLocations": [{**location, "message": {"text": "What keeps it as it is."}}]}
 
 
 def _fingerprint(key: tuple[str, str, str], count: int) -> str:

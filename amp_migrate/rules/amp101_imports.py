@@ -32,10 +32,11 @@ from amp_migrate.plan import (
     Drop,
     DropImportedName,
     Edit,
+    Finding,
     Status,
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.guards import bound_name, guards, root_name
+from amp_migrate.rules.guards import bound_name, guards, root_name, taken_elsewhere, unasked_guards
 from amp_migrate.rules.kept import is_removed, star_needed, stays
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
@@ -53,11 +54,13 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     gone: set[ast.AST] = set()
     if not apex_left and not context.keeps_guards:
         yield from guards(context, RULE, gone)
+    elif not apex_left:
+        yield from unasked_guards(context, RULE, gone)
     for site in context.of(Kind.IMPORT):
         yield _import(context, site, used, gone)
     for node in context.module.tree.nodes(ast.Call):
         if node not in gone and node not in context.taken and _imports_by_name(node):
-            message = "this import of Apex by its name stays"
+            message = "this imports Apex by its name, and what uses the result is not migrated"
             advice = "delete it once nothing uses what it gives"
             yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)
 
@@ -86,15 +89,9 @@ def _import(
     ours = [a for a in aliases if _is_ours(context, node, a)]
     free = [a for a in ours if not _needed(context, node, a, used)]
     if context.keeps_guards:
-        free = [a for a in free if not _is_amp(node, a)]
+        free = [a for a in free if not (_is_amp(node, a) and _is_asked(context, node, a))]
     if not free:
-        return decision(
-            RULE,
-            Status.LEFT if any(is_removed(node, a) for a in ours) else Status.NOTE,
-            module,
-            node,
-            "this import of Apex stays, for what is left of it below",
-        )
+        return _staying(context, site, ours)
     span = module.tree.span(node)
     edit: Edit
     if len(free) == len(aliases):
@@ -103,6 +100,41 @@ def _import(
         edit = DropImportedName(span, tuple(a.name for a in free))
     names = ", ".join(a.name for a in free)
     return decision(RULE, Status.MIGRATED, module, node, f"import of {names} removed", [edit])
+
+
+def _staying(context: FileContext, site: Site, names: list[ast.alias]) -> Decision:
+    """Return why an import stays: what uses it below, else what else asks for it."""
+    removed = any(is_removed(site.node, alias) for alias in names)
+    status = Status.LEFT if removed else Status.NOTE
+    bound = {bound_name(alias) for alias in names if alias.name != "*"}
+    users = [s for s in context.sites if s.kind is not Kind.IMPORT and root_name(s) in bound]
+    guard = context.module.tree.enclosing(site.node, ast.Try)
+    said, advice, cause = ", ".join(sorted(bound)), "", None
+    if users:
+        message = f"the import of {said} stays for its uses in this file"
+        cause = context.held.get(users[0].place, users[0].place)
+    elif len(bound) < len(names):
+        message = "this import of all names of Apex stays for those that are still used"
+        cause = context.cause_of() if removed else None
+    elif any(_exported(context, name) for name in bound):
+        message = f"the import of {said} stays, as `__all__` exports it"
+        advice = f"take {said} out of `__all__`, then run again"
+    elif guard is not None:
+        message = f"the import of {said} stays, as its `try` says whether Apex is installed"
+        advice = "delete the `try` once nothing asks for what it sets"
+        cause = context.cause_of() if removed else None
+    else:
+        message = f"the import of {said} stays, as another file takes it from here"
+        advice = "delete it once no other file does"
+    span = site.span
+    return Decision(Finding(site.module.path, span, RULE.code, status, message, advice, cause))
+
+
+def _is_asked(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
+    """Tell whether an import that its own file does not use may serve what is left elsewhere."""
+    guard = context.module.tree.enclosing(node, ast.Try)
+    names = {bound_name(alias)}
+    return guard is not None or taken_elsewhere(context, names)
 
 
 def _is_amp(node: ast.AST, alias: ast.alias) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from amp_migrate.plan import Decision, Edit, Finding, Status
+from amp_migrate.plan import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.settings import Settings
 from amp_migrate.unit.availability import Availability
@@ -96,6 +96,7 @@ class FileContext:
 
     `keeps_guards`: a unit of the project was left, and what serves it in this file stays.
     `untrained`: nothing in the project initializes Apex; whoever imports it may have done so.
+    `held`: the places of the project that are left, each with the place of what keeps it.
     """
 
     project: Project
@@ -107,6 +108,13 @@ class FileContext:
     taken: set[object]
     keeps_guards: bool = False
     untrained: bool = False
+    held: Mapping[Place, Place] = field(default_factory=dict)
+
+    def cause_of(self, *sites: Site) -> Place | None:
+        """Return what keeps some places: their own cause, or the first in the file, or in the project."""
+        own = [self.held[site.place] for site in sites if site.place in self.held]
+        near = [cause for place, cause in self.held.items() if place.path == self.module.path]
+        return next(iter([*own, *near, *self.held.values()]), None)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.paths import defs, path
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.flags_asked import asked_elsewhere, value
@@ -35,6 +35,26 @@ def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Dec
             yield from _global(context, rule, node, gone)
         elif isinstance(node, ast.Name | ast.Compare | ast.Call):
             yield from _value(context, rule, node, gone)
+
+
+def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
+    """Fold the guards whose names nothing reads, where others stay for what is left in the project."""
+    for node in context.module.tree.nodes(ast.Try):
+        if node in gone or node in context.taken or not isinstance(node, ast.Try):
+            continue
+        names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
+        if (
+            imports_apex(node.body)
+            and not _used_outside(context, node, names)
+            and not taken_elsewhere(context, names)
+        ):
+            yield from _try(context, rule, node, gone)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {bound_name(alias) for alias in node.names}
+    return defs(node) if isinstance(node, ast.stmt) else set()
 
 
 def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
@@ -117,15 +137,33 @@ def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
         if isinstance(n, ast.Name)
     }
     rebound = {n.id for n in outside if isinstance(n.ctx, ast.Store)} & _log_names(node)
+    taken = _taken(context)
+    return bool((names - rebound) & (read | taken)) or "*" in taken
+
+
+def taken_elsewhere(context: FileContext, names: set[str]) -> bool:
+    """Tell whether another file may take one of some names from this one."""
+    taken = _taken(context)
     own = context.module.name.rpartition(".")[2]
-    taken = {
+    attributes = {
+        node.attr
+        for module in context.others()
+        for node in module.tree.nodes(ast.Attribute)
+        if isinstance(node, ast.Attribute) and (path(node.value) or "").rpartition(".")[2] == own
+    }
+    return bool(names & (taken | attributes)) or "*" in taken
+
+
+def _taken(context: FileContext) -> set[str]:
+    """Return the names that some file imports from one of this name."""
+    own = context.module.name.rpartition(".")[2]
+    return {
         alias.name
         for module in context.project.modules.values()
         for other in module.tree.nodes(ast.ImportFrom)
         if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
         for alias in other.names
     }
-    return bool((names - rebound) & (read | taken)) or "*" in taken
 
 
 def _log_names(node: ast.Try) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plan import Place
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.span import Span
 from amp_migrate.unit import passthrough
@@ -64,6 +65,11 @@ class Site:
     def span(self) -> Span:
         """Where it stands."""
         return self.module.tree.span(self.node)
+
+    @property
+    def place(self) -> Place:
+        """Where it stands, with its file."""
+        return Place(self.module.path, self.span)
 
     @property
     def statement(self) -> ast.stmt:

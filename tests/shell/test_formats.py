@@ -65,6 +65,7 @@ class TestJson:
             "status": "left",
             "message": "about stays()",
             "advice": "do this\nor that",
+            "cause": None,
         }
 
     def test_written_report_has_the_places_of_the_new_file(
@@ -169,6 +170,46 @@ class TestSarif:
 
         assert [result["ruleId"] for result in results] == ["AMP901"]
 
+    def test_message_and_advice_stand_apart(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "stays()\n")
+
+        (result,) = loaded(".", "--output-format", "sarif")["runs"][0]["results"]
+
+        assert result["message"]["text"] == "About stays().\n\nDo this\nor that."
+        assert result["properties"] == {"status": "left", "advice": "do this\nor that"}
+
+    def test_what_is_kept_relates_to_its_cause(self, folder: Path) -> None:
+        (folder / "a.py").write_text(APEX_PROGRAM.replace("r.step()", "r.step(lambda: loss)"))
+
+        results = loaded(".", "--check", "--output-format", "sarif")["runs"][0]["results"]
+
+        kept = [result for result in results if "relatedLocations" in result]
+        lines = {
+            result["locations"][0]["physicalLocation"]["region"]["startLine"] for result in kept
+        }
+        assert lines == {2, 7, 11}
+        for result in kept:
+            (related,) = result["relatedLocations"]
+            assert related["physicalLocation"]["region"]["startLine"] == 13
+
+    @pytest.mark.parametrize("layout", [None, 1])
+    def test_lines_of_a_notebook_are_those_of_the_file(
+        self, folder: Path, engine: FakeEngine, layout: int | None
+    ) -> None:
+        source = ["import apex\n", "stays()\n", "x = stays()"]
+        cells = [{"cell_type": "code", "source": "1"}, {"cell_type": "code", "source": source}]
+        (folder / "a.ipynb").write_text(json.dumps({"cells": cells}, indent=layout))
+
+        results = loaded(".", "--check", "--output-format", "sarif")["runs"][0]["results"]
+
+        lines = (folder / "a.ipynb").read_text().splitlines()
+        regions = [result["locations"][0]["physicalLocation"]["region"] for result in results]
+        assert [set(region) for region in regions] == [{"startLine", "endLine"}] * 2
+        first, second = (lines[region["startLine"] - 1] for region in regions)
+        assert json.dumps(source[1]) in first
+        assert json.dumps(source[2]) in second
+        assert (first is second) == (layout is None)
+
     def test_problem_is_a_notification(self, folder: Path) -> None:
         (folder / "a.py").write_text("from apex import amp\nprint 'a'\n")
 
@@ -187,7 +228,10 @@ class TestGithub:
 
         assert lines[0] == (
             "::error title=amp-migrate (AMP901),file=a%2Cb%3Ac.py,"
-            "line=2,endLine=2,col=1,endColumn=8::about stays()%0Ado this%0Aor that"
+            "line=2,endLine=2,col=1,endColumn=8::About stays().%0ADo this%0Aor that."
+        )
+        assert lines[2].endswith(
+            "::amp-migrate would migrate this: about old().%0ADo this%0Aor that."
         )
         assert [line.split()[0] for line in lines] == ["::error", "::notice", "::warning"]
 
@@ -196,7 +240,9 @@ class TestGithub:
 
         done = amp_migrate(".", "--output-format", "github")
 
-        assert done.stdout.startswith("::error title=amp-migrate,file=a.py::line 2: not Python 3")
+        assert done.stdout.startswith(
+            "::error title=amp-migrate,file=a.py::This file cannot be migrated: line 2: not Python 3"
+        )
 
     def test_place_in_a_notebook_is_the_file(self, folder: Path, engine: FakeEngine) -> None:
         (folder / "a.ipynb").write_text(
@@ -205,7 +251,9 @@ class TestGithub:
 
         done = amp_migrate(".", "--output-format", "github")
 
-        assert done.stdout.startswith("::error title=amp-migrate (AMP901),file=a.ipynb::")
+        assert done.stdout.startswith(
+            "::error title=amp-migrate (AMP901),file=a.ipynb,line=1,endLine=1::About"
+        )
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "github"])

@@ -25,6 +25,7 @@ class TestReport:
             "    do this\n"
             "    or that\n"
             "    also at line 6\n"
+            "\n"
             "a.py:4:1 AMP201 fixed: about mistake()\n"
             "    do this\n"
             "    or that\n"
@@ -36,6 +37,37 @@ class TestReport:
             "found 5 Apex sites: 2 migrated, 1 fixed, 2 left (in 2 files)\n"
             "would rewrite 2 files\n"
         )
+
+    def test_cause_is_said_once_with_all_that_it_keeps(self, folder: Path) -> None:
+        (folder / "train.py").write_text(APEX_PROGRAM.replace("r.step()", "r.step(lambda: loss)"))
+        (folder / "unused.py").write_text("from apex import amp\n\nprint(1)\n")
+
+        done = amp_migrate(".", "--diff")
+
+        report = done.stderr.split("\n\n")[0].splitlines()
+        assert report[0].startswith("train.py:13:5 AMP906 left: ")
+        assert report[-2:] == [
+            "    this keeps 3 places as they are:",
+            "      train.py:2, 7, 11",
+        ]
+        assert "found 4 Apex sites: 1 migrated, 0 fixed, 3 left" in done.stderr
+        assert "-from apex import amp" in done.stdout
+
+    def test_alike_in_several_files_is_said_once(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "remark()\n")
+        put("b.py", "remark()\n\nremark()\n")
+
+        report = amp_migrate(".", "--diff").stderr
+
+        assert report.count("about remark()") == 1
+        assert "    also at\n      b.py:2, 4\n" in report
+
+    def test_no_path_is_absolute(self, put: Put, engine: FakeEngine, tmp_path: Path) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "a.py").write_text("import apex\nstays()\n")
+
+        assert amp_migrate(str(elsewhere), "--diff").stderr.startswith("../elsewhere/a.py:2:1 AMP")
 
     def test_places_are_those_of_the_file_after_the_run(self, put: Put, engine: FakeEngine) -> None:
         put("a.py", "old()\nstays()\n")
@@ -151,6 +183,14 @@ class TestNotebook:
         (folder / "a.ipynb").write_bytes(notebook("import apex\nstays()\n"))
 
         assert "a.ipynb:cell 3:2:1 AMP901 left" in amp_migrate(".").stderr
+
+    def test_places_follow_the_cells_that_were_written(
+        self, folder: Path, engine: FakeEngine
+    ) -> None:
+        (folder / "a.ipynb").write_bytes(notebook("import apex\nold()\nstays()\n"))
+
+        assert "a.ipynb:cell 3:3:1 AMP901 left" in amp_migrate(".", "--diff").stderr
+        assert "a.ipynb:cell 3:4:1 AMP901 left" in amp_migrate(".").stderr
 
     def test_invalid_notebook_is_one_line(self, folder: Path) -> None:
         (folder / "a.ipynb").write_bytes(notebook(APEX_PROGRAM)[:-30])
