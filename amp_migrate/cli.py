@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 from amp_migrate import __version__
-from amp_migrate.settings import APIS, SCALERS
+from amp_migrate.settings import APIS, SCALERS, Settings
 
 FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _CODEMOD = "codemod"
+MIGRATES = (*Settings.__dataclass_fields__, "force_exclude")
+"""What a command that migrates without writing has in common with the one that writes."""
 
 
 class _Program(click.Group):
@@ -100,6 +102,7 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
     \b
     Other commands, each with --help:
       amp-migrate verify -- python train.py   run before and after, and compare
+      amp-migrate report PATH                 what would be done and why, as a page
       amp-migrate explain CODE                what a rule does, and why
       amp-migrate convert-checkpoint OLD NEW  Apex amp state to GradScaler state
 
@@ -129,6 +132,33 @@ def verify(ctx: click.Context, arguments: list[str]) -> None:
     except ModuleNotFoundError as error:
         raise _Failure(f"verify needs {error.name}: pip install 'amp-migrate[verify]'") from error
     ctx.exit(check(arguments))
+
+
+@main.command(context_settings=_CONTEXT)
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(exists=True))
+@click.option(
+    "-o",
+    "--output-file",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("migration.html"),
+    show_default=True,
+    help="Where the page goes.",
+)
+def report(paths: tuple[str, ...], file: Path, **given: Any) -> None:
+    """Write what would be done, and why, as one HTML page for a team; change nothing else.
+
+    It shows every program, each file before and after side by side with the reason of every decision, and what
+    is left to do. Exit codes are those of --diff.
+    """
+    from amp_migrate.page_command import write_page
+
+    excludes = given.pop("force_exclude")
+    code = write_page(paths or (".",), file, given, force_exclude=excludes)
+    click.get_current_context().exit(code)
+
+
+report.params += [option for option in codemod.params if option.name in MIGRATES]
 
 
 @main.command(context_settings=_CONTEXT)
