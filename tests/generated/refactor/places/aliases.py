@@ -12,8 +12,8 @@ from generated.refactor.names import fresh
 from generated.refactor.places.attributes import classlevel
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.variables import scopes
 from generated.refactor.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.variables import scopes
 
 _SIMPLE = ast.Expr | ast.Assign | ast.Return
 _LATER = ast.BoolOp | ast.IfExp | ast.Lambda | ast.comprehension | ast.GeneratorExp | ast.ListComp

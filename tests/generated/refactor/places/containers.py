@@ -11,8 +11,8 @@ from generated.refactor.calls import body, dynamic, imports_of
 from generated.refactor.names import fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.variables import Scope, Variable, scopes
 from generated.refactor.source import Edit, Function, Source, drawn, first, imported, sources
+from generated.refactor.variables import Scope, Variable, scopes
 
 _TARGETS = (ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.AnnAssign, ast.NamedExpr)
 

@@ -12,9 +12,9 @@ from generated.refactor.names import fresh
 from generated.refactor.places.containers import movable, outermost, replaced
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.variables import Variable, scopes
 from generated.refactor.signatures import Call, Called, called, simple
 from generated.refactor.source import Edit, Function, Source, drawn, first, imported
+from generated.refactor.variables import Variable, scopes
 
 _STATEMENTS = ast.Expr | ast.Assign | ast.Return
 

@@ -17,8 +17,8 @@ from generated.refactor.places.containers import (
 )
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.variables import Scope, Variable, scopes
 from generated.refactor.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.variables import Scope, Variable, scopes
 
 Change = Callable[[Project, Random, str, Source, Scope, list[Variable]], Project | None]
 
