@@ -1,0 +1,91 @@
+"""What is taken to hold at a point: terms with a value, or with a truth only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from amp_migrate.flow.terms import Operand, Term
+
+
+@dataclass(frozen=True)
+class Known:
+    """The value of an expression: a constant of Python, or a tuple of such."""
+
+    value: object
+    kind: type = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Tell True from 1, which are equal."""
+        object.__setattr__(self, "kind", type(self.value))
+
+    @property
+    def truth(self) -> bool:
+        """What `bool` makes of the value."""
+        return bool(self.value)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """All that is known of a value: whether it counts as true."""
+
+    truth: bool
+
+
+Value = Known | Truth
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A term and what is known of it."""
+
+    term: Term
+    value: Value
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Facts that hold together; never changed, only answered with another one.
+
+    `assume`, in `evaluate`, makes one from text and adds what a test came out as.
+    """
+
+    facts: frozenset[Fact] = frozenset()
+
+    @cached_property
+    def _by_text(self) -> dict[str, Value]:
+        return {fact.term.text: fact.value for fact in self.facts}
+
+    def get(self, term: Term) -> Value | None:
+        """Return what is known of a term itself; None if nothing is."""
+        return self._by_text.get(term.text)
+
+    def with_fact(self, term: Term, value: Value) -> Assumption:
+        """Return the same with one term known; what was known of it before goes."""
+        kept = frozenset(fact for fact in self.facts if fact.term.text != term.text)
+        return Assumption(kept | {Fact(term, value)})
+
+    def without(self, changed: Callable[[Operand], bool]) -> Assumption:
+        """Return what is left when the operands that `changed` picks may hold something else."""
+        if not self.facts:
+            return self
+        kept = frozenset(f for f in self.facts if not any(map(changed, f.term.operands)))
+        return self if len(kept) == len(self.facts) else Assumption(kept)
+
+    def only(self, wanted: Callable[[Term], bool]) -> Assumption:
+        """Return the facts about some terms."""
+        kept = frozenset(fact for fact in self.facts if wanted(fact.term))
+        return self if len(kept) == len(self.facts) else Assumption(kept)
+
+    def common(self, other: Assumption) -> Assumption:
+        """Return what both say."""
+        return Assumption(self.facts & other.facts)
+
+    def implies(self, other: Assumption) -> bool:
+        """Return whether everything that the other says is said here too."""
+        return other.facts <= self.facts
+
+
+NOTHING = Assumption()
+"""The assumption that says nothing."""

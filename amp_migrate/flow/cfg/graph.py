@@ -1,0 +1,90 @@
+"""The finished control-flow graph of one body."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
+from amp_migrate.flow.order import Order
+
+Root = (
+    ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.Lambda
+    | ast.ClassDef
+    | ast.Module
+    | ast.GeneratorExp
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Points of one body and the edges between them.
+
+    `exit` is where the body ends or returns, `raised` where an exception leaves it. A point of a `finally`
+    body, or of the end of a `with`, is there once for each `Way` on which it runs. What nothing leads to is
+    in `points` too; `order` knows what is reachable.
+    """
+
+    root: Root
+    points: tuple[Point, ...]
+    edges: tuple[tuple[Edge, ...], ...]
+    entry: Point
+    exit: Point
+    raised: Point
+
+    def successors(self, point: Point) -> tuple[Edge, ...]:
+        """Return the edges out of a point, in the order of the text."""
+        return self.edges[point.index]
+
+    def predecessors(self, point: Point) -> tuple[Edge, ...]:
+        """Return the edges into a point."""
+        return self._into[point.index]
+
+    @cached_property
+    def _into(self) -> tuple[tuple[Edge, ...], ...]:
+        into: list[list[Edge]] = [[] for _ in self.points]
+        for out in self.edges:
+            for edge in out:
+                into[edge.target.index].append(edge)
+        return tuple(map(tuple, into))
+
+    @cached_property
+    def _at(self) -> dict[ast.AST, list[Point]]:
+        table: dict[ast.AST, list[Point]] = {}
+        for point in self.points:
+            table.setdefault(point.node, []).append(point)
+        return table
+
+    def at(self, node: ast.AST, kind: Kind | None = None) -> tuple[Point, ...]:
+        """Return the points of a node, perhaps only those of a kind.
+
+        More than one where the node both is read and stored (`x += 1`), is tested, or lies in a `finally` body.
+        """
+        found = self._at.get(node, ())
+        return tuple(p for p in found if kind is None or p.kind is kind)
+
+    def within(self, node: ast.AST) -> tuple[Point, ...]:
+        """Return the points of a node and of all nodes inside it, in the order in which they were built."""
+        found = [p for part in ast.walk(node) for p in self._at.get(part, ())]
+        return tuple(sorted(found, key=lambda p: p.index))
+
+    def order(self, exceptions: bool = True) -> Order:
+        """Return what runs before what, with or without the edges of whatever may raise.
+
+        Explicit `raise` statements count either way.
+        """
+        return self._with_exceptions if exceptions else self._without_exceptions
+
+    @cached_property
+    def _with_exceptions(self) -> Order:
+        return Order(self.points, self.edges, self.entry, (self.exit, self.raised))
+
+    @cached_property
+    def _without_exceptions(self) -> Order:
+        plain = tuple(
+            tuple(edge for edge in out if edge.kind is not EdgeKind.EXCEPTION) for out in self.edges
+        )
+        return Order(self.points, plain, self.entry, (self.exit,))

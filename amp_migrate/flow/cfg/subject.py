@@ -1,0 +1,46 @@
+"""The tests that the cases of a match statement stand for."""
+
+from __future__ import annotations
+
+import ast
+
+_RUNS_CODE = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+
+
+def tests_of_cases(node: ast.Match) -> list[ast.expr | None]:
+    """Return for each case the comparison of the subject that its pattern makes; None where it is no comparison.
+
+    `case "apex":` is `subject == "apex"`, `case None:` is `subject is None`, `case 1 | 2:` is a comparison with
+    each. The subject is evaluated once, so that a case after one that binds a name of the subject, or whose
+    guard runs code, compares with what may be a past value and has no test.
+    """
+    names = {part.id for part in ast.walk(node.subject) if isinstance(part, ast.Name)}
+    tests: list[ast.expr | None] = []
+    current = True
+    for case in node.cases:
+        tests.append(_comparison(node.subject, case.pattern) if current else None)
+        bound = {getattr(part, "name", None) for part in ast.walk(case.pattern)}
+        bound |= {getattr(part, "rest", None) for part in ast.walk(case.pattern)}
+        runs = case.guard is not None and any(
+            isinstance(part, _RUNS_CODE) for part in ast.walk(case.guard)
+        )
+        current = current and not runs and not names & bound
+    return tests
+
+
+def _comparison(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    if isinstance(pattern, ast.MatchValue):
+        return _compared(subject, ast.Eq(), pattern.value, pattern)
+    if isinstance(pattern, ast.MatchSingleton):
+        constant = ast.copy_location(ast.Constant(pattern.value), pattern)
+        return _compared(subject, ast.Is(), constant, pattern)
+    if isinstance(pattern, ast.MatchOr):
+        parts = [_comparison(subject, part) for part in pattern.patterns]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            return ast.copy_location(ast.BoolOp(ast.Or(), known), pattern)
+    return None
+
+
+def _compared(subject: ast.expr, op: ast.cmpop, right: ast.expr, at: ast.pattern) -> ast.expr:
+    return ast.copy_location(ast.Compare(subject, [op], [right]), at)

@@ -1,0 +1,218 @@
+"""What runs before, after and between what, on the paths of one graph."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from amp_migrate.flow.cfg.points import Edge, Point
+from amp_migrate.flow.dominance import (
+    components,
+    immediate_dominators,
+    reach_masks,
+    reverse_postorder,
+    reversed_edges,
+)
+from amp_migrate.flow.loops import Loop, find_loops
+
+
+class Order:
+    """The paths along a set of edges of one graph.
+
+    A *run* is a path from the entry to one of the `ends`; one that stays in a loop for ever counts as ending
+    with every turn of it. A claim about every path holds when there is no path at all.
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Point],
+        edges: Sequence[Sequence[Edge]],
+        entry: Point,
+        ends: Sequence[Point],
+    ) -> None:
+        self.points = points
+        self.edges = edges
+        self.entry = entry
+        self.ends = ends
+        self._next = [tuple({e.target.index: None for e in out}) for out in edges]
+
+    @cached_property
+    def _masks(self) -> list[int]:
+        return reach_masks(self._next)
+
+    @cached_property
+    def _reached(self) -> frozenset[int]:
+        return frozenset(reverse_postorder(self._next, self.entry.index))
+
+    @cached_property
+    def _final(self) -> frozenset[int]:
+        """Where runs end: the ends, and the last points of every turn of a loop that has no way to them."""
+        final = {end.index for end in self.ends}
+        rank = {
+            node: place
+            for place, node in enumerate(reverse_postorder(self._next, self.entry.index))
+        }
+        ending = sum(1 << end for end in final)
+        for component in components(self._next, sorted(rank)):
+            inside = set(component)
+            if any(s not in inside for node in component for s in self._next[node]):
+                continue
+            if not self._masks[component[0]] & ending:
+                final.update(
+                    node
+                    for node in component
+                    if any(rank[s] <= rank[node] for s in self._next[node])
+                )
+        return frozenset(final)
+
+    @cached_property
+    def _dominator(self) -> list[int]:
+        return immediate_dominators(self._next, self.entry.index)
+
+    @cached_property
+    def _post_dominator(self) -> list[int]:
+        backwards = reversed_edges(self._next)
+        backwards.append(sorted(self._final))
+        return immediate_dominators(backwards, len(self._next))
+
+    @cached_property
+    def _dominator_depth(self) -> list[int]:
+        return _depths(self._dominator)
+
+    @cached_property
+    def _post_dominator_depth(self) -> list[int]:
+        return _depths(self._post_dominator)
+
+    def reachable(self, point: Point) -> bool:
+        """Return whether some path leads from the entry to a point."""
+        return point.index in self._reached
+
+    def may_reach(self, a: Point, b: Point) -> bool:
+        """Return whether `b` may run after `a`; for a point and itself, whether it may run again."""
+        return bool(self._masks[a.index] >> b.index & 1)
+
+    def dominates(self, a: Point, b: Point) -> bool:
+        """Return whether every path from the entry to `b` passes `a`; False where none leads to `b`."""
+        return _above(self._dominator, self._dominator_depth, a.index, b.index)
+
+    def post_dominates(self, b: Point, a: Point) -> bool:
+        """Return whether every run that goes on from `a` passes `b`; False where none does."""
+        return _above(self._post_dominator, self._post_dominator_depth, b.index, a.index)
+
+    def immediate_dominator(self, point: Point) -> Point | None:
+        """Return the nearest point that every path to `point` passes before; None for the entry and dead points."""
+        found = self._dominator[point.index]
+        return None if found < 0 or found == point.index else self.points[found]
+
+    def immediate_post_dominator(self, point: Point) -> Point | None:
+        """Return the nearest point that every run passes after `point`; None where there is none."""
+        found = self._post_dominator[point.index]
+        return None if not 0 <= found < len(self.points) else self.points[found]
+
+    def must_pass(self, a: Point, b: Point, through: Iterable[Point]) -> bool:
+        """Return whether every path from `a` to `b` passes one of `through` on the way, between the two."""
+        return not self._leads(a, {b.index}, {p.index for p in through})
+
+    def must_reach(self, a: Point, targets: Iterable[Point]) -> bool:
+        """Return whether every run that goes on from `a` passes one of `targets` after it."""
+        avoided = {p.index for p in targets}
+        return not self._leads(a, self._final - avoided, avoided) and not (
+            a.index in self._final and a.index in {end.index for end in self.ends}
+        )
+
+    def may_run_between(self, a: Point, b: Point, c: Point) -> bool:
+        """Return whether `b` may run after `a` and before the next `c`, without another `a` in between."""
+        return self._leads(a, {b.index}, {a.index, c.index}) and self._leads(
+            b, {c.index}, {a.index, c.index}
+        )
+
+    def witness(
+        self, a: Point, b: Point, avoiding: Iterable[Point] = ()
+    ) -> tuple[Point, ...] | None:
+        """Return a shortest path of one edge or more from `a` to `b`, both included; None if there is none.
+
+        No point between the two is one of `avoiding`.
+        """
+        avoided = {p.index for p in avoiding}
+        if not self.may_reach(a, b):
+            return None
+        came: dict[int, int] = {}
+        queue = deque([a.index])
+        while queue:
+            node = queue.popleft()
+            for target in self._next[node]:
+                if target in came:
+                    continue
+                came[target] = node
+                if target == b.index:
+                    return self._path(came, a.index, b.index)
+                if target not in avoided:
+                    queue.append(target)
+        return None
+
+    def _path(self, came: dict[int, int], start: int, goal: int) -> tuple[Point, ...]:
+        path = [goal, came[goal]]
+        while path[-1] != start:
+            path.append(came[path[-1]])
+        return tuple(self.points[i] for i in reversed(path))
+
+    def _leads(self, a: Point, goals: Iterable[int], avoided: Iterable[int]) -> bool:
+        """Whether a path of one edge or more leads from `a` to a goal without an avoided point between them."""
+        wanted = set(goals)
+        if not self._masks[a.index] & sum(1 << goal for goal in wanted):
+            return False
+        seen = set(avoided) - wanted
+        stack = [a.index]
+        while stack:
+            for target in self._next[stack.pop()]:
+                if target in wanted:
+                    return True
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return False
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops of the graph, outer ones before the loops inside them."""
+        return find_loops(self.points, self.edges, self.entry)
+
+    @cached_property
+    def _loops_of(self) -> dict[Point, tuple[Loop, ...]]:
+        table: dict[Point, tuple[Loop, ...]] = {}
+        for loop in self.loops:
+            for point in loop.body:
+                table[point] = (loop, *table.get(point, ()))
+        return table
+
+    def loops_of(self, point: Point) -> tuple[Loop, ...]:
+        """Return the loops that a point lies in, the innermost first."""
+        return self._loops_of.get(point, ())
+
+
+def _depths(parents: Sequence[int]) -> list[int]:
+    """The depth of every node in a tree of parents; -1 for what is not in it."""
+    depth = [-1] * len(parents)
+    for node, parent in enumerate(parents):
+        if parent == node:
+            depth[node] = 0
+    for start, parent in enumerate(parents):
+        if parent < 0:
+            continue
+        chain = [start]
+        while depth[chain[-1]] < 0:
+            chain.append(parents[chain[-1]])
+        at = depth[chain.pop()]
+        while chain:
+            at += 1
+            depth[chain.pop()] = at
+    return depth
+
+
+def _above(parents: Sequence[int], depth: Sequence[int], a: int, b: int) -> bool:
+    if depth[b] < 0 or depth[a] < 0:
+        return False
+    while depth[b] > depth[a]:
+        b = parents[b]
+    return a == b

@@ -1,0 +1,123 @@
+"""One spelling for every expression whose value the same operands always give again."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Aspect(Enum):
+    """What of an operand an expression depends on."""
+
+    BINDING = "binding"  # which object a name holds
+    CONTENT = "content"  # what is inside of the object that a name holds
+    PATH = "path"  # which object an attribute or item holds, and what is inside of it
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A name, attribute or item that an expression reads; `attribute` is the last name of an attribute path."""
+
+    text: str
+    aspect: Aspect
+    attribute: str | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression by its spelling: equal ones have equal values while no operand changes."""
+
+    text: str
+    operands: frozenset[Operand]
+
+    def of_object(self) -> Term:
+        """Return the term as the question which object it is, whatever is inside of it."""
+        kept = frozenset(o for o in self.operands if o.aspect is not Aspect.CONTENT)
+        return Term(self.text, kept)
+
+
+_NEGATED = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
+_ASKING = {"isinstance", "issubclass", "callable"}
+"""Builtins whose answer depends on which objects they get, not on what is inside of them."""
+
+
+def term(node: ast.expr) -> Term | None:
+    """Return the term of an expression; None where it calls, awaits or binds, or its value is new each time.
+
+    Attributes, items and operators are taken to run no code that matters. A negated comparison has no term:
+    `compared` turns it into the positive one.
+    """
+    reads: set[Operand] = set()
+    text = _spell(node, reads)
+    return None if text is None else Term(text, frozenset(reads))
+
+
+def compared(node: ast.Compare) -> tuple[Term | None, bool]:
+    """Return the term of a comparison of two, made positive, and whether it was positive."""
+    op = type(node.ops[0])
+    positive = _NEGATED.get(op, op)
+    reads: set[Operand] = set()
+    text = _pair(node.left, positive, node.comparators[0], reads)
+    found = None if text is None else Term(text, frozenset(reads))
+    if found is not None and positive is ast.Is:
+        found = found.of_object()
+    return found, op is positive
+
+
+def _pair(left: ast.expr, op: type[ast.cmpop], right: ast.expr, reads: set[Operand]) -> str | None:
+    if isinstance(left, ast.Constant) and op in (ast.Eq, ast.Is):
+        left, right = right, left
+    one, other = _spell(left, reads), _spell(right, reads)
+    return None if one is None or other is None else f"({one} {op.__name__} {other})"
+
+
+def _spell(node: ast.expr, reads: set[Operand]) -> str | None:
+    if isinstance(node, ast.Name):
+        reads.add(Operand(node.id, Aspect.BINDING))
+        reads.add(Operand(node.id, Aspect.CONTENT))
+        return node.id
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.Attribute):
+        return _path(node.value, f".{node.attr}", node.attr, reads)
+    if isinstance(node, ast.Subscript):
+        inner = _spell(node.slice, reads)
+        return None if inner is None else _path(node.value, f"[{inner}]", None, reads)
+    if isinstance(node, ast.BinOp):
+        return _together(f"({{}} {type(node.op).__name__} {{}})", (node.left, node.right), reads)
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        return _together(f"({type(node.op).__name__} {{}})", (node.operand,), reads)
+    if isinstance(node, ast.Tuple):
+        return _together("(" + "{}, " * len(node.elts) + ")", tuple(node.elts), reads)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) not in _NEGATED:
+        return _pair(node.left, type(node.ops[0]), node.comparators[0], reads)
+    if isinstance(node, ast.Call):
+        return _asked(node, reads)
+    return None
+
+
+def _path(base: ast.expr, last: str, attribute: str | None, reads: set[Operand]) -> str | None:
+    text = _spell(base, reads)
+    if text is None:
+        return None
+    text += last
+    reads.add(Operand(text, Aspect.PATH, attribute))
+    return text
+
+
+def _together(form: str, parts: tuple[ast.expr, ...], reads: set[Operand]) -> str | None:
+    texts = [_spell(part, reads) for part in parts]
+    return None if None in texts else form.format(*texts)
+
+
+def _asked(node: ast.Call, reads: set[Operand]) -> str | None:
+    """The spelling of a call of one of the few builtins that only look."""
+    plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+    if not (plain and isinstance(node.func, ast.Name) and node.func.id in _ASKING):
+        return None
+    inner: set[Operand] = set()
+    text = _together(f"{node.func.id}({'{}, ' * len(node.args)})", tuple(node.args), inner)
+    reads.update(o for o in inner if o.aspect is not Aspect.CONTENT)
+    reads.add(Operand(node.func.id, Aspect.BINDING))
+    return text

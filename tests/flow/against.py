@@ -1,0 +1,205 @@
+"""Holds what a graph says of a skeleton against what its runs did."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from amp_migrate.flow.cfg.graph import Graph
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
+from tests.flow.tape import Event, Happened, Trace
+
+_EVENTS = {"e", "b", "w", "it", "c"}
+
+
+def number_of(node: ast.AST) -> int | None:
+    """Return the number of an event's call; None for anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EVENTS:
+        given = node.args[0]
+        assert isinstance(given, ast.Constant)
+        assert isinstance(given.value, int)
+        return given.value
+    return None
+
+
+def event_of(point: Point) -> Event | None:
+    """Return the event that a point is; None for the points between events."""
+    node = point.node
+    if point.kind is Kind.CALL:
+        number = number_of(node)
+        return None if number is None else ("call", number)
+    if point.kind is Kind.NEXT and isinstance(node, ast.For | ast.comprehension):
+        number = number_of(node.iter)
+        return None if number is None else ("next", number)
+    if point.kind in (Kind.ENTER, Kind.LEAVE) and isinstance(node, ast.withitem):
+        number = number_of(node.context_expr)
+        return None if number is None else (point.kind.value, number)
+    return None
+
+
+class Walker:
+    """Follows runs through a graph: which points they may be at."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.events = {p: e for p in graph.points if (e := event_of(p)) is not None}
+        self._reached: dict[tuple[Point, bool | None], frozenset[Point]] = {}
+
+    def follows(self, trace: Trace) -> str | None:
+        """Return None where a run is a path of the graph, else where it leaves it."""
+        at = self.from_here(self.graph.entry, True)
+        for place, happened in enumerate(trace.happened):
+            here = {p for p in at if self.events.get(p) == happened.event}
+            if not here:
+                return f"no way to {happened} at {place}"
+            at = frozenset().union(*(self.from_here(p, happened.truth) for p in here))
+        if trace.end == "exit" and self.graph.exit not in at:
+            return "no way to the exit"
+        if trace.end == "raised" and self.graph.raised not in at:
+            return "no way out for the exception"
+        return None
+
+    def from_here(self, start: Point, truth: bool | None) -> frozenset[Point]:
+        """Return the events and exits that come next after an event came out as `truth`."""
+        found = self._reached.get((start, truth))
+        if found is not None:
+            return found
+        goals: set[Point] = set()
+        seen: set[Point] = set()
+        stack = [e.target for e in self.graph.successors(start) if self._fits(e, start, truth)]
+        while stack:
+            point = stack.pop()
+            if point in seen:
+                continue
+            seen.add(point)
+            if point in self.events or point in (self.graph.exit, self.graph.raised):
+                goals.add(point)
+                continue
+            stack += [e.target for e in self.graph.successors(point) if self._fits(e, start, truth)]
+        found = self._reached[start, truth] = frozenset(goals)
+        return found
+
+    def _fits(self, edge: Edge, event: Point, truth: bool | None) -> bool:
+        source = edge.source
+        if source is event:
+            if truth is None:
+                return edge.kind is EdgeKind.EXCEPTION
+            if source.kind is Kind.NEXT:
+                return edge.kind is (EdgeKind.TRUE if truth else EdgeKind.FALSE)
+        if edge.kind is EdgeKind.EXCEPTION:
+            return source.kind is Kind.YIELD
+        if source.kind is Kind.TEST and source.node is event.node:
+            return edge.kind is (EdgeKind.TRUE if truth else EdgeKind.FALSE)
+        return True
+
+
+@dataclass
+class Seen:
+    """What some runs showed about pairs of events."""
+
+    ran: set[Event] = field(default_factory=set)
+    after: set[tuple[Event, Event]] = field(default_factory=set)
+    without_before: set[tuple[Event, Event]] = field(default_factory=set)
+    without_after: set[tuple[Event, Event]] = field(default_factory=set)
+
+    def add(self, trace: Trace, events: Iterable[Event], ended: bool) -> None:
+        """Note one run; `ended` when it counts as a complete one."""
+        before: set[Event] = set()
+        everything = set(events)
+        for event in trace.events:
+            self.ran.add(event)
+            self.after.update((other, event) for other in before)
+            self.without_before.update((other, event) for other in everything - before)
+            before.add(event)
+        if ended:
+            later: set[Event] = set()
+            for event in reversed(trace.events):
+                self.without_after.update((event, other) for other in everything - later)
+                later.add(event)
+
+
+@dataclass
+class Figures:
+    """How often a claim was made, of how often the runs would have allowed it."""
+
+    denied: int = 0
+    never_seen: int = 0
+    dominates: int = 0
+    always_before: int = 0
+    post_dominates: int = 0
+    always_after: int = 0
+
+
+def check(graph: Graph, traces: Sequence[Trace], figures: Figures | None = None) -> list[str]:
+    """Return what the graph claims and a run refutes."""
+    walker = Walker(graph)
+    wrong = [f"{why}: {trace.events}" for trace in traces if (why := walker.follows(trace))]
+    for exceptions in (True, False):
+        order = graph.order(exceptions)
+        places: dict[Event, list[Point]] = {}
+        for point, event in walker.events.items():
+            if order.reachable(point):
+                places.setdefault(event, []).append(point)
+        seen = Seen()
+        for trace in traces:
+            if exceptions or trace.plain:
+                ended = trace.end == "exit" or (exceptions and trace.end == "raised")
+                seen.add(trace, places, ended)
+        wrong += [f"dead but ran: {event}" for event in seen.ran if event not in places]
+        if wrong:
+            return wrong
+        for a, of_a in places.items():
+            for b, of_b in places.items():
+                may = any(order.may_reach(p, q) for p in of_a for q in of_b)
+                if not may and (a, b) in seen.after:
+                    wrong.append(f"{exceptions}: {b} ran after {a}")
+                single = len(of_a) == len(of_b) == 1 and a != b
+                if figures is None and not single and (a[1] + b[1]) % 3:
+                    continue
+                first = a != b and all(order.must_pass(graph.entry, q, of_a) for q in of_b)
+                if first and (a, b) in seen.without_before:
+                    wrong.append(f"{exceptions}: {b} ran before {a}")
+                last = all(order.must_reach(p, of_b) for p in of_a)
+                if last and (a, b) in seen.without_after:
+                    wrong.append(f"{exceptions}: {a} ran last, no {b} after it")
+                if single:
+                    if order.dominates(of_a[0], of_b[0]) is not first:
+                        wrong.append(f"{exceptions}: dominators differ {a} {b}")
+                    if order.post_dominates(of_b[0], of_a[0]) and not last:
+                        wrong.append(f"{exceptions}: post-dominators differ {a} {b}")
+                if figures is not None and a in seen.ran and b in seen.ran and a != b:
+                    figures.denied += not may
+                    figures.never_seen += (a, b) not in seen.after
+                    figures.dominates += first
+                    figures.always_before += (a, b) not in seen.without_before
+                    figures.post_dominates += last
+                    figures.always_after += (a, b) not in seen.without_after
+        wrong += _between(graph, exceptions, places, traces)
+    return wrong
+
+
+def _between(
+    graph: Graph, exceptions: bool, places: dict[Event, list[Point]], traces: Sequence[Trace]
+) -> list[str]:
+    """Check `may_run_between` on what ran between two neighbours of the same kind, for events of one point."""
+    order = graph.order(exceptions)
+    single = {event: points[0] for event, points in places.items() if len(points) == 1}
+    wrong: list[str] = []
+    asked: set[tuple[Event, Event, Event]] = set()
+    for trace in traces:
+        if not (exceptions or trace.plain):
+            continue
+        for (a, b), c in zip(pairwise(trace.events), trace.events[2:], strict=False):
+            if (a, b, c) in asked or not {a, b, c} <= single.keys():
+                continue
+            asked.add((a, b, c))
+            if not order.may_run_between(single[a], single[b], single[c]):
+                wrong.append(f"{exceptions}: {b} ran between {a} and {c}")
+    return wrong
+
+
+def shown(happened: Sequence[Happened]) -> str:
+    """Return a run as text."""
+    return " ".join(f"{h.event[0]}{h.event[1]}:{h.truth}" for h in happened)
