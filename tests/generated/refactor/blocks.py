@@ -97,9 +97,9 @@ def put(
         body = list(cst.parse_module("pass\n").body)
     if block.home is module:
         return module.with_changes(body=body)
-    changed = module.with_deep_changes(block.home, body=body)
-    assert isinstance(changed, cst.Module)
-    return changed
+    top = block.inside[0]
+    changed = top.with_deep_changes(block.home, body=body)
+    return module.with_changes(body=[changed if node is top else node for node in module.body])
 
 
 def parsed(text: str, like: cst.Module) -> list[cst.BaseStatement]:

@@ -10,8 +10,8 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, blocks, mentions, runs, whole
-from generated.refactor.names import bound, certain, declared, deleted, needed, read, tree
+from generated.refactor.blocks import Block, blocks, escapes, mentions, runs, whole
+from generated.refactor.names import bound, certain, code, declared, deleted, needed, read, tree
 from generated.refactor.project import Project
 
 TRAINING = (
@@ -31,7 +31,7 @@ TRAINING = (
     "net",
 )
 MOST_INPUTS = 9
-_FRAME = {"locals", "eval", "exec", "globals", "super", "__class__"}
+FRAME = {"locals", "eval", "exec", "globals", "super", "__class__"}
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,7 @@ def variables(function: cst.FunctionDef) -> set[str]:
 
 def before(block: Block, start: int) -> set[str]:
     """Return the names of the block's own function (or of the module) that are bound for certain before a statement."""
-    function = block.function
-    depth = (
-        0 if function is None else 1 + max(k for k, n in enumerate(block.inside) if n is function)
-    )
-    chain = block.inside[depth:]
+    function, chain = block.function, _chain(block)
     if function is not None:
         have, body = parameters(function), function.body.body
     else:
@@ -174,18 +170,18 @@ class Shared:
 def shared(project: Project, place: Place) -> Shared | None:
     """Return what passes between a run and the code around it; None where not all of that is certain."""
     block, run = place.block, place.run
-    if not whole(run) or deleted(tree(run)) or read(run) & _FRAME:
+    if not whole(run) or deleted(tree(run)) or read(run) & FRAME:
         return None
     if block.function is None:
         around = _of_module(project, place)
     else:
-        around = _of_function(block, run)
+        around = _of_function(place)
     if around is None:
         return None
-    own, live = around
+    own, later = around
     sure = before(block, place.start)
     takes, gives = needed(run), bound(run)
-    outputs = gives & live
+    outputs = gives & later
     unsure = outputs - certain(run)
     inputs = (takes | unsure) & own
     if block.function is None:
@@ -194,47 +190,43 @@ def shared(project: Project, place: Place) -> Shared | None:
         )  # what is not bound for certain is read as a global variable
     if (inputs & variables_here(place)) - sure or len(inputs) > MOST_INPUTS:
         return None
-    order = _order(run)
-    return Shared(tuple(sorted(inputs, key=order)), tuple(sorted(outputs, key=order)))
+    order = in_order(run)
+    last = code(run[-1])
+    given = sorted(outputs, key=order)
+    assigned = [k.strip() for k in last.partition(" = ")[0].strip("()").split(",")]
+    if set(assigned) == outputs and len(assigned) == len(outputs):
+        given = assigned
+    return Shared(tuple(sorted(inputs, key=order)), tuple(given))
 
 
 def variables_here(place: Place) -> set[str]:
     """Return the names of the innermost scope of a place."""
     function = place.block.function
-    return _globals(place.module) if function is None else variables(function)
+    return module_variables(place.module) if function is None else variables(function)
 
 
-def _of_function(block: Block, run: Sequence[cst.CSTNode]) -> tuple[set[str], set[str]] | None:
-    """Return the local names that a run can see, and those that are read outside of it."""
-    function = block.function
+def _of_function(place: Place) -> tuple[set[str], set[str]] | None:
+    """Return the local names that a run can see, and those that are read after it."""
+    function, run = place.block.function, place.run
     assert function is not None
-    scopes = [node for node in block.inside if isinstance(node, cst.FunctionDef)]
-    gives = bound(run)
+    scopes = [node for node in place.block.inside if isinstance(node, cst.FunctionDef)]
     if any(declared(scope.body.body) for scope in scopes):
         return None
     body = function.body.body
-    if captured(body) & gives or captured(run) & _twice(body):
+    if captured(body) & bound(run) or captured(run) & _twice(body):
         return None
-    live = _reads(body) - _reads(run)
-    looped = needed(run) if block.loops else set()
-    own = set().union(*(variables(scope) for scope in scopes))
-    return own, set(live) | looped
+    return set().union(*(variables(scope) for scope in scopes)), live(place)
 
 
 def _of_module(project: Project, place: Place) -> tuple[set[str], set[str]] | None:
-    module, run = place.module, place.run
+    module, gives = place.module, bound(place.run)
     body = module.body
-    gives = bound(run)
-    if captured(body) & gives or declared_anywhere(module) & (gives | read(run)):
+    if captured(body) & gives or declared_anywhere(module) & (gives | read(place.run)):
         return None
-    if place.path != project.entry:
-        live = gives
-    else:
-        live = set(_reads(body) - _reads(run)) | (needed(run) if place.block.loops else set())
-    return _globals(module), live
+    return module_variables(module), live(place) if place.path == project.entry else gives
 
 
-def _globals(module: cst.Module) -> set[str]:
+def module_variables(module: cst.Module) -> set[str]:
     """Return the variables of a module: no imports, functions and classes."""
     kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
     fixed: set[str] = set()
@@ -290,12 +282,65 @@ def _stores(node: ast.Name) -> bool:
 
 def _twice(body: Sequence[cst.CSTNode]) -> set[str]:
     """Return the names that code binds in more than one place."""
-    stores = Counter(
-        n.id
-        for n in ast.walk(tree(body))
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    )
-    return {name for name, count in stores.items() if count > 1}
+    return {name for name, count in _stores_of(body).items() if count > 1}
+
+
+def _stores_of(body: Sequence[cst.CSTNode]) -> Counter[str]:
+    nodes = (n for n in ast.walk(tree(body)) if isinstance(n, ast.Name))
+    return Counter(n.id for n in nodes if not isinstance(n.ctx, ast.Load))
+
+
+def live(place: Place) -> set[str]:
+    """Return the names that code of the same scope may read after a run, before it binds them again."""
+    chain = _chain(place.block)
+    tried = any(isinstance(node, cst.Try | cst.TryStar) for node in chain)
+    rest, found, known = place.block.body[place.stop :], set[str](), set[str]()
+    while True:
+        found |= needed(rest) - known
+        known |= set() if tried or escapes(rest) else certain(rest)
+        if not chain:
+            return found
+        node = chain.pop()
+        if isinstance(node, cst.For | cst.While | cst.Try | cst.TryStar):
+            found |= needed([node]) - known
+        if isinstance(node, cst.Try | cst.TryStar):
+            found |= needed(_arms(node))
+        rest = _following(place, chain, node)
+
+
+def _chain(block: Block) -> list[cst.CSTNode]:
+    """Return the compound statements around a block within its scope, outermost first."""
+    found: list[cst.CSTNode] = []
+    for node in reversed(block.inside):
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            break
+        found.insert(0, node)
+    return found
+
+
+def _arms(node: cst.Try | cst.TryStar) -> list[cst.BaseStatement]:
+    arms = [*node.handlers, node.orelse, node.finalbody]
+    held = [arm.body for arm in arms if arm is not None]
+    return [s for body in held if isinstance(body, cst.IndentedBlock) for s in body.body]
+
+
+def _following(
+    place: Place, chain: Sequence[cst.CSTNode], node: cst.CSTNode
+) -> Sequence[cst.CSTNode]:
+    """Return the statements below a compound statement in its block; none below an elif."""
+    if chain:
+        if any(node is child for child in chain[-1].children):
+            return ()
+        body, _ = _arm(chain[-1], node)
+    else:
+        function = place.block.function
+        body = place.module.body if function is None else function.body.body
+    return body[next(k for k, s in enumerate(body) if s is node) + 1 :]
+
+
+def stored_outside(body: Sequence[cst.CSTNode], run: Sequence[cst.CSTNode]) -> set[str]:
+    """Return the names that code binds in other places than in a run of its statements."""
+    return set(_stores_of(body) - _stores_of(run))
 
 
 def _reads(body: Sequence[cst.CSTNode]) -> Counter[str]:
@@ -308,7 +353,8 @@ def _reads(body: Sequence[cst.CSTNode]) -> Counter[str]:
     return found
 
 
-def _order(run: Sequence[cst.CSTNode]) -> Callable[[str], tuple[int, int]]:
+def in_order(run: Sequence[cst.CSTNode]) -> Callable[[str], tuple[int, int]]:
+    """Return a key that sorts names by where they first occur in code."""
     found: dict[str, tuple[int, int]] = {}
     for node in ast.walk(tree(run)):
         if isinstance(node, ast.Name):

@@ -37,8 +37,17 @@ def function(
     marked = f"@{decorator}\n" if decorator else ""
     (found,) = parsed(f"{marked}{head}\n{unit}pass\n", module)
     assert isinstance(found, cst.FunctionDef)
-    inner = [gap(body[0], 0), *body[1:]]
+    inner = [gap(body[0], 0), *map(_unindented, body[1:])]
     return found.with_changes(body=cst.IndentedBlock(body=inner))
+
+
+def _unindented(statement: Line) -> Line:
+    """Return a statement of a module whose blank lines stay empty when it is indented."""
+    lines = getattr(statement, "leading_lines", ())
+    if not any(line.indent and line.comment is None for line in lines):
+        return statement
+    kept = [x if x.comment else x.with_changes(indent=False) for x in lines]
+    return statement.with_changes(leading_lines=kept)
 
 
 def gap(statement: Line, lines: int) -> Line:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from generated.refactor.blocks import Block, parsed, put
 from generated.refactor.functions.results import Results, drawn_results
-from generated.refactor.names import bound, fresh
+from generated.refactor.names import bound, code, fresh, read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 from generated.refactor.scopes import Place, places, shared
@@ -39,7 +39,7 @@ def extracted(project: Project, place: Place, rng: Random) -> Project | None:
     name = fresh(project, rng)
     results = drawn_results(project, place.module, passed.outputs, rng)
     helper = function(
-        place.module, name, passed.inputs, with_result(place.module, place.run, results)
+        place.module, name, passed.inputs, with_result(place.module, place.run, results, rng)
     )
     call = results.statement(f"{name}({', '.join(passed.inputs)})")
     changed = replaced(place, call)
@@ -49,9 +49,16 @@ def extracted(project: Project, place: Place, rng: Random) -> Project | None:
 
 
 def with_result(
-    module: cst.Module, run: Sequence[cst.BaseStatement], results: Results
+    module: cst.Module, run: Sequence[cst.BaseStatement], results: Results, rng: Random
 ) -> list[cst.BaseStatement]:
-    """Return the statements of a helper: the run, and the return of its results."""
+    """Return the statements of a helper: the run, and the return of its results, often without a name for them."""
+    last = run[-1]
+    if isinstance(last, cst.SimpleStatementLine) and len(last.body) == 1 and rng.random() < 0.7:
+        small = last.body[0]
+        if isinstance(small, cst.Assign) and len(small.targets) == 1:
+            text = code(small.targets[0].target).strip("()\n")
+            if results.returned == f"return {text}\n":
+                return [*run[:-1], last.with_changes(body=[cst.Return(small.value)])]
     return [*run, *parsed(results.returned, module)]
 
 
@@ -63,8 +70,10 @@ def replaced(place: Place, text: str) -> cst.Module:
 
 
 def is_trivial(place: Place) -> bool:
-    """Tell whether a run is not worth a function: `pass`, or a docstring."""
+    """Tell whether a run is not worth a function: `pass`, a docstring, or the guard of a script."""
     first = place.run[0]
+    if "__name__" in read(place.run):
+        return True
     if not isinstance(first, cst.SimpleStatementLine) or len(place.run) > 1:
         return False
     small = first.body[0]
