@@ -133,6 +133,13 @@ def bound(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> set[str]:
     return _names(nodes).bound
 
 
+def free(node: ast.AST) -> set[str]:
+    """Return the names that a node of the standard syntax tree reads and does not bind inside."""
+    found = _Names()
+    found.visit(node)
+    return found.read
+
+
 def declared(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> set[str]:
     """Return the names that code declares global or nonlocal."""
     return _names(nodes).declared

@@ -11,7 +11,17 @@ from random import Random
 import libcst as cst
 
 from generated.refactor.blocks import Block, blocks, escapes, mentions, runs, whole
-from generated.refactor.names import bound, certain, code, declared, deleted, needed, read, tree
+from generated.refactor.names import (
+    bound,
+    certain,
+    code,
+    declared,
+    deleted,
+    free,
+    needed,
+    read,
+    tree,
+)
 from generated.refactor.project import Project
 
 TRAINING = (
@@ -249,35 +259,19 @@ def declared_anywhere(module: cst.Module) -> set[str]:
 
 
 def captured(body: Sequence[cst.CSTNode]) -> set[str]:
-    """Return the names that functions, lambdas and generators defined in code may read later."""
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.GeneratorExp | ast.ClassDef
-    found: set[str] = set()
-    for node in ast.walk(tree(body)):
-        if isinstance(node, kinds):
-            inner = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            found |= inner - _parameters(node)
-    return found
+    """Return the names that functions, classes, lambdas and kept generators defined in code may read later."""
+    return set().union(*map(free, _deferred(tree(body))))
 
 
-def _parameters(node: ast.AST) -> set[str]:
-    if not isinstance(node, ast.FunctionDef | ast.Lambda):
-        return set()
-    own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    if isinstance(node, ast.FunctionDef):
-        stored = {n.id for s in node.body for n in _own_nodes(s) if _stores(n)}
-        stored -= {
-            n for s in ast.walk(node) if isinstance(s, ast.Global | ast.Nonlocal) for n in s.names
-        }
-        own |= stored
-    return own
-
-
-def _own_nodes(statement: ast.stmt) -> Iterator[ast.Name]:
-    return (n for n in ast.walk(statement) if isinstance(n, ast.Name))
-
-
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
+def _deferred(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the outermost nodes whose code does not run where it stands."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.GeneratorExp
+    for child in ast.iter_child_nodes(node):
+        consumed = isinstance(node, ast.Call) and isinstance(child, ast.GeneratorExp)
+        if isinstance(child, kinds) and not consumed:
+            yield child
+        else:
+            yield from _deferred(child)
 
 
 def _twice(body: Sequence[cst.CSTNode]) -> set[str]:

@@ -33,7 +33,8 @@ def _function(project: Project, rng: Random) -> Project | None:
             continue
         name = fresh(project, rng, _STEMS)
         module = spot.place.module
-        (line,) = parsed(f"return {_text(spot, module)}\n", module)
+        returned = "" if _is_whole(spot) and rng.random() < 0.6 else "return "
+        (line,) = parsed(f"{returned}{_text(spot, module)}\n", module)
         helper = function(module, name, inputs, [line])
         changed = spot.replaced(cst.parse_expression(f"{name}({', '.join(inputs)})"))
         return project.changed(spot.place.path, above(changed, spot.place.outermost, [helper]))
@@ -111,6 +112,13 @@ def _text(spot: Spot, module: cst.Module) -> str:
     return module.code_for_node(spot.node).replace(
         "\n" + module.default_indent * len(spot.place.block.inside), "\n"
     )
+
+
+def _is_whole(spot: Spot) -> bool:
+    """Tell whether an expression is a statement of its own."""
+    line = spot.statement
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    return isinstance(small, cst.Expr) and small.value is spot.node
 
 
 def _is_call(node: cst.BaseExpression) -> bool:
