@@ -122,7 +122,9 @@ def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
     for argv in run.argvs:
         for name in [n for n in sys.modules if n.partition(".")[0] in own]:
             del sys.modules[name]
-        CPUAutocast.casts = mode == "casts"  # also where a program under Apex has native code beside it
+        CPUAutocast.casts = (
+            mode == "casts"
+        )  # also where a program under Apex has native code beside it
         if apex:
             install("cpu", casts=mode == "casts", quiet=True)
         else:
