@@ -103,8 +103,16 @@ def put(
 
 
 def parsed(text: str, like: cst.Module) -> list[cst.BaseStatement]:
-    """Parse statements, to be put into a module."""
-    return list(cst.parse_module(text, config=like.config_for_parsing).body)  # type: ignore[arg-type]
+    """Parse statements, to be put into a module, with the comments and blank lines above the first."""
+    module = cst.parse_module(text, config=like.config_for_parsing)
+    found: list[cst.BaseStatement] = []
+    above = list(module.header)
+    for statement in module.body:
+        lines = [*above, *statement.leading_lines]  # type: ignore[union-attr]
+        bare = [x if x.comment else x.with_changes(indent=False) for x in lines]
+        found.append(statement.with_changes(leading_lines=bare))  # type: ignore[arg-type]
+        above = []
+    return found
 
 
 def escapes(statements: Sequence[cst.CSTNode]) -> set[str]:
