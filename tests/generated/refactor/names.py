@@ -39,7 +39,8 @@ def _source(node: cst.CSTNode) -> str:
 
 def tree(nodes: cst.CSTNode | Iterable[cst.CSTNode]) -> ast.Module:
     """Return the standard syntax tree of statements or of an expression, which must not be changed."""
-    return _tree(code(nodes).strip("\n"))
+    text = code(nodes).strip("\n")
+    return _tree(f"({text}\n)" if isinstance(nodes, cst.BaseExpression) else text)
 
 
 @lru_cache(maxsize=1024)

@@ -80,12 +80,22 @@ def places(
         for block in blocks(project.module(path))
         if fits(block)
         for start, stop in runs(block, longest)
+        if start or not is_docstring(block.body[0])
     ]
     rng.shuffle(found)
     if rng.random() < 0.75:
         yield from _training_first(found, tries)
     else:
         yield from found[:tries]
+
+
+def is_docstring(statement: cst.CSTNode) -> bool:
+    """Tell whether a statement is a string alone."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    small = statement.body[0]
+    strings = cst.SimpleString | cst.ConcatenatedString
+    return isinstance(small, cst.Expr) and isinstance(small.value, strings)
 
 
 def _training_first(found: Sequence[Place], tries: int) -> Iterator[Place]:
@@ -355,3 +365,11 @@ def in_order(run: Sequence[cst.CSTNode]) -> Callable[[str], tuple[int, int]]:
             at = node.lineno, node.col_offset
             found[node.id] = min(found.get(node.id, at), at)
     return lambda name: found.get(name, (0, 0))
+
+
+def declared_around(place: Place) -> set[str]:
+    """Return the names that the functions around a place, or any of the module, declare global or nonlocal."""
+    scopes = [node for node in place.block.inside if isinstance(node, cst.FunctionDef)]
+    if not scopes:
+        return declared_anywhere(place.module)
+    return {name for scope in scopes for name in declared(scope.body.body)}

@@ -77,14 +77,19 @@ def above(module: cst.Module, index: int, new: Sequence[cst.BaseStatement]) -> c
     return module.with_changes(body=[*body[:index], *put, *rest])
 
 
-def imported(module: cst.Module, statement: str) -> cst.Module | None:
-    """Return the module with an import of the standard library; None where its name means something else."""
+def imported(module: cst.Module, statement: str, like: cst.Module) -> cst.Module | None:
+    """Return the module with an import of the standard library; None where its name means something else.
+
+    `like` is the module as it was before anything used the import.
+    """
     wanted = ast.dump(ast.parse(statement).body[0])
     if any(ast.dump(node) == wanted for node in tree(module).body):
         return module
     (line,) = parsed(statement + "\n", module)
-    names = {n.id for n in ast.walk(tree(module)) if isinstance(n, ast.Name)}
-    if bound(line) & (names | bound(module)):
+    words = (ast.walk(tree(like)), ast.walk(tree(module)))
+    names = {n.id for n in words[0] if isinstance(n, ast.Name)}
+    arguments = {n.arg for n in words[1] if isinstance(n, ast.arg)}
+    if bound(line) & (names | arguments | bound(like)):
         return None
     body = list(module.body)
     plain = [k for k, node in enumerate(body) if _is_import(node)]

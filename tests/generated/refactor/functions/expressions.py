@@ -28,7 +28,7 @@ _STEMS = ("compute", "evaluated", "obtain", "make_part", "get_value", "prepare")
 def _function(project: Project, rng: Random) -> Project | None:
     """Draw a call whose names are bound for certain; they become parameters."""
     for spot in spots(project, rng, _is_call, _outside_of_class_bodies):
-        inputs = _inputs(spot)
+        inputs = inputs_of(spot)
         if inputs is None or "self" in inputs or "cls" in inputs:
             continue
         name = fresh(project, rng, _STEMS)
@@ -69,7 +69,7 @@ def _lambda(project: Project, rng: Random) -> Project | None:
     """Draw a call; the lambda stands right above its statement, or above the loops around it."""
     for spot in spots(project, rng, _is_call, _outside_of_class_bodies):
         place = spot.place
-        inputs = _inputs(spot)
+        inputs = inputs_of(spot)
         if inputs is None or _changed_by_others(spot):
             continue
         module, block = place.module, place.block
@@ -80,14 +80,14 @@ def _lambda(project: Project, rng: Random) -> Project | None:
         (line,) = parsed(text, module)
         call = cst.parse_expression(f"{name}({', '.join(given)})")
         if block.loops and rng.random() < 0.5:
-            changed = _hoisted(spot, call, line)
+            changed = hoisted(spot, call, line)
         else:
             changed = spot.replaced(call, [line])
         return project.changed(place.path, changed)
     return None
 
 
-def _hoisted(spot: Spot, call: cst.BaseExpression, line: cst.BaseStatement) -> cst.Module:
+def hoisted(spot: Spot, call: cst.BaseExpression, line: cst.BaseStatement) -> cst.Module:
     """Return the module with the lambda above the outermost loop, whose variables it looks up when it is called."""
     place = spot.place
     loop = place.block.loops[0]
@@ -150,7 +150,7 @@ def _local(spot: Spot) -> set[str]:
     return own | module_variables(spot.place.module)
 
 
-def _inputs(spot: Spot) -> list[str] | None:
+def inputs_of(spot: Spot) -> list[str] | None:
     """Return the variables that an expression reads; None where one may be unbound, or it needs its place."""
     place, names = spot.place, read(spot.node)
     scopes = [node for node in place.block.inside if isinstance(node, cst.FunctionDef)]

@@ -44,7 +44,7 @@ def extracted(project: Project, place: Place, rng: Random) -> Project | None:
     call = results.statement(f"{name}({', '.join(passed.inputs)})")
     changed = replaced(place, call)
     changed = above(changed, place.outermost, [*results.classes, helper])
-    finished = results.imported(changed)
+    finished = results.imported(changed, place.module)
     return None if finished is None else project.changed(place.path, finished)
 
 

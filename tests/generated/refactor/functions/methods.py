@@ -47,7 +47,7 @@ def _moved(project: Project, place: Place, rng: Random) -> Project | None:
     inputs = [k for k in passed.inputs if k != "self"]
     static = "self" not in passed.inputs and rng.random() < 0.5
     results = drawn_results(project, module, passed.outputs, rng)
-    if place.outermost == 0 or results.imported(module) is None:
+    if place.outermost == 0 or results.imported(module, module) is None:
         results = plain(passed.outputs)
     body = with_result(module, place.run, results, rng)
     given = inputs if static else ["self", *inputs]
@@ -74,7 +74,7 @@ def _moved(project: Project, place: Place, rng: Random) -> Project | None:
     assert isinstance(result, cst.Module)
     if results.classes:
         result = above(result, place.outermost, results.classes)
-    finished = results.imported(result)
+    finished = results.imported(result, module)
     return None if finished is None else project.changed(place.path, finished)
 
 

@@ -18,6 +18,7 @@ from generated.refactor.scopes import (
     captured,
     declared_anywhere,
     in_order,
+    is_docstring,
     live,
     parameters,
     places,
@@ -50,7 +51,7 @@ def closed(project: Project, place: Place, rng: Random, first: bool) -> Project 
         return None
     shareable = kept & outside
     if shareable and rng.random() < 0.4:
-        rebound = shareable
+        rebound |= shareable
     order = in_order(run)
     returned = sorted(kept - rebound, key=order)
     name = fresh(project, rng)
@@ -95,7 +96,7 @@ def _at_the_top(
         node = node.body.body[next(k for k, s in enumerate(held) if s is inner)]  # type: ignore[attr-defined]
     assert isinstance(node, cst.FunctionDef)
     members = list(node.body.body)
-    at = 1 if _docstring(members[0]) else 0
+    at = 1 if is_docstring(members[0]) else 0
     members[at:at] = [gap(helper, at)]
     members[at + 1] = gap(members[at + 1], max(1, blank_lines(members[at + 1])))
     body = node.body.with_changes(body=members)
@@ -105,15 +106,6 @@ def _at_the_top(
     )
     return changed.with_changes(
         body=[whole_top if k == place.outermost else s for k, s in enumerate(changed.body)]
-    )
-
-
-def _docstring(statement: cst.CSTNode) -> bool:
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return False
-    small = statement.body[0]
-    return isinstance(small, cst.Expr) and isinstance(
-        small.value, cst.SimpleString | cst.ConcatenatedString
     )
 
 

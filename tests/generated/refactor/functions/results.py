@@ -30,11 +30,11 @@ class Results:
         """Return the statements that stand in the place of the code that moved."""
         return self.received.replace("{call}", call)
 
-    def imported(self, module: cst.Module) -> cst.Module | None:
-        """Return the module with the imports, None where their names are taken."""
+    def imported(self, module: cst.Module, like: cst.Module) -> cst.Module | None:
+        """Return the module with the imports, None where their names are taken in what it was before."""
         found: cst.Module | None = module
         for text in self.imports:
-            found = None if found is None else imported(found, text)
+            found = None if found is None else imported(found, text, like)
         return found
 
 
