@@ -12,6 +12,7 @@ from shell_support import APEX_PROGRAM, amp_migrate
 from amp_migrate import migrate_project
 from amp_migrate.output.html.highlight import marked, pieces
 from amp_migrate.output.html.page import render
+from amp_migrate.output.html.places import Addresses
 from amp_migrate.output.html.sides import Row, differing, stretches
 
 PURE_FP16 = (
@@ -104,8 +105,9 @@ def test_everything_that_was_decided_is_said(team: Path) -> None:
     words = " ".join(Page(render(report, team, ["team"])).words.split())
 
     for item in report.findings:
-        assert " ".join(item.message.replace("`", "").split()) in words
-        assert " ".join(item.advice.replace("`", "").split()) in words
+        for text in Addresses(report, team).said(item):
+            assert " ".join(text.replace("`", "").split()) in words
+    assert "because of line 5" in words
     for name in ("migrated", "fixed", "left"):
         assert f"{getattr(report.counts, name)} {name}" in words
     assert report.problems[0].reason in words

@@ -117,16 +117,17 @@ class _File:
         anchor = self.addresses.line(self.path, line + 1)
         number = self.addresses.number(self.path, line + 1)
         found = sorted(self.noted[line], key=lambda item: GRAVEST.index(item.status))
-        texts = "".join(map(note, found))
+        texts = "".join(note(item, self.addresses) for item in found)
         return f'<li id="{anchor}-why"><a class="at" href="#{anchor}">{number}</a>{texts}</li>'
 
 
-def note(item: Finding) -> str:
+def note(item: Finding, addresses: Addresses) -> str:
     """Return what was decided about a place, by which rule, and what to do."""
-    advice = f'<span class="advice">{prose(item.advice)}</span>' if item.advice else ""
+    message, advice = addresses.said(item)
+    do = f'<span class="advice">{prose(advice)}</span>' if advice else ""
     return (
         f'<p class="{item.status.value}"><a class="code" href="#{item.code}">{item.code}</a> '
-        f"{prose(item.message)}{advice}</p>"
+        f"{prose(message)}{do}</p>"
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
 from amp_migrate.output.html.files import prose
 from amp_migrate.output.html.places import Addresses
+from amp_migrate.output.text import Block, blocks
 from amp_migrate.plan import Finding, Status
 from amp_migrate.report import Report
 from amp_migrate.words import plural
-
-Spot = tuple[str, int]
 
 
 def tally(report: Report) -> str:
@@ -33,23 +32,20 @@ def tally(report: Report) -> str:
 
 def to_do(report: Report, addresses: Addresses) -> str:
     """Return what a person must decide: one entry for every cause, with the places it keeps."""
-    entries = [_left(*cause, addresses) for cause in _causes(report)]
+    entries = _told(report, Status.LEFT, addresses)
     entries += [_problem(item.path, item.reason, addresses) for item in report.problems]
     return _list("to-do", "What needs you", "the rest of each program waits for it", entries)
 
 
 def changes(report: Report, addresses: Addresses) -> str:
     """Return what changes the training."""
-    fixed = [item for item in report.findings if item.status is Status.FIXED]
-    entries = [_told(group, addresses) for group in _alike(fixed)]
+    entries = _told(report, Status.FIXED, addresses)
     return _list("changes", "What trains differently", "corrections of known mistakes", entries)
 
 
 def to_know(report: Report, addresses: Addresses) -> str:
     """Return the advice."""
-    causes = {id(cause) for cause, _ in _causes(report)}
-    notes = [i for i in report.findings if i.status is Status.NOTE and id(i) not in causes]
-    entries = [_told(group, addresses) for group in _alike(notes)]
+    entries = _told(report, Status.NOTE, addresses)
     return _list("to-know", "What to know", "nothing has to be done about it", entries)
 
 
@@ -96,57 +92,35 @@ def _use(role: Mapping[str, Any], addresses: Addresses) -> str:
     return f'<a class="use" href="#{anchor}" title="{title}">{escape(role["role"])} <b>{number}</b></a>'
 
 
-def _causes(report: Report) -> Iterator[tuple[Finding, list[Spot]]]:
-    """Yield every reason why something is left, with the places it keeps."""
-    left = [item for item in report.findings if item.status is Status.LEFT]
-    spoken: set[Spot] = set()
-    for unit in report.units:
-        told: Mapping[str, Any] = unit.describe()
-        cause = next((i for i in report.findings if i.message == told.get("refused")), None)
-        if cause is None:
-            continue
-        spots = [(role["file"], role["line"]) for role in told.get("roles", [])]
-        spots += [_spot(i) for i in left if i.path in told["files"] and not i.advice]
-        kept = [spot for spot in dict.fromkeys(spots) if spot not in {*spoken, _spot(cause)}]
-        spoken.update(kept, [_spot(cause)])
-        yield cause, sorted(kept)
-    for group in _alike(item for item in left if _spot(item) not in spoken):
-        yield group[0], [_spot(item) for item in group[1:]]
+def _told(report: Report, status: Status, addresses: Addresses) -> list[str]:
+    """Return an entry for every cause: where, what, what to do, and the places that it keeps."""
+    found = (block for block in blocks(report.findings) if block.status is status)
+    return [_entry(block, addresses) for block in found]
 
 
-def _spot(item: Finding) -> Spot:
-    return item.path, item.span.line
-
-
-def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for item in findings:
-        groups.setdefault((item.code, item.message, item.advice), []).append(item)
-    return groups.values()
-
-
-def _left(cause: Finding, kept: list[Spot], addresses: Addresses) -> str:
-    do = f'<p class="do">{prose(cause.advice)}</p>' if cause.advice else ""
-    more = ""
+def _entry(block: Block, addresses: Addresses) -> str:
+    first = block.alike[0]
+    message, advice = addresses.said(first)
+    do = f'<p class="do">{prose(advice)}</p>' if advice else ""
+    where = addresses.link(first.path, first.span.line)
+    code = f'<a class="code" href="#{first.code}">{first.code}</a>'
+    others = _links(block.alike[1:], addresses)
+    also = f'<p class="kept">also at {others}</p>' if others else ""
+    kept = [item for item in block.kept if item.status is Status.LEFT]
+    keeps = ""
     if kept:
-        links = " ".join(addresses.link(path, line) for path, line in dict.fromkeys(kept))
+        count = plural(len(kept), "other place" if first.status is Status.LEFT else "place")
         it = "it is" if len(kept) == 1 else "they are"
-        more = f'<p class="kept">keeps {plural(len(kept), "other place")} as {it}: {links}</p>'
-    return f'<li class="left">{_head(cause, addresses)}{do}{more}</li>'
+        keeps = f'<p class="kept">keeps {count} as {it}: {_links(kept, addresses)}</p>'
+    return (
+        f'<li class="{block.status.value}"><p class="what">{where} {code} {prose(message)}</p>'
+        f"{do}{also}{keeps}</li>"
+    )
 
 
-def _told(group: list[Finding], addresses: Addresses) -> str:
-    first = group[0]
-    do = f'<p class="do">{prose(first.advice)}</p>' if first.advice else ""
-    links = " ".join(addresses.link(item.path, item.span.line) for item in group[1:])
-    more = f'<p class="kept">also at {links}</p>' if links else ""
-    return f'<li class="{first.status.value}">{_head(first, addresses)}{do}{more}</li>'
-
-
-def _head(item: Finding, addresses: Addresses) -> str:
-    where = addresses.link(item.path, item.span.line)
-    code = f'<a class="code" href="#{item.code}">{item.code}</a>'
-    return f'<p class="what">{where} {code} {prose(item.message)}</p>'
+def _links(findings: Iterable[Finding], addresses: Addresses) -> str:
+    places = dict.fromkeys((item.path, item.span.line) for item in findings)
+    return " ".join(addresses.link(path, line) for path, line in places)
 
 
 def _problem(path: str, reason: str, addresses: Addresses) -> str:

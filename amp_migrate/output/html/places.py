@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from amp_migrate.plan import Finding
 from amp_migrate.report import Report
 from amp_migrate.span import Span
 
@@ -43,6 +44,16 @@ class Addresses:
         number = self.number(path, line)
         shown = text or f"{self.name(path)}:{number}"
         return f'<a href="#{self.line(path, line)}">{escape(shown)}</a>'
+
+    def said(self, item: Finding) -> tuple[str, str]:
+        """Return the message and the advice of a finding, with the names of places as they are shown."""
+        message, advice = item.message, item.advice
+        for place in item.named:
+            number = self.number(place.path, place.span.line)
+            here = place.path == item.path
+            text = f"line {number}" if here else f"{self.name(place.path)}:{number}"
+            message, advice = (part.replace(str(place), text) for part in (message, advice))
+        return message, advice
 
 
 def _short(path: str, root: Path) -> str:
