@@ -7,19 +7,36 @@ lambda or generator expression later, more than once, or never. Comprehensions a
 Annotations and `python -O` are left out of account, and so are exceptions out of nowhere (`KeyboardInterrupt`).
 
 `Graph.order` says what runs before what: dominators, post-dominators, may and must reach, loops, witnesses.
+`Paths` says the same under an assumption, when a test whose operands nothing changes has one truth. `Control` says
+under which tests a point runs; `evaluate` gives the truth of an expression; `solve` runs a data-flow analysis.
 """
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.cfg.build import Graphs, any_context, build
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way
-from amp_migrate.flow.evaluate import assume, evaluate, refine, value_of
+from amp_migrate.flow.changes import Changes, cautious, keeping
+from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided, holds
+from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
+from amp_migrate.flow.paths import Paths
+from amp_migrate.flow.refine import assume, refine
+from amp_migrate.flow.solve import Solution, solve
+from amp_migrate.flow.terms import Aspect, Operand, Term, term
 
 __all__ = [
+    "ALWAYS",
+    "NEVER",
     "NOTHING",
+    "All",
+    "Any",
+    "Aspect",
     "Assumption",
+    "Changes",
+    "Condition",
+    "Control",
+    "Decided",
     "Edge",
     "EdgeKind",
     "Graph",
@@ -27,15 +44,24 @@ __all__ = [
     "Kind",
     "Known",
     "Loop",
+    "Operand",
     "Order",
+    "Paths",
     "Point",
     "Root",
+    "Solution",
+    "Term",
     "Truth",
     "Way",
     "any_context",
     "assume",
     "build",
+    "cautious",
     "evaluate",
+    "holds",
+    "keeping",
     "refine",
+    "solve",
+    "term",
     "value_of",
 ]

@@ -53,6 +53,10 @@ class Assumption:
 
     facts: frozenset[Fact] = frozenset()
 
+    def __hash__(self) -> int:
+        """Hash the facts, which keep their hash."""
+        return hash(self.facts)
+
     @cached_property
     def _by_text(self) -> dict[str, Value]:
         return {fact.term.text: fact.value for fact in self.facts}

@@ -146,14 +146,18 @@ def _last_index(path: Sequence[int], node: int) -> int:
     return at
 
 
-def reach_masks(successors: Successors) -> list[int]:
-    """Return for every node the set, as bits, of the nodes at the end of a path of one edge or more."""
+def reach_masks(successors: Successors, labels: Sequence[int] | None = None) -> list[int]:
+    """Return for every node the labels, as bits, of the nodes at the end of a path of one edge or more.
+
+    Without `labels` every node has its number for a label, and the answer is the set of nodes.
+    """
+    bits = [1 << node for node in range(len(successors))] if labels is None else labels
     masks = [0] * len(successors)
     for component in components(successors, range(len(successors))):
         mask = 0
         for node in component:
             for target in successors[node]:
-                mask |= masks[target] | (1 << target)
+                mask |= masks[target] | bits[target]
         for node in component:
             masks[node] = mask
     return masks

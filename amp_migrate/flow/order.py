@@ -46,7 +46,7 @@ class Order:
         return frozenset(reverse_postorder(self._next, self.entry.index))
 
     @cached_property
-    def _final(self) -> frozenset[int]:
+    def final(self) -> frozenset[int]:
         """Where runs end: the ends, and the last points of every turn of a loop that has no way to them."""
         final = {end.index for end in self.ends}
         rank = {
@@ -73,7 +73,7 @@ class Order:
     @cached_property
     def _post_dominator(self) -> list[int]:
         backwards = reversed_edges(self._next)
-        backwards.append(sorted(self._final))
+        backwards.append(sorted(self.final))
         return immediate_dominators(backwards, len(self._next))
 
     @cached_property
@@ -117,8 +117,8 @@ class Order:
     def must_reach(self, a: Point, targets: Iterable[Point]) -> bool:
         """Return whether every run that goes on from `a` passes one of `targets` after it."""
         avoided = {p.index for p in targets}
-        return not self._leads(a, self._final - avoided, avoided) and not (
-            a.index in self._final and a.index in {end.index for end in self.ends}
+        return not self._leads(a, self.final - avoided, avoided) and not (
+            a.index in self.final and a.index in {end.index for end in self.ends}
         )
 
     def may_run_between(self, a: Point, b: Point, c: Point) -> bool:

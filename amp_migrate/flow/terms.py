@@ -68,6 +68,9 @@ def compared(node: ast.Compare) -> tuple[Term | None, bool]:
 def _pair(left: ast.expr, op: type[ast.cmpop], right: ast.expr, reads: set[Operand]) -> str | None:
     if isinstance(left, ast.Constant) and op in (ast.Eq, ast.Is):
         left, right = right, left
+    if op is ast.In and isinstance(right, ast.List | ast.Set):
+        # made anew each time, and looked at only for what is in it
+        right = ast.Tuple(right.elts)
     one, other = _spell(left, reads), _spell(right, reads)
     return None if one is None or other is None else f"({one} {op.__name__} {other})"
 
@@ -98,7 +101,10 @@ def _spell(node: ast.expr, reads: set[Operand]) -> str | None:
 
 
 def _path(base: ast.expr, last: str, attribute: str | None, reads: set[Operand]) -> str | None:
-    text = _spell(base, reads)
+    if isinstance(base, ast.Name):
+        # what is inside of the object is the operand made below
+        reads.add(Operand(base.id, Aspect.BINDING))
+    text = base.id if isinstance(base, ast.Name) else _spell(base, reads)
     if text is None:
         return None
     text += last
@@ -121,3 +127,8 @@ def _asked(node: ast.Call, reads: set[Operand]) -> str | None:
     reads.update(o for o in inner if o.aspect is not Aspect.CONTENT)
     reads.add(Operand(node.func.id, Aspect.BINDING))
     return text
+
+
+def names_of(node: ast.expr) -> frozenset[str]:
+    """Return the names that an expression reads."""
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))

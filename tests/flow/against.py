@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from amp_migrate.flow.cfg.graph import Graph
-from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
-from tests.flow.tape import Event, Happened, Trace
+from amp_migrate.flow import Assumption, Edge, EdgeKind, Graph, Kind, Paths, Point
+from tests.flow.tape import Event, Trace
 
 _EVENTS = {"e", "b", "w", "it", "c"}
 
@@ -68,7 +67,7 @@ class Walker:
             return found
         goals: set[Point] = set()
         seen: set[Point] = set()
-        stack = [e.target for e in self.graph.successors(start) if self._fits(e, start, truth)]
+        stack = [e.target for e in self.graph.successors(start) if self.fits(e, start, truth)]
         while stack:
             point = stack.pop()
             if point in seen:
@@ -77,11 +76,12 @@ class Walker:
             if point in self.events or point in (self.graph.exit, self.graph.raised):
                 goals.add(point)
                 continue
-            stack += [e.target for e in self.graph.successors(point) if self._fits(e, start, truth)]
+            stack += [e.target for e in self.graph.successors(point) if self.fits(e, start, truth)]
         found = self._reached[start, truth] = frozenset(goals)
         return found
 
-    def _fits(self, edge: Edge, event: Point, truth: bool | None) -> bool:
+    def fits(self, edge: Edge, event: Point, truth: bool | None) -> bool:
+        """Return whether an edge between two events may be taken after the first came out as `truth`."""
         source = edge.source
         if source is event:
             if truth is None:
@@ -130,6 +130,8 @@ class Figures:
     always_before: int = 0
     post_dominates: int = 0
     always_after: int = 0
+    dead: int = 0
+    never_ran: int = 0
 
 
 def check(graph: Graph, traces: Sequence[Trace], figures: Figures | None = None) -> list[str]:
@@ -200,6 +202,71 @@ def _between(
     return wrong
 
 
-def shown(happened: Sequence[Happened]) -> str:
-    """Return a run as text."""
-    return " ".join(f"{h.event[0]}{h.event[1]}:{h.truth}" for h in happened)
+def check_paths(paths: Paths, traces: Sequence[Trace], figures: Figures | None = None) -> list[str]:
+    """Return which runs, all under the assumption of `paths`, are not feasible by it, or refute what it denies."""
+    walker = Walker(paths.graph)
+    wrong = [f"{why}: {t.given} {t.events}" for t in traces if (why := _feasible(walker, paths, t))]
+    if wrong:
+        return wrong
+    places: dict[Event, list[Point]] = {}
+    for point, event in walker.events.items():
+        if paths.graph.order().reachable(point):
+            places.setdefault(event, []).append(point)
+    seen = Seen()
+    for trace in traces:
+        seen.add(trace, places, trace.end in ("exit", "raised"))
+    for a, of_a in places.items():
+        if figures is not None and a not in seen.ran:
+            figures.never_ran += 1
+            figures.dead += not any(map(paths.reachable, of_a))
+        for b, of_b in places.items():
+            if (3 * a[1] + b[1]) % 7:
+                continue
+            if (a, b) in seen.after:
+                if not any(paths.may_reach(p, q) for p in of_a for q in of_b):
+                    wrong.append(f"{b} ran after {a}")
+            if (a, b) in seen.without_before and a != b:
+                if all(paths.must_pass(paths.graph.entry, q, of_a) for q in of_b):
+                    wrong.append(f"{b} ran before {a}")
+            if (a, b) in seen.without_after:
+                if all(paths.must_reach(p, of_b) for p in of_a):
+                    wrong.append(f"{a} ran last, no {b} after it")
+    return wrong
+
+
+def _feasible(walker: Walker, paths: Paths, trace: Trace) -> str | None:
+    """Follow a run over edges that `paths` allows, with what is known on the way."""
+    graph = paths.graph
+    at = _onward(walker, paths, {(graph.entry, paths.assumption)}, True)
+    for place, happened in enumerate(trace.happened):
+        here = {state for state in at if walker.events.get(state[0]) == happened.event}
+        if not here:
+            return f"not feasible: {happened} at {place}"
+        at = _onward(walker, paths, here, happened.truth)
+    ends = {point for point, _ in at}
+    if trace.end == "exit" and graph.exit not in ends:
+        return "the exit is not feasible"
+    if trace.end == "raised" and graph.raised not in ends:
+        return "the way out for the exception is not feasible"
+    return None
+
+
+def _onward(
+    walker: Walker, paths: Paths, starts: set[tuple[Point, Assumption]], truth: bool | None
+) -> set[tuple[Point, Assumption]]:
+    goals: set[tuple[Point, Assumption]] = set()
+    for start in starts:
+        event = start[0]
+        stack, seen = [start], set()
+        while stack:
+            state = stack.pop()
+            for edge, known in paths.steps(*state):
+                target = (edge.target, known)
+                if not walker.fits(edge, event, truth) or target in seen:
+                    continue
+                seen.add(target)
+                if edge.target in walker.events or not paths.graph.successors(edge.target):
+                    goals.add(target)
+                else:
+                    stack.append(target)
+    return goals

@@ -40,6 +40,7 @@ class Trace:
     happened: tuple[Happened, ...]
     end: str
     thrown: bool = False
+    given: tuple[tuple[str, object], ...] = ()
 
     @property
     def events(self) -> list[Event]:
@@ -127,6 +128,7 @@ class Tape:
             pick("abc"),
             self.o,
         )
+        given = (*zip(("p", "q", "n", "mode"), arguments, strict=False), ("o.x", self.o.x))
         end = "exit"
         try:
             made = function(*arguments)
@@ -136,7 +138,7 @@ class Tape:
             end = "raised"
         except Cut:
             end = "cut"
-        return Trace(tuple(self.happened), "cut" if self.cut else end, self.thrown)
+        return Trace(tuple(self.happened), "cut" if self.cut else end, self.thrown, given)
 
     def drive(self, made: Any) -> None:
         """Run a generator; now and then throw into it."""
