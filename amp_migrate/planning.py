@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
@@ -150,7 +151,7 @@ class Planner:
         owners = self._owners.get(path, [])
         fresh = [number for number in owners if number not in refused]
         for number in fresh:
-            refused[number] = f"{path}: {reason}"
+            refused[number] = f"the rewrite of {PurePath(path).name} failed its check: {reason}"
         if not fresh:
             refused[path] = reason
 
@@ -162,7 +163,7 @@ class Planner:
         try:
             if refused is not None:
                 site = found[0]
-                advice = "the rewrite failed its self-check; please report it, and migrate by hand"
+                advice = "report this to amp-migrate, and migrate this code by hand"
                 raise Cannot("AMP910", site.module, site.node, refused, advice)
             _refuse_skipped(found)
             native = fallback(index.project, index.availability, found, index.sites)
@@ -318,6 +319,6 @@ def _refuse_skipped(found: list[Site]) -> None:
                 "AMP911",
                 site.module,
                 site.node,
-                "`# amp-migrate: skip` stands here, and a unit is migrated whole or not at all",
-                "remove the comment, or migrate the unit by hand",
+                "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all",
+                "remove the comment and run again, or migrate by hand what works with this line",
             )

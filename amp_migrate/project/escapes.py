@@ -191,7 +191,7 @@ class Escapes:
         for owner in (cls, *cls.subclasses()):
             for decorator in owner.node.decorator_list:
                 if last_name(decorator) not in _PLAIN_CLASS_DECORATORS:
-                    reason = f"class {owner.name} decorated by {_called(decorator)}"
+                    reason = f"in class {owner.name}, decorated by {_called(decorator)}"
                     yield function, decorator, reason
 
     def _called_by_base(self, function: Function, cls: Class) -> Iterator[Escape]:

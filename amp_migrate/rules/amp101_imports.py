@@ -36,7 +36,8 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.guards import bound_name, guards, root_name, taken_elsewhere, unasked_guards
+from amp_migrate.rules.flags_asked import taken_elsewhere
+from amp_migrate.rules.guards import bound_name, guards, root_name, unasked_guards
 from amp_migrate.rules.kept import is_removed, star_needed, stays
 from amp_migrate.unit.sites import Kind, Site, is_apex
 

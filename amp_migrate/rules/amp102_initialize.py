@@ -56,23 +56,21 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         options = unit.options[site]
         if options.level == "O3":
+            model = site.module.tree.segment(options.arguments["models"])
             raise Cannot(
                 "AMP903",
                 site.module,
                 site.node,
-                "opt_level O3 is pure fp16 training, which GradScaler refuses",
-                "use O1 (autocast and GradScaler) instead, or call model.half() and cast inputs by hand",
+                "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients",
+                f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs by hand',
             )
         creation = context.creations.get(site)
         yield _replaced(context, site, options, creation)
         for remark in options.remarks:
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
         if creation is not None and never_updates(unit, site):
-            message = (
-                "no optimizer steps in this program, so its loss scale stays where it starts;"
-                " Apex halved it on an overflow"
-            )
-            advice = "after each backward: unscale_(), update() and zero_grad(), or pass a smaller init_scale="
+            message = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
+            advice = "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
             yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
@@ -156,8 +154,9 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
             "AMP901",
             site.module,
             site.node,
-            f"{site.function.qualname}() need not run, and its class has no constructor here to make the GradScaler in",
-            "create the GradScaler in the constructor, then run again",
+            f"{site.function.qualname}() may never run, and its class has no __init__ in this file that could make a "
+            "disabled GradScaler for that case",
+            "give the class an __init__ in this file, then run again",
         )
     first = init.parameters.names[0]
     anchor = next((s for s in init.node.body if "__init__" in ast.dump(s)), None)

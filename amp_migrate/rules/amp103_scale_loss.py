@@ -160,8 +160,8 @@ def _reads(context: Context, block: ScaleLoss) -> list[ast.Name]:
                 "AMP902",
                 block.site.module,
                 node,
-                f"`{block.alias}` is read after its scale_loss block",
-                "read the loss before scaling instead, and run again",
+                f"`{block.alias}` is read behind its scale_loss block, where the scaled loss is not at hand any more",
+                f"assign `{tree.segment(block.loss)}` to a variable before the block and read that, then run again",
             )
         found.append(node)
     return found

@@ -56,13 +56,14 @@ def _refuse_other_flag(context: Context) -> None:
             continue
         wanted = context.casts.enabled(backward.function, block, training=True) or "True"
         given = {k.arg: ast.unparse(k.value) for call in _calls(block) for k in call.keywords}
-        if given.get("enabled", "True") not in (wanted, context.casts.condition.text):
+        known = context.casts.condition.text
+        if given.get("enabled", "True") not in (wanted, known):
             raise Cannot(
                 "AMP912",
                 backward.module,
                 block,
-                "this autocast is not on exactly where Apex is",
-                f"let it say `enabled={wanted}`, then run again",
+                "this autocast and Apex are not on under the same condition",
+                f"write `enabled={known or wanted}` in this autocast, then run again",
             )
 
 

@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from amp_migrate.facts.paths import path
 from amp_migrate.plan import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -132,12 +133,16 @@ def _step(context: Context, step: Step, *, careful: bool) -> Decision:
     """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake."""
     handed_on = never_given(context.unit.project, step)
     if (step.call.args or step.call.keywords) and not handed_on:
+        given_one = step.call.args[0] if step.call.args else step.call.keywords[0].value
+        name = path(given_one)
+        called = f"call {name}()" if name else "run what the closure does"
         raise Cannot(
             "AMP906",
             step.module,
             step.call,
-            "optimizer.step() is given a closure, which GradScaler does not support",
-            "evaluate the closure before the step, or train this optimizer without AMP",
+            f"{step.text}.step() is given a closure, which GradScaler does not support",
+            f"{called} before the step and write {step.text}.step(), then run again; an optimizer that has to call it "
+            "several times, as LBFGS, cannot train with AMP",
         )
     scaler = context.scaler(step.function, step.call)
     given = [step.optimizer, *(step.call.args if handed_on else ())]

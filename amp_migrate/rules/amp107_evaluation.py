@@ -104,12 +104,13 @@ def _calling(context: Context, call: CallSite) -> Region | None:
 def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
     """An initialize that only casts must not vanish where no forward of its model gets autocast."""
     if not runs_in(context.unit, site, cast):
+        model = site.module.tree.segment(context.unit.options[site].arguments["models"])
         raise Cannot(
             "AMP904",
             site.module,
             site.node,
-            "no forward pass of this model is in sight that could see whether AMP is on",
-            "delete the call, and put the forward pass under `with torch.cuda.amp.autocast():`",
+            f"no forward pass of `{model}` is found in the files given that could be put under autocast",
+            f"delete this call, and put the forward pass of {model} under `with torch.cuda.amp.autocast():`",
         )
 
 

@@ -65,8 +65,9 @@ def _refuse_used(context: Context, site: Site) -> None:
             "AMP909",
             user.module,
             place,
-            f"{site.function.name}() of {site.module.path}, which only calls Apex, is used as a value here",
-            "call it directly, then run again",
+            f"{site.function.name}(), which calls Apex ({site.place}), is used as a value here",
+            f"call {site.function.name}() by its name here, then run again",
+            (site.place,),
         )
     for call in calls:
         if target(project, call.function.module, call.call) is None:
@@ -74,8 +75,9 @@ def _refuse_used(context: Context, site: Site) -> None:
                 "AMP909",
                 call.function.module,
                 call.call,
-                f"this call may reach {site.function.name}() of {site.module.path} or another function",
-                "use one of them, then run again",
+                f"this call may reach {site.function.name}(), which calls Apex ({site.place}), or another function",
+                f"let this call reach {site.function.name}() alone, then run again",
+                (site.place,),
             )
 
 

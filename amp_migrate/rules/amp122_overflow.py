@@ -81,7 +81,13 @@ def _written(context: Context, module: Module, sites: list[Site]) -> Decision:
     name = context.spelling.class_name
     if not is_free(module, name):
         advice = f"rename what is called {name} in this file, then run again"
-        raise Cannot("AMP909", module, sites[0].node, f"the name {name} is taken", advice)
+        raise Cannot(
+            "AMP909",
+            module,
+            sites[0].node,
+            f"this file has a {name} already, and the GradScaler that remembers overflows needs the name",
+            advice,
+        )
     text = _TEXT.format(name=name, base=context.spelling.plain_class)
     message = f"`{name}` remembers whether its last update() found an overflow"
     return decision(
@@ -100,6 +106,7 @@ def _refuse_made_elsewhere(context: Context, site: Site) -> None:
         "AMP909",
         site.module,
         site.node,
-        "an overflow is asked for, and the GradScaler is not made where Apex was initialized alone",
-        "compare scaler.get_scale() before and after scaler.update(), which an overflow makes smaller",
+        "this asks for an overflow, and the program makes its GradScaler in more places than amp.initialize",
+        "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an "
+        "overflow makes smaller",
     )

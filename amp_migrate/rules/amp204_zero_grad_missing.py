@@ -51,9 +51,9 @@ def decide(context: Context) -> Iterator[Decision]:
                 "AMP908",
                 step.module,
                 test,
-                "gradients are zeroed behind some steps alone: what a step leaves is unscaled, and the next backward "
-                "adds scaled gradients to it",
-                "zero the gradients behind every step, then run again",
+                f"the gradients of {step.text} are zeroed behind some of its steps only; the others leave unscaled ones, "
+                "to which the next backward adds scaled ones",
+                f"call {step.text}.zero_grad() behind every step, then run again",
             )
     if not enabled:
         return

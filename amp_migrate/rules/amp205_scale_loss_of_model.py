@@ -36,7 +36,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if not context.settings.enabled(RULE.code):
             raise Cannot(
                 RULE.code, site.module, site.node, "amp.scale_loss is applied to a model, and AMP205 is switched off",
-                "delete the statement",
+                "delete the statement, then run again",
             )  # fmt: skip
         message = "amp.scale_loss takes a loss, not a model: the statement is deleted"
         edit = Drop(site.module.tree.span(site.statement))

@@ -78,7 +78,7 @@ def _plain(context: Context) -> Iterator[Backward]:
                 backward.module,
                 backward.node,
                 "the loss is not scaled although amp is initialized, and AMP206 is switched off",
-                "scale the loss by hand: scaler.scale(loss).backward()",
+                "let amp-migrate use AMP206, or write `with amp.scale_loss(loss, optimizer) as scaled_loss:` here, then run again",
             )
         yield backward
 

@@ -57,6 +57,6 @@ def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         RULE,
         clips(block),
         "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
-        "move the clip behind the block by hand",
+        "move the clip behind the block, then run again",
         "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones",
     )

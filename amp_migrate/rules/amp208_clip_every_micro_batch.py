@@ -91,7 +91,7 @@ def _moved(context: Context) -> Iterator[tuple[Unscale, ast.stmt]]:
                     unscale.function.module,
                     stmt,
                     "gradients are clipped on every micro-batch, and AMP208 is switched off",
-                    "natively gradients can be unscaled once per step: move the clip to the step by hand",
+                    "let amp-migrate use AMP208, or move the clip to where the optimizer steps, then run again",
                 )
             yield unscale, stmt
 
@@ -115,6 +115,6 @@ def _refuse_conditional(context: Context, module: Module, stmt: ast.stmt, anchor
                 "AMP908",
                 module,
                 stmt,
-                "gradients are clipped on every micro-batch, in one branch of an `if` alone",
-                "natively gradients can be unscaled once per step: move the clip, with its condition, to the step by hand",
+                "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step",
+                "move the clip with its test to where the optimizer steps, then run again",
             )

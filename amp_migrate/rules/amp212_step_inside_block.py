@@ -54,6 +54,6 @@ def _steps(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         RULE,
         steps(context, block),
         "the optimizer steps inside the scale_loss block, and AMP212 is switched off",
-        "move the step behind the block by hand",
+        "move the step behind the block, then run again",
         "this step stood inside scale_loss and so used scaled gradients; now it uses the real ones",
     )

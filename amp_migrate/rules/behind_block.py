@@ -70,7 +70,7 @@ def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
                 block.site.module,
                 call,
                 "a backward of this scale_loss block follows a clip or a step",
-                "end the block after its last backward, and clip and step behind it",
+                "end the block after its last backward, clip and step behind it, then run again",
             )
     elsewhere = {id(stmt) for unscale in context.unscales for stmt in unscale.moved}
     anchor = tree.span(block.node)

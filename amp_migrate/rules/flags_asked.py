@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import path
 from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import FileContext
 from amp_migrate.unit.availability import imports_apex
@@ -64,3 +65,28 @@ def _reads(project: Project, module: Module, reader: Module, node: ast.ImportFro
     return source is module or (
         isinstance(source, Module) and module in project.lookup.starred_from(source)
     )
+
+
+def taken_elsewhere(context: FileContext, names: set[str]) -> bool:
+    """Tell whether another file may take one of some names from this one."""
+    taken = taken_names(context)
+    own = context.module.name.rpartition(".")[2]
+    attributes = {
+        node.attr
+        for module in context.others()
+        for node in module.tree.nodes(ast.Attribute)
+        if isinstance(node, ast.Attribute) and (path(node.value) or "").rpartition(".")[2] == own
+    }
+    return bool(names & (taken | attributes)) or "*" in taken
+
+
+def taken_names(context: FileContext) -> set[str]:
+    """Return the names that some file imports from one of this name."""
+    own = context.module.name.rpartition(".")[2]
+    return {
+        alias.name
+        for module in context.project.modules.values()
+        for other in module.tree.nodes(ast.ImportFrom)
+        if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
+        for alias in other.names
+    }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import defs, path
+from amp_migrate.facts.paths import defs
 from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.flags_asked import asked_elsewhere, value
+from amp_migrate.rules.flags_asked import asked_elsewhere, taken_elsewhere, taken_names, value
 from amp_migrate.rules.kept import star_needed, stays
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.order import in_branch
@@ -137,33 +137,8 @@ def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
         if isinstance(n, ast.Name)
     }
     rebound = {n.id for n in outside if isinstance(n.ctx, ast.Store)} & _log_names(node)
-    taken = _taken(context)
+    taken = taken_names(context)
     return bool((names - rebound) & (read | taken)) or "*" in taken
-
-
-def taken_elsewhere(context: FileContext, names: set[str]) -> bool:
-    """Tell whether another file may take one of some names from this one."""
-    taken = _taken(context)
-    own = context.module.name.rpartition(".")[2]
-    attributes = {
-        node.attr
-        for module in context.others()
-        for node in module.tree.nodes(ast.Attribute)
-        if isinstance(node, ast.Attribute) and (path(node.value) or "").rpartition(".")[2] == own
-    }
-    return bool(names & (taken | attributes)) or "*" in taken
-
-
-def _taken(context: FileContext) -> set[str]:
-    """Return the names that some file imports from one of this name."""
-    own = context.module.name.rpartition(".")[2]
-    return {
-        alias.name
-        for module in context.project.modules.values()
-        for other in module.tree.nodes(ast.ImportFrom)
-        if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
-        for alias in other.names
-    }
 
 
 def _log_names(node: ast.Try) -> set[str]:

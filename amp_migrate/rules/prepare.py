@@ -14,7 +14,7 @@ from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.beside import refuse_mixed
 from amp_migrate.unit.branches import Branches
 from amp_migrate.unit.build import Index, make
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.carriers import is_none
 from amp_migrate.unit.carrying import carry
 from amp_migrate.unit.casts import Casts
@@ -125,7 +125,7 @@ def _refuse_unknown(unit: Unit) -> None:
             "AMP909",
             site.module,
             site.node,
-            f"{site.name} has no native counterpart",
+            f"{site.name} is private to Apex, and native AMP has nothing like it",
             by_hand(site),
         )
 
@@ -142,8 +142,8 @@ def _refuse_wrappers(unit: Unit) -> None:
                         "AMP912",
                         module,
                         node,
-                        f"{alias.name} of {node.module} wraps Apex, and is not in the files given",
-                        "choose the native counterpart of that package, then run again",
+                        f"{alias.name} of {node.module} wraps Apex, and {node.module} is not in the files given",
+                        f"use what {node.module} has for native AMP instead of {alias.name}, then run again",
                     )
 
 
@@ -166,16 +166,17 @@ def _refuse_scattered(unit: Unit) -> None:
             "AMP901",
             site.module,
             site.node,
-            f"{function.qualname}() is a class method: a GradScaler made there would belong to no object",
-            "move amp.initialize to the function that trains, then run again",
+            f"{function.qualname}() is a class method, so a GradScaler made in it would belong to no object",
+            f"move amp.initialize from {function.qualname}() to the function that trains, then run again",
         )
     again = unit.home.inits[other][0]
     raise Cannot(
         "AMP901",
         site.module,
         site.node,
-        f"amp.initialize runs here and in {other.qualname}() ({again.module.path}), which this calls",
-        "initialize in one place, for both ways to get a model, then run again",
+        f"amp.initialize runs here and in {spoken(other)} ({again.place}), which {spoken(function)} calls",
+        "keep one of the two, for both ways to get a model, then run again",
+        (again.place,),
     )
 
 
@@ -209,8 +210,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
                     "AMP909",
                     passed.site.module,
                     passed.site.node,
-                    "amp is given to a function that is not in the files given",
-                    "pass the GradScaler there by hand",
+                    *passed.unfollowed,
                 )
             access(passed.site.function, passed.call)
     for function in unit.home.carriers.parameters:
@@ -222,8 +222,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
                     "AMP909",
                     call.function.module,
                     call.call,
-                    f"whether this gives amp to {function.qualname}() is out of sight",
-                    "pass the GradScaler there by hand",
+                    f"whether this call hands amp or something else to {function.qualname}() is not known",
+                    f"import amp where {function.qualname}() uses it instead of handing it on, then run again",
                 )
             access(call.function, call.call)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):

@@ -73,5 +73,5 @@ def _refuse_changing(module: Module, test: ast.If, anchor: ast.stmt) -> None:
             module,
             test,
             "gradients are clipped on every micro-batch, under a test that may have another answer at the step",
-            "move the clip to the step by hand",
+            "move the clip to where the optimizer steps, then run again",
         )

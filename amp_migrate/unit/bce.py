@@ -144,7 +144,7 @@ def _mixed(module: Module, call: ast.Call) -> Cannot:
         "AMP904",
         module,
         call,
-        "a forward pass, which autocast must cover, stands in one statement with binary cross entropy, "
-        "which autocast refuses",
+        "a forward pass, which needs autocast, stands in one statement with binary cross entropy, "
+        "which raises under autocast",
         "run the network in a statement of its own before this one, then run again",
     )

@@ -11,7 +11,7 @@ from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.order import common, exclusive, key
 from amp_migrate.unit.probes import cleared
 from amp_migrate.unit.sites import Kind
@@ -136,12 +136,13 @@ def _cleared_behind(
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:
+    there = place_of(step.module, step.call)
     return Cannot(
         "AMP905",
         backward.module,
         backward.node,
         "this backward belongs to an optimizer that amp.initialize does not get, and stays unscaled, but the gradients "
-        f"that it gives may meet scaled ones in the step in {step.module.path}:{step.call.lineno}",
-        "clear what the step reads with zero_grad() behind this backward, or detach what the loss is computed from "
-        "and clear it before the scaled backward; then run again",
+        f"that it gives may meet scaled ones in the step of {step.text} ({there})",
+        f"call {step.text}.zero_grad() behind this backward, or detach what the loss is computed from, then run again",
+        (there,),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.project import CallSite, Class, Function, Project
+from amp_migrate.unit.cannot import place_of
 from amp_migrate.unit.dead import is_run, is_uncalled, is_unused
 from amp_migrate.unit.out_of_reach import unreachable
 from amp_migrate.unit.relatives import class_around
@@ -23,27 +24,22 @@ class Callers:
         project: Project,
         inits: dict[Function, list[Site]],
         needing: set[Function],
-        name: str,
     ) -> None:
         self._project = project
         self._inits = inits
         self._needing = needing
-        self._name = name
         self.alone = False
         self.uncalled: list[Function] = []
 
     def of(self, function: Function, node: ast.AST) -> list[CallSite]:
         """Return the calls of a function. Raises `Cannot` where some may be out of sight."""
         if function.node is None:
-            reason = "no amp.initialize runs before this module-level code"
-            if not self._inits:
-                reason = "no amp.initialize is in the files given"
-            raise unreachable(self._inits, self._name, function, node, reason)
+            raise unreachable(self._inits, function, node, "no amp.initialize runs before")
         self.refuse_escaping(function, node)
         calls = self._project.callers(function)
         if not calls and not self._is_dead(function):
-            reason = "no call of it is in the files given"
-            raise unreachable(self._inits, self._name, function, node, reason)
+            reason = "nothing in the files given calls it"
+            raise unreachable(self._inits, function, node, reason)
         if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
         return calls
@@ -51,8 +47,9 @@ class Callers:
     def refuse_escaping(self, function: Function, node: ast.AST) -> None:
         """Raise `Cannot` where code that is not seen may call a function."""
         for user, place, reason in self._project.escapes(function):
-            outside = f"{reason} at {user.module.path}:{place.lineno}"
-            raise unreachable(self._inits, self._name, function, node, outside)
+            there = place_of(user.module, place)
+            outside = f"it is {reason} ({there}), from where it may be called unseen"
+            raise unreachable(self._inits, function, node, outside, (there,))
 
     def spares(self, cls: Class) -> bool:
         """Tell whether nothing makes an object of a class, in this unit or for others."""

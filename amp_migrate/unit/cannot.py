@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import ast
+from pathlib import PurePath
 
-from amp_migrate.plan import Finding, Status
-from amp_migrate.project import Module
+from amp_migrate.plan import Finding, Place, Status
+from amp_migrate.project import Function, Module
 
 
 class Cannot(Exception):
-    """A unit cannot be migrated: where, why, and what a person should do."""
+    """A unit cannot be migrated: where, why, and what a person should do.
 
-    def __init__(self, code: str, module: Module, node: ast.AST, message: str, advice: str) -> None:
+    `named` are the places that the message or the advice names.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        module: Module,
+        node: ast.AST,
+        message: str,
+        advice: str,
+        named: tuple[Place, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.module = module
         self.node = node
         self.message = message
         self.advice = advice
+        self.named = named
 
     def finding(self) -> Finding:
         """Return the finding that reports it."""
-        place = self.module.tree.span(self.node)
-        return Finding(self.module.path, place, self.code, Status.LEFT, self.message, self.advice)
+        place = place_of(self.module, self.node)
+        said = self.message, self.advice
+        return Finding(*place, self.code, Status.LEFT, *said, named=self.named)
+
+
+def place_of(module: Module, node: ast.AST) -> Place:
+    """Return where a node stands."""
+    return Place(module.path, module.tree.span(node))
+
+
+def spoken(function: Function) -> str:
+    """Return what a message calls a function, or the code of a file that stands in none."""
+    if function.node is None:
+        return f"the top level of {PurePath(function.module.path).name}"
+    return f"{function.qualname}()"

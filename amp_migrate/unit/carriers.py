@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,6 +33,19 @@ class Passed:
     site: Site
     call: ast.Call
     keyword: str | None
+
+    @property
+    def unfollowed(self) -> tuple[str, str]:
+        """Why nothing is known of what it is given to, and what to do."""
+        function = self.call.func
+        name = path(function) or "a function"
+        own = isinstance(function, ast.Name) and self.site.module.scopes.owner(function)
+        if hasattr(builtins, name) and not own:
+            message = f"amp is put into a {name} here, and what takes it out again is not known"
+            return message, "import amp where it is used instead, then run again"
+        message = f"amp is handed to {name}(), which is not in the files given"
+        advice = f"give amp-migrate the file that defines {name}() as well, or import amp where it is used"
+        return message, f"{advice}, then run again"
 
 
 class Carriers:
@@ -92,8 +106,8 @@ class Carriers:
             "AMP909",
             site.module,
             site.node,
-            "amp is handed on in a way that the GradScaler cannot follow",
-            "pass the GradScaler there by hand",
+            "amp is handed on here in a way that cannot be followed to its use",
+            "import amp where it is used instead of handing it on, then run again",
         )
 
     def _refuse_inside(self, site: Site) -> None:
@@ -103,8 +117,8 @@ class Carriers:
                 "AMP909",
                 site.module,
                 site.node,
-                f"{site.function.qualname}() gets amp as a parameter, which may be None, and initializes by it",
-                "give it the flag instead of amp, import amp where it is used, and run again",
+                f"{site.function.qualname}() calls initialize on an amp that it is given, which may be None",
+                f"import amp in {site.function.qualname}() and give it the flag in place of amp, then run again",
             )
 
     def receives(self, passed: Passed) -> list[tuple[Function, str]]:

@@ -30,6 +30,6 @@ def carry(unit: Unit, index: Index) -> None:
                 "AMP901",
                 sites[0].module,
                 sites[0].node,
-                "no runner of mmcv that could carry the GradScaler to the hooks is made in this program",
-                "set `runner.scaler` where the runner is made, and use it in the hooks",
+                "the hooks of mmcv get the GradScaler from their runner, and this program is not seen to make one",
+                "give amp-migrate the file that makes the runner as well, then run again",
             )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.at_hand import at_hand
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.condition import Condition, as_bool, is_plain, names
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.order import key
@@ -116,13 +116,18 @@ class Casts:
         if not training:
             return None
         text = self.condition.text
-        what = f"`{text}`" if text else "one condition that holds in every program that calls it"
+        who = spoken(function)
+        message = f"{who} cannot tell whether AMP is on, as it does not know `{text}`"
+        advice = f"hand `{text}` to {who} as a parameter, then run again"
+        if not text:
+            message = f"the programs that run {who} turn AMP on under different conditions"
+            advice = f"hand {who} the flag that turns AMP on as a parameter, then run again"
         raise Cannot(
             "AMP901",
             function.module,
             node,
-            f"{function.qualname}() cannot see {what}, which says whether AMP is on",
-            "pass the flag to the function and run again",
+            message,
+            advice,
         )
 
     def _of(self, function: Function) -> list[Creation]:

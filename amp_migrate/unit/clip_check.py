@@ -32,8 +32,8 @@ def _unplaced(module: Module, node: ast.AST) -> Cannot:
         "AMP907",
         module,
         node,
-        "gradients are clipped where no place for scaler.unscale_ before them is in sight",
-        "clip once per step, straight before optimizer.step(), and run again",
+        "gradients are clipped here, and no place before it comes exactly once before every step, to unscale them",
+        "clip once per step, straight before optimizer.step(), then run again",
     )
 
 

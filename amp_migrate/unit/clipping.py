@@ -106,8 +106,8 @@ def _targets(
             "AMP907",
             function.module,
             use.node,
-            "gradients are read where no optimizer is in sight to unscale",
-            "call scaler.unscale_(optimizer) before this line",
+            "gradients are read here, and it is not known which optimizer they belong to, so they cannot be unscaled",
+            "read them in the function that steps the optimizer, before the step, then run again",
         )
     return [(None, text) for text in written]
 
@@ -180,9 +180,9 @@ def _between(
             "AMP907",
             step.module,
             next(iter(later.values())).node,
-            "gradients are read here, and a further backward adds to them before the step",
-            "natively gradients can be unscaled once per step: read them after the last "
-            "backward, or divide what is read by scaler.get_scale()",
+            f"gradients are read here, a further backward adds to them before {step.text}.step(), and they can be "
+            "unscaled only once per step",
+            "read them after the last backward, then run again",
         )
     unit.unscaled |= set(later)
     return place
@@ -205,9 +205,9 @@ def _across(
             "AMP908",
             step.module,
             more[0],
-            "gradients are read on every micro-batch by what does other things too",
-            "natively gradients can be unscaled once per step: read them in the `if` that steps and leave the rest "
-            "where it is, or divide what is read by scaler.get_scale()",
+            "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
+            "once per step",
+            f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
         )
     after = [
         stmt
@@ -246,9 +246,8 @@ def _await_step(
             "AMP908",
             step.module,
             outside[0].node,
-            "gradients are clipped on every micro-batch and the norm is used outside the step",
-            "natively gradients can be unscaled once per step: move the clip into the `if` that steps, "
-            "and use its norm there",
+            "gradients are clipped on every micro-batch, and the norm is used where no step is taken",
+            f"move the clip and what uses its norm into `if {ast.unparse(limit.test)}:`, then run again",
         )
     result.limit = limit
     result.pending = tuple(sorted(used))

@@ -33,8 +33,8 @@ def refuse_beside(
                     "AMP901",
                     function.module,
                     call,
-                    f"a {cls.qualname} stands beside an object that initializes Apex, which cast for both",
-                    f"give {cls.qualname} the GradScaler, and let it scale its loss as well, then run again",
+                    f"this {cls.qualname} trains without amp beside an object that calls amp.initialize, whose casts hold for both",
+                    f"make the {cls.qualname} in a function of its own, or let it scale its loss as well, then run again",
                 )
 
 

@@ -115,8 +115,8 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "AMP901",
                 site.module,
                 site.node,
-                "amp.initialize does not always run before the GradScaler it stands for is used",
-                "create the GradScaler once, before the training loop, and run again",
+                "amp.initialize does not run on every way to the code that scales and steps",
+                "call amp.initialize once, before the training loop, then run again",
             )
     outer = [condition for _, condition in reversed(within)]
     apart = set(unit.home.users) - reachable(unit.project, function)
@@ -155,9 +155,9 @@ def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
         "AMP901",
         site.module,
         site.node,
-        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, which does not hold any more when its "
-        "function or loop runs again, while Apex stays on",
-        "call amp.initialize once, before the loop, and run again",
+        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
+        "does not hold any more",
+        "call amp.initialize once, before the loop, then run again",
     )
 
 

@@ -11,7 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.adopted import adopted
 from amp_migrate.unit.arms import conditions, parts, unbound
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.sites import Kind, Site
 
 _NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
@@ -54,8 +54,8 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
                 "AMP912",
                 site.module,
                 site.node,
-                "Apex stands beside native AMP, but not in a branch of its own",
-                "remove the Apex branch by hand and keep the native one",
+                "native AMP stands beside this use of Apex, which stands under no test that chooses Apex",
+                "delete what uses Apex here and keep native AMP, or put it under the test that chooses Apex, then run again",
             )
         chosen.setdefault(node, []).append(site)
     _refuse_unbound(modules, chosen)
@@ -76,8 +76,8 @@ def _refuse_same_switch(project: Project, found: list[Branch]) -> None:
                 "AMP912",
                 branch.module,
                 branch.node,
-                "amp.initialize runs under a test that native AMP needs too",
-                "remove the Apex branch by hand and keep the native one",
+                f"amp.initialize runs under `{ast.unparse(branch.node.test)}`, which native AMP needs to hold as well",
+                "delete this branch and keep the native one, then run again",
             )
 
 
@@ -89,8 +89,8 @@ def _refuse_unbound(modules: list[Module], chosen: Iterable[ast.If]) -> None:
             "AMP912",
             module,
             name,
-            f"`{name.id}` is only set in a branch for Apex",
-            "remove the Apex branches by hand and keep the native ones",
+            f"`{name.id}` is read here, and set only in a branch for Apex that would go",
+            f"set `{name.id}` for native AMP as well, or delete what reads it, then run again",
         )
 
 
@@ -108,8 +108,8 @@ def _refuse_mixed(project: Project, found: list[Site]) -> None:
                     "AMP912",
                     function.module,
                     node,
-                    "native AMP stands beside Apex in one function, and no test tells them apart",
-                    "remove one of the two by hand, then run again",
+                    f"{spoken(function)} uses both native AMP and Apex, and it is not known which of the two runs when",
+                    "delete one of the two here, then run again",
                 )
 
 

@@ -25,6 +25,6 @@ def refuse_either(home: Home) -> None:
                     "AMP901",
                     site.function.module,
                     site.call,
-                    f"this call runs {function.qualname}(), which needs the GradScaler, or {callee.qualname}()",
+                    f"this call runs {function.qualname}(), which needs the GradScaler, or {callee.qualname}(), which takes none",
                     f"give {callee.qualname}() a parameter `{home.name}` as well, then run again",
                 )

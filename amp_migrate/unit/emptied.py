@@ -54,12 +54,13 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         and _only_asked(project, target.attr, found, family(owner))
     ):
         return found
+    attribute = ast.unparse(found[0].statement.targets[0])
     raise Cannot(
         "AMP909",
         found[0].function.module,
         found[0].statement,
-        f"`{ast.unparse(found[0].statement.targets[0])}` holds amp or None, and the program asks which",
-        "keep a GradScaler there instead, with enabled= where AMP is off",
+        f"`{attribute}` holds amp or None, and the program asks which of the two in ways that cannot all be followed",
+        f"keep a flag for AMP in place of `{attribute}` and import amp where it is used, then run again",
     )
 
 

@@ -67,7 +67,7 @@ class Home:
         self.makers: dict[Function, Maker] = {}
         self._needing = needing
         self.name = free_name(modules)
-        self.callers = Callers(project, inits, needing, self.name)
+        self.callers = Callers(project, inits, needing)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
@@ -222,8 +222,8 @@ class Home:
                 "AMP901",
                 function.module,
                 node,
-                f"{function.qualname}() hides `{root}`, through which the GradScaler would be reached",
-                f"rename the parameter `{root}` of {function.qualname}() and run again",
+                f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
+                f"rename the parameter `{root}` of {function.qualname}(), then run again",
             )
         return text
 

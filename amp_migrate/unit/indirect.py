@@ -77,8 +77,8 @@ def unscale_through(
             "AMP908",
             seen.module,
             seen.call,
-            "gradients are read before this call steps, but it does not follow them straight",
-            "unscale, clip and step in one function, and call scaler.update() behind the step",
+            f"{through.own.function.qualname}() steps here, and does not always follow the place where the gradients are read",
+            "read the gradients straight before this call, on every way to it, then run again",
         )
     written = {name for use in found for name in defs(use.statement)}
     if _decided_by_norm(unit, through, first, written):
@@ -114,7 +114,7 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
             "AMP908",
             own.module,
             own.call,
-            f"{own.function.qualname}() does not always step, and the gradients are read before it is called",
-            "unscale, clip and step under the same test in one function, and call scaler.update() behind it",
+            f"{own.function.qualname}() does not step whenever it is called, and the gradients are read before the call",
+            f"read the gradients in {own.function.qualname}() straight before this step, then run again",
         )
     return True

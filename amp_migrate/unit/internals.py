@@ -6,7 +6,7 @@ import ast
 import re
 
 from amp_migrate.facts.paths import root
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import dominates
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
@@ -67,10 +67,9 @@ def refuse_moved_by_hand(unit: Unit) -> None:
                     "AMP909",
                     site.module,
                     site.node,
-                    f"{site.function.qualname}() checks gradients and moves Apex's loss scale by hand",
-                    "natively the GradScaler does both: average the gradients over the processes, as by "
-                    "DistributedDataParallel with no_sync() on all but the last micro-batch, then call "
-                    "scaler.unscale_(optimizer), clip, scaler.step(optimizer) and scaler.update() in place of this",
+                    f"{spoken(site.function)} checks gradients and moves Apex's loss scale by hand, which GradScaler does itself",
+                    "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
+                    "averages gradients over the processes), then run again",
                 )
 
 
@@ -83,8 +82,8 @@ def refuse_ritual(unit: Unit) -> None:
                     "AMP909",
                     module,
                     node,
-                    f"`{node.attr}` reaches into the optimizer that Apex patched for O2",
-                    "delete the lines that restore master weights by hand: natively the weights are fp32",
+                    f"`{node.attr}` is what Apex adds to an optimizer for O2, and native AMP adds nothing",
+                    "delete the lines that restore master weights, as the weights themselves are fp32 now, then run again",
                 )
 
 
@@ -97,8 +96,8 @@ def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
                     "AMP909",
                     module,
                     node,
-                    f"`{node.value}` is asked for to tell whether Apex is on, and natively there is none",
-                    "ask the GradScaler instead: scaler.is_enabled()",
+                    f"`{node.value}` is looked for to tell whether Apex is on, and native AMP leaves no such mark",
+                    "ask the flag that turns AMP on instead, then run again",
                 )
 
 
@@ -108,22 +107,20 @@ def by_hand(site: Site) -> str:
         return _loss_scaler(site)
     if site.name == "apex.amp.init":
         return (
-            "it patched torch as O1 does: run the forward passes under torch.cuda.amp.autocast(), and make a "
-            "torch.cuda.amp.GradScaler of its wrap_optimizer and scale_loss; there is no cache to clear"
+            "write amp.initialize(model, optimizer, opt_level='O1') and amp.scale_loss(loss, optimizer) in place of "
+            "amp.init, its wrap_optimizer and its scale_loss, then run again"
         )
     if not site.name.startswith("apex.amp._amp_state"):
-        return "remove this use by hand, then run again"
+        return "delete this use, then run again"
     used = {n.attr for n in ast.walk(site.statement) if isinstance(n, ast.Attribute)}
     if "_has_overflow" in used:
         return (
-            "GradScaler keeps no record of an overflow: compare scaler.get_scale() before and after "
-            "scaler.update(), which an overflow makes smaller"
+            "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an "
+            "overflow makes smaller"
         )
     if isinstance(site.statement, ast.For):
-        return (
-            "there is one GradScaler for all losses: write the body once, with scaler.get_scale()"
-        )
-    return "use scaler.get_scale(), scaler.update(value) or scaler.state_dict() instead"
+        return "write the body once, without the loop: one GradScaler scales all losses; then run again"
+    return "delete this and run again; then use scaler.get_scale(), scaler.update(value) or scaler.state_dict() here"
 
 
 def _loss_scaler(site: Site) -> str:
@@ -133,7 +130,7 @@ def _loss_scaler(site: Site) -> str:
     if isinstance(target, ast.Attribute):
         read = [n for n in tree.nodes(ast.Attribute) if n.attr == target.attr]
         if all(isinstance(n.ctx, ast.Store) for n in read):
-            return f"nothing in this file reads `{tree.segment(target)}`: delete the line, then run again"
+            return f"delete the line, as nothing in this file reads `{tree.segment(target)}`, then run again"
     return (
         "scale by a number of your own, or use torch.cuda.amp.GradScaler(init_scale=S, "
         "growth_interval=2**31 - 1), then run again"

@@ -70,13 +70,14 @@ def _common(home: Home, function: Function, node: ast.AST, member: Class) -> Cla
     """Return the nearest class of an object that the objects with a scaler have as well."""
     bases = {base for keeper in home.keepers for base in keeper.mro()}
     common = next((cls for cls in member.mro() if cls in bases), None)
+    keeper = min((cls.qualname for cls in home.keepers), default="class that has one")
     if common is None or _takes_name(member, home.name):
         raise Cannot(
             "AMP901",
             function.module,
             node,
-            f"this may be a {member.qualname}, which makes no GradScaler",
-            f"give {member.qualname} an attribute `{home.name}` that is a disabled GradScaler, then run again",
+            f"this may be a {member.qualname}, which has no GradScaler, instead of a {keeper}",
+            f"let {member.qualname} and {keeper} inherit from one class, then run again",
         )
     return common
 

@@ -73,8 +73,8 @@ def _needs_update(
             "AMP905",
             function.module,
             jump,
-            "this leaves the iteration after a step or an unscale_ that not every iteration comes to",
-            "call scaler.update() there whenever a step or scaler.unscale_() came before",
+            "this leaves the iteration behind a clip or a step that not every iteration comes to",
+            "leave the iteration before the clip and the step, or behind both, then run again",
         )
     return False
 

@@ -43,7 +43,7 @@ def inside_helper(unit: Unit, through: Indirect, found: list[Use]) -> Inside | N
         through.seen.module,
         found[0].node,
         "gradients are read here for objects of several classes, not all of which hold an optimizer to unscale",
-        "call scaler.unscale_(optimizer) in the method that clips, then run again",
+        "read them in the method that steps the optimizer, before the step, then run again",
     )
 
 

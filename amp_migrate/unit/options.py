@@ -82,7 +82,7 @@ def read(site: Site) -> Options:
             "AMP909",
             site.module,
             site.node,
-            "amp.initialize is called with unpacked arguments",
+            "the arguments of amp.initialize are unpacked here, and cannot be read",
             "write out the arguments of amp.initialize, then run again",
         )
     segment = speller(site.module.tree)
@@ -92,8 +92,9 @@ def read(site: Site) -> Options:
             "AMP903",
             site.module,
             site.node,
-            f"cast_model_type={segment(cast)} asks for another type than float16",
-            "run the forward passes under autocast(dtype=...) of that type; bfloat16 needs no GradScaler",
+            f"cast_model_type={segment(cast)} trains in another type than float16, which GradScaler is not for",
+            f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
+            f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
         )
     level, on = _level(named.get("opt_level"), unpacked, segment)
     switch = named.get("enabled")

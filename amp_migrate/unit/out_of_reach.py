@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.plan import Place
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, place_of, spoken
 from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.order import dominates, key
 from amp_migrate.unit.relatives import family
@@ -14,18 +15,37 @@ from amp_migrate.unit.sites import Site
 
 
 def unreachable(
-    inits: dict[Function, list[Site]], name: str, function: Function, node: ast.AST, reason: str
+    inits: dict[Function, list[Site]],
+    function: Function,
+    node: ast.AST,
+    reason: str,
+    named: tuple[Place, ...] = (),
 ) -> Cannot:
-    """Return the refusal of a function that the scaler cannot be handed to; `name` is what it would be called."""
-    places = ", ".join(f"{s.module.path}:{s.span.line}" for sites in inits.values() for s in sites)
-    made = f"the GradScaler made at {places}" if places else "a GradScaler"
-    return Cannot(
-        "AMP901",
-        function.module,
-        node,
-        f"{function.qualname}() needs the GradScaler, but {reason}",
-        f"pass {made} to {function.qualname}() and use it there as `{name}`",
-    )
+    """Return the refusal of a function that the scaler cannot be handed to; `reason` may name places."""
+    who = spoken(function)
+    made = tuple(site.place for sites in inits.values() for site in sites)
+    if not made:
+        message = (
+            f"nothing in the files given calls amp.initialize, so {who} has no GradScaler to use"
+        )
+        advice = (
+            "give amp-migrate the files that call amp.initialize as well; where nothing does, Apex refuses "
+            "amp.scale_loss: write loss.backward() in its place"
+        )
+    elif function.node is None:
+        message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
+        advice = "call amp.initialize before this line, with enabled=False where AMP is off, then run again"
+    else:
+        places = ", ".join(map(str, made))
+        message = f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
+        advice = (
+            f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
+        )
+        if all(site.module is function.module for sites in inits.values() for site in sites):
+            advice = "run again with --scaler module, which keeps the GradScaler as a variable of this file"
+        elif named:
+            advice = f"call {who} by its name instead, then run again"
+    return Cannot("AMP901", function.module, node, message, advice, (*made, *named))
 
 
 def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
@@ -40,8 +60,8 @@ def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
             "AMP901",
             function.module,
             node,
-            "the GradScaler is needed before amp.initialize creates it",
-            "move amp.initialize above this line and run again",
+            "this needs the GradScaler, which amp.initialize makes only later",
+            "move amp.initialize above this line, then run again",
         )
 
 
@@ -49,12 +69,14 @@ def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
     """Raise `Cannot` where the scaler is needed before it is known whether it is to be enabled."""
     module = maker.function.module
     if not dominates(module.tree, maker.switch, node):
+        switch = place_of(module, maker.switch)
         raise Cannot(
             "AMP901",
             module,
             node,
-            f"the GradScaler is needed before line {maker.switch.lineno} says whether AMP is on",
-            "move that test above this line and run again",
+            f"this needs the GradScaler, and whether AMP is on is decided only later, at {switch}",
+            "move that test above this line, then run again",
+            (switch,),
         )
 
 

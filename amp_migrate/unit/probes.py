@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.forwards import Forward
 from amp_migrate.unit.gather import training_functions
 from amp_migrate.unit.order import Loop, dominates, exclusive, inside, key, levels
@@ -137,13 +137,15 @@ def _beside_scaled(unit: Unit, backward: Backward) -> bool:
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:
+    there = place_of(step.module, step.call)
     return Cannot(
         "AMP907",
         backward.module,
         backward.node,
         "this backward is run for the gradient of an input, which must not be scaled, but the gradients that it "
-        f"gives to parameters may reach the step in {step.module.path}:{step.call.lineno}",
-        "use torch.autograd.grad for the gradient of the input, or zero_grad() behind this, and run again",
+        f"gives to parameters may reach the step of {step.text} ({there})",
+        f"use torch.autograd.grad here, or call {step.text}.zero_grad() behind it, then run again",
+        (there,),
     )
 
 

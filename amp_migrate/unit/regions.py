@@ -202,8 +202,8 @@ class _Setup:
                 "AMP904",
                 region.module,
                 region.first,
-                "the forward pass cannot be told from the code that sets the training up",
-                "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
+                "what computes the loss calls amp.initialize as well, so autocast cannot be put around it",
+                "put the forward pass and the loss under `with torch.cuda.amp.autocast():`, then run again",
             )
 
 
@@ -212,6 +212,7 @@ def _unseen(backward: Backward) -> Cannot:
         "AMP904",
         backward.module,
         backward.node,
-        f"the forward pass that computes `{ast.unparse(backward.loss)}` is not in sight",
-        "put the forward pass and the loss under `with torch.cuda.amp.autocast():` and run again",
+        f"no forward pass of a network is recognised in what computes `{ast.unparse(backward.loss)}`, so it is not known "
+        "where autocast belongs",
+        "put the forward pass and the loss under `with torch.cuda.amp.autocast():`, then run again",
     )

@@ -186,8 +186,8 @@ class Returning:
                         "AMP901",
                         function.module,
                         max(call, other, key=key),
-                        f"{callee.qualname}() initializes again, with other settings: Apex then has one loss scale for both",
-                        "create one GradScaler for both before the training loop, and run again",
+                        f"{callee.qualname}() calls amp.initialize again with other settings, of which Apex keeps one loss scale",
+                        f"call {callee.qualname}() with the same settings for both, then run again",
                     )
 
     def _settings(self, callee: Function, call: ast.Call) -> Settings:
@@ -223,8 +223,8 @@ class Returning:
                     "AMP901",
                     receiver.function.module,
                     receiver.call,
-                    "the GradScaler is needed here, and this expression initializes on one of its arms only",
-                    "write an if statement, whose other branch makes a disabled GradScaler, and run again",
+                    "the GradScaler is needed behind this, and only one arm of the expression calls amp.initialize",
+                    "write it as an `if` statement that calls amp.initialize(..., enabled=False) otherwise, then run again",
                 )
         for giver, returns in self._givers.items():
             for statement in returns:

@@ -127,7 +127,7 @@ class Runners:
             "AMP901",
             module,
             call,
-            "the runner that is made here must carry the GradScaler, and has no name",
+            "the mmcv runner that is made here has to carry the GradScaler, and has no name",
             "assign the runner to a variable, then run again",
         )
 
@@ -179,8 +179,9 @@ class Runners:
                         "AMP904",
                         function.module,
                         function.node or made.statement,
-                        f"{function.qualname}() does not call the model itself, whose forward() autocast could cover",
-                        "put its forward passes and losses under `with torch.cuda.amp.autocast():` and run again",
+                        f"mmcv calls {function.qualname}(), which does not call the model itself: it is not known where "
+                        "autocast belongs",
+                        "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",
                     )
         for module in self.programs():
             for cls in module.classes.values():
@@ -190,8 +191,8 @@ class Runners:
                         "AMP904",
                         module,
                         method.node or cls.node,
-                        f"{method.qualname}() runs no forward() of its object, which autocast could cover",
-                        "put its forward passes and losses under `with torch.cuda.amp.autocast():` and run again",
+                        f"mmcv calls {method.qualname}(), which does not run forward(): it is not known where autocast belongs",
+                        "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",
                     )
 
 

@@ -40,15 +40,12 @@ def read(site: Site) -> ScaleLoss:
     item = tree.parent(call)
     node = tree.parent(item) if item is not None else None
     if not isinstance(item, ast.withitem) or not isinstance(node, ast.With):
-        raise _odd(
-            site,
-            "amp.scale_loss is not used as `with amp.scale_loss(loss, optimizer) as scaled_loss:`",
-        )
+        raise _odd(site, "amp.scale_loss does not stand in a `with` of its own")
     if len(node.items) != 1 or not isinstance(item.optional_vars, ast.Name):
-        raise _odd(site, "amp.scale_loss shares its `with` or binds no plain name")
+        raise _odd(site, "amp.scale_loss shares its `with`, or binds no plain name")
     arguments = _arguments(call)
     if arguments is None or "loss" not in arguments:
-        raise _odd(site, "amp.scale_loss is called with unpacked arguments")
+        raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
     alias = item.optional_vars.id
     backwards = tuple(_backwards(node, alias))
     if not backwards and not keeps_name(node, alias):
@@ -120,6 +117,5 @@ def _odd(site: Site, message: str) -> Cannot:
         site.module,
         site.node,
         message,
-        "write the block as `with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()` "
-        "and run again, or replace it by scaler.scale(loss).backward() by hand",
+        "write `with amp.scale_loss(loss, optimizer) as scaled_loss:` with `scaled_loss.backward()` in it, then run again",
     )

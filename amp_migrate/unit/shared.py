@@ -42,8 +42,8 @@ def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
                 "AMP905",
                 alone.function.module,
                 alone.call,
-                f"{helper.qualname}() steps alone here, and elsewhere together with another optimizer",
-                "step them through the GradScaler, and call scaler.update() once, after the last of them",
+                f"{helper.qualname}() is the only step here, and elsewhere one of several after one backward",
+                f"step the optimizers where the backward runs instead of in {helper.qualname}(), then run again",
             )
         result.functions.add(helper)
         for site in together:

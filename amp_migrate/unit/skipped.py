@@ -24,11 +24,13 @@ def refuse_kept(step: Step, first: ast.stmt, limit: ast.If | None) -> None:
     `limit` is the test around the step that gradients are read outside of.
     """
     if limit is not None and counts(limit.test):
-        raise _kept(step, limit, "some micro-batches do not step, but unscale their gradients")
+        message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
+        advice = f"read them inside `if {ast.unparse(limit.test)}:`, then run again"
+        raise Cannot("AMP908", step.module, limit, message, advice)
     zeroing = [node for node in walk(step.function.scope) if _zeroes(node)]
     if not zeroing:
         return
-    message = "this may leave out the step and the zero_grad, so that unscaled gradients wait for the next backward"
+    message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
     if limit is not None and all(
         in_branch(step.tree, node, _branch_of(step, limit)) for node in zeroing
     ):
@@ -79,6 +81,5 @@ def _kept(step: Step, node: ast.AST, message: str) -> Cannot:
         step.module,
         node,
         message,
-        "natively gradients can be unscaled once per step: clear them on every way past the step, or unscale, "
-        "clip and step under one test",
+        f"call {step.text}.zero_grad() on this way as well, then run again",
     )

@@ -199,8 +199,8 @@ def _conditional(
         "AMP905",
         step.module,
         step.call,
-        "several optimizers are stepped under different conditions after shared backward passes",
-        "step them through the GradScaler and call scaler.update() once, after the last of them",
+        f"{step.text} and another optimizer step under different tests after a backward that they share",
+        "put their steps under one test, then run again",
     )
 
 

@@ -42,6 +42,6 @@ def _moved(stored: Stored, node: ast.AST) -> Cannot:
         "AMP909",
         stored.site.module,
         node,
-        f"`{stored.owner}` gets amp behind this, where the GradScaler would have to be given with AMP off as well",
-        "store amp right behind amp.initialize, then run again",
+        f"this needs the GradScaler of `{stored.owner}`, which is given amp only behind it",
+        f"store amp on `{stored.owner}` before this, then run again",
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.sites import Kind, Site
 
 _OF_AMP = frozenset({"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
@@ -59,13 +59,14 @@ def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[
         near = _imported(project, site.module)
         for stranger in unseen:
             if stranger.receiver.rpartition(".")[2] in names and stranger.module in near:
-                where = f"{stranger.module.path}:{stranger.call.lineno}"
+                where = place_of(stranger.module, stranger.call)
                 raise Cannot(
                     "AMP909",
                     site.module,
                     site.node,
-                    f"amp is stored here, and `{stranger.receiver}` at {where} may be it",
-                    "pass the GradScaler there by hand, or give the files in between to the tool as well",
+                    f"amp is stored here, and `{stranger.receiver}` ({where}) may be it",
+                    f"import amp there in place of `{stranger.receiver}`, then run again",
+                    (where,),
                 )
 
 

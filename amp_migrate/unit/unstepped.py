@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import tail, walk
+from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gather import SCHEDULER
 from amp_migrate.unit.order import key
@@ -22,33 +23,32 @@ def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
         if backward.node not in gone:
             raise _unstepped(unit, backward)
     for site in unit.of(Kind.INITIALIZE):
-        optimizers = unit.options[site].arguments.get("optimizers")
-        if optimizers is not None and not (
-            isinstance(optimizers, ast.Constant) and optimizers.value is None
-        ):
+        optimizers = elements(unit.options[site].arguments.get("optimizers"))
+        if optimizers:
             if unit.backwards:
                 raise _unstepped(unit, unit.backwards[0])
+            names = ", ".join(map(site.module.tree.segment, optimizers))
             raise Cannot(
                 "AMP905",
                 site.module,
                 site.node,
-                "no backward and no step of this optimizer is in sight",
-                "give the files that train to the tool as well, or migrate them by hand; where what trains it has a "
-                "GradScaler of its own, delete the call",
+                f"amp.initialize gets {names} here, and nothing in the files given runs a backward or a step for it",
+                "give amp-migrate the files that train as well, or delete this call where nothing does, then run again",
             )
 
 
 def _unstepped(unit: Unit, backward: Backward) -> Cannot:
-    message = "no optimizer.step() is in sight for this backward"
-    advice = "step the optimizer through scaler.step(optimizer) and scaler.update() wherever it is stepped"
+    names = " or ".join(map(backward.module.tree.segment, backward.optimizers)) or "an optimizer"
+    message = f"nothing in the files given steps {names} behind this backward"
+    advice = f"give amp-migrate the files that step {names} as well, then run again"
     behind = _step_behind(backward)
     function = backward.function
     if function.node is not None and not unit.project.callers(function):
-        message += f", nor a call of {function.qualname}()"
-        advice = f"delete {function.qualname}() if nothing else calls it, or {advice}"
+        message = f"nothing in the files given calls {function.qualname}() and steps {names} behind this backward"
+        advice = f"give amp-migrate the files that do, or delete {function.qualname}() where nothing does, then run again"
     elif behind:
-        message += f", only `{behind}`, whose own step is not"
-        advice += f": give `{behind.rpartition('.')[0]}` the GradScaler, and let it do so"
+        message += f"; only `{behind}` follows, and what it steps is not in them"
+        advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"
     return Cannot("AMP905", backward.module, backward.node, message, advice)
 
 
@@ -72,6 +72,6 @@ def _refuse_steps_alone(unit: Unit) -> None:
             "AMP905",
             step.module,
             step.call,
-            "no backward is in sight for this step",
-            "scale the loss where it is computed: scaler.scale(loss).backward()",
+            f"nothing in the files given runs a backward for {step.text}, which steps here",
+            "give amp-migrate the files that run the backward as well, then run again",
         )

@@ -37,8 +37,8 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
                 later.module,
                 later.call,
                 f"{first.function.qualname}() and {second.function.qualname}() accumulate gradients side by side, "
-                "and an update() in one changes the loss scale under the gradients of the other",
-                "step both through the GradScaler and call scaler.update() once, after both have stepped",
+                "and the step of one would change the loss scale under the gradients of the other",
+                "step both optimizers in one function, one behind the other, then run again",
             )
 
 
@@ -61,8 +61,9 @@ def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale], gone: set[ast.A
                     "AMP908",
                     function.module,
                     unscale.before,
-                    f"gradients are read on every micro-batch, and {step.function.qualname}() does not step on each",
-                    "natively gradients can be unscaled once per step: read or clip them straight before the step",
+                    f"gradients are read here on every micro-batch, {step.function.qualname}() does not step on each, and "
+                    "they can be unscaled only once per step",
+                    f"read them in {step.function.qualname}(), straight before {step.text}.step(), then run again",
                 )
 
 

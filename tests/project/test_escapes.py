@@ -35,7 +35,7 @@ from tests.project.helpers import Case
         ("import pytorch_lightning as pl\nclass A(pl.LightningModule):\n    def f(self): pass", "A.f", "called by pytorch_lightning.LightningModule"),
         ("from torch import nn\nclass A(nn.Module):\n    pass\nclass B(A):\n    def forward(self): pass", "B.forward", "called by torch.nn.Module"),
         ("class A:\n    def __enter__(self): pass", "A.__enter__", "called by the language"),
-        ("@REG.register\nclass A:\n    def __init__(self): pass", "A.__init__", "class A decorated by REG.register"),
+        ("@REG.register\nclass A:\n    def __init__(self): pass", "A.__init__", "in class A, decorated by REG.register"),
         ("class A:\n    def __init__(self): pass\nrun(A)", "A.__init__", "passed to run"),
         ("class A:\n    def __init__(self): pass\ntable = {'a': A}", "A.__init__", "stored in a collection"),
         ("def f(): pass\nexecutor.submit(f, 1)", "f", "passed to executor.submit"),
