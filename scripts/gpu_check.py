@@ -116,7 +116,7 @@ def _verdicts(results: dict[str, Result]) -> Iterator[str]:
         logic = result.logic.comparison.exact if result.logic is not None else None
         yield (
             f"| {title} | {_equal(repeat)} | {_equal(logic)} | {_casts_on(result)} "
-            f"| {result.tier or 'nothing'} |"
+            f"| {result.held_to or 'nothing'} |"
         )
     yield ""
     for title, result in results.items():

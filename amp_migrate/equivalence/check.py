@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from amp_migrate.equivalence.complete import LEFT
 from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import Options
 from amp_migrate.equivalence.progress import Meter
 from amp_migrate.equivalence.result import Result
 from amp_migrate.equivalence.runner import ImportMismatchError, Runner
-from amp_migrate.equivalence.verdict import CANNOT_RUN, INCONCLUSIVE, Verdict
+from amp_migrate.equivalence.verdict import CANNOT_RUN, Verdict, inconclusive
 from amp_migrate.equivalence.workspace import NothingMigratedError, WorkspaceError, prepare
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ def in_workspace(
         try:
             return work(Runner(options, prepare(options, home), home, meter.show))
         except NothingMigratedError as error:
-            return failed(Verdict(INCONCLUSIVE, str(error)))
+            return failed(inconclusive(str(error), LEFT))
         except (WorkspaceError, ImportMismatchError) as error:
             return failed(Verdict(CANNOT_RUN, str(error)))
         finally:

@@ -127,6 +127,7 @@ def _options(command: tuple[str, ...], project: Path | None, given: dict[str, An
     timing = given.pop("timing")
     return Options(
         command=command,
+        given=_typed(command),
         project=(project or Path.cwd()).resolve(),
         inside=_inside(project),
         device=device,
@@ -137,6 +138,13 @@ def _options(command: tuple[str, ...], project: Path | None, given: dict[str, An
         timing=device == "cuda" if timing is None else timing,
         **given,
     )
+
+
+def _typed(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of the command line before those of `command`."""
+    words = click.get_current_context().obj or ()
+    before = words[: len(words) - len(command)]
+    return before[:-1] if before[-1:] == ("--",) else before
 
 
 def _inside(project: Path | None) -> Path:
@@ -173,7 +181,9 @@ def _coloured(colour: bool | None) -> bool:
 def main(args: list[str]) -> int:
     """Run the command with `args` and return its exit code."""
     try:
-        return int(verify.main(args=args, prog_name=_PROGRAM, standalone_mode=False) or 0)
+        return int(
+            verify.main(args=args, prog_name=_PROGRAM, standalone_mode=False, obj=tuple(args)) or 0
+        )
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.census import compare_census
 from amp_migrate.equivalence.compare import Comparison, compare
+from amp_migrate.equivalence.complete import OUTPUT, incomplete
 from amp_migrate.equivalence.coverage import coverage_of
 from amp_migrate.equivalence.fixcheck import check_fix
 from amp_migrate.equivalence.hints import explain
@@ -22,8 +22,8 @@ from amp_migrate.equivalence.verdict import (
     CANNOT_RUN,
     DIFFERENT,
     EXACT,
-    INCONCLUSIVE,
     Verdict,
+    inconclusive,
 )
 
 LOGIC, NUMERIC = "logic", "numeric"
@@ -107,60 +107,33 @@ class Ladder:
         if rule.reason:
             result.notes.append(rule.reason)
         comparison = compare(before, after, rule)
+        result.crash = before.crash or after.crash
         result.logic = Level(LOGIC, before, after, comparison)
-        result.tier = "T0: casts off, equal in every bit"
+        result.held_to = "casts off: every bit"
         if not comparison.exact:
             self._differs(comparison)
         self._complete(before, after)
 
     def _differs(self, comparison: Comparison) -> None:
-        """Answer for a difference at T0, unless before does not even agree with itself."""
+        """Answer for a difference with casts off, unless before does not even agree with itself."""
         repeat = self.result.repeat
         first = comparison.first
         if repeat is not None and not repeat.exact and self.options.runs < 2:
-            raise Answered(Verdict(INCONCLUSIVE, _not_reproducible(repeat)))
+            raise Answered(inconclusive(_not_reproducible(repeat), "verify --runs 5"))
         if repeat is not None and not repeat.exact:
             self.result.notes.append(_not_reproducible(repeat))
             return
         if self.runner.trees.fixes_differ:
             self._fix()
         if first is None:
-            raise Answered(Verdict(INCONCLUSIVE, "no iteration could be compared"))
+            raise Answered(inconclusive("no iteration could be compared", OUTPUT))
         raise Answered(Verdict(DIFFERENT, explain(first, self.result)))
 
     def _complete(self, before: Run, after: Run) -> None:
         """Refuse to conclude from runs that did not exercise what they have."""
-        coverage = self.result.coverage
-        idle = [name for name in self.result.changed if name not in after.notes["files"]]
-        if idle and len(idle) == len(self.result.changed):
-            raise Answered(
-                Verdict(
-                    INCONCLUSIVE,
-                    f"the command runs none of the migrated files ({', '.join(idle[:3])}); is the "
-                    "project installed elsewhere?",
-                )
-            )
-        if idle:
-            self.result.notes.append(f"migrated but not run by this command: {', '.join(idle)}")
-        if after.notes.get("apex_amp", {}).get("enabled"):
-            raise Answered(Verdict(INCONCLUSIVE, "the migrated program still runs on apex.amp"))
-        if not any(math.isfinite(step.loss) for step in before.steps):
-            raise Answered(Verdict(INCONCLUSIVE, "the loss is never finite"))
-        ended = f"the program ends after {coverage.steps} of {coverage.asked} steps"
-        if before.failure and coverage.steps < coverage.asked:
-            raise Answered(Verdict(INCONCLUSIVE, f"{ended}: {before.failure}"))
-        if coverage.steps < coverage.asked:
-            self.result.notes.append(ended)
-        dynamic = before.notes.get("grad_scaler") or before.notes.get("apex_amp", {}).get("dynamic")
-        if self.options.inject and dynamic and not coverage.skipped:
-            raise Answered(
-                Verdict(
-                    INCONCLUSIVE,
-                    f"{ended}, before any overflow was injected (steps "
-                    f"{', '.join(map(str, self.options.inject))}); choose others with "
-                    "--inject-overflow",
-                )
-            )
+        missing = incomplete(self.result, before, after)
+        if missing is not None:
+            raise Answered(missing)
 
     def _fix(self) -> None:
         """Check what the fixes promise: the gradient of the large batch."""
@@ -192,7 +165,7 @@ class Ladder:
         result.numeric = Level(NUMERIC, before, after, comparison)
         self._census(before, after)
         if comparison.exact:
-            result.tier = "T1: casts on, equal in every bit"
+            result.held_to = "casts on: every bit"
             if options.anchor:
                 anchored(self.runner, self.result, before, after)
             if options.runs >= 2:
@@ -227,7 +200,7 @@ class Ladder:
             raise Answered(enveloped(self.runner, self.result, before, after))
         if not reproducible and self.result.numeric_repeat is not None:
             reason = _not_reproducible(self.result.numeric_repeat)
-            raise Answered(Verdict(INCONCLUSIVE, reason))
+            raise Answered(inconclusive(reason, "verify --runs 5"))
         raise Answered(anchored(self.runner, self.result, before, after))
 
     def _timing(self) -> None:
@@ -248,12 +221,14 @@ class Ladder:
         """Run before and insist that it trains."""
         run = self.runner.before(purpose, config)
         if run is None:
-            raise Answered(Verdict(INCONCLUSIVE, f"the import holds no {purpose} run"))
+            reason = f"the import holds no {purpose} run"
+            raise Answered(inconclusive(reason, "verify --export before.json"))
         if run.steps:
             return run
         if run.failure:
-            raise Answered(Verdict(CANNOT_RUN, f"before: {run.failure}"))
-        raise Answered(Verdict(INCONCLUSIVE, "no optimizer step was recorded"))
+            self.result.crash = run.crash
+            raise Answered(Verdict(CANNOT_RUN, f"before: {run.failure}", explain=OUTPUT))
+        raise Answered(inconclusive("no optimizer step was recorded", OUTPUT))
 
     def _label(self, before: Run) -> None:
         apex = before.notes.get("apex")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import amp_migrate
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.records import Run, read_folder
+from amp_migrate.equivalence.records import Crash, Run, read_crash, read_folder
+from amp_migrate.words import os_reason
 
 Progress = Callable[[str, int, int], None]
 _INJECT = Path(__file__).parent / "inject" / "sitecustomize.py"
@@ -62,13 +63,15 @@ def run(launch: Launch, label: str, config: CaptureConfig, progress: Progress) -
         started = time.monotonic()
         returncode, tail = _execute(launch, label, config, environment, records, progress)
         processes, notes = read_folder(records)
+        crash = read_crash(records) if returncode != 0 else None
     return Run(
         label=label,
         processes=processes,
         notes=notes,
         returncode=returncode,
-        failure=_failure(returncode, tail, notes),
+        failure=_failure(returncode, tail, crash),
         seconds=time.monotonic() - started,
+        crash=crash,
     )
 
 
@@ -124,7 +127,7 @@ def _execute(
                 start_new_session=True,
             )
         except OSError as error:
-            return 127, f"{launch.command[0]}: {error.strerror}"
+            return 127, f"{launch.command[0]}: {os_reason(error)}"
         deadline = time.monotonic() + launch.timeout
         while process.poll() is None:
             if time.monotonic() > deadline:
@@ -153,9 +156,9 @@ def _rows(records: Path) -> int:
     return max(counts, default=0)
 
 
-def _failure(returncode: int, tail: str, notes: dict[str, object]) -> str:
+def _failure(returncode: int, tail: str, crash: Crash | None) -> str:
     if returncode == 0:
         return ""
-    error = str(notes.get("error", ""))
-    last = tail.splitlines()[-1].strip() if tail else f"exit code {returncode}"
-    return error or last
+    if crash is not None:
+        return crash.error
+    return tail.splitlines()[-1].strip() if tail else f"exit code {returncode}"

@@ -7,7 +7,9 @@ from amp_migrate.equivalence.anchor import against_anchor, largest_deviation
 from amp_migrate.equivalence.records import Run
 from amp_migrate.equivalence.result import Result
 from amp_migrate.equivalence.runner import Runner
-from amp_migrate.equivalence.verdict import DIFFERENT, EQUIVALENT, INCONCLUSIVE, Verdict
+from amp_migrate.equivalence.verdict import DIFFERENT, EQUIVALENT, Verdict, inconclusive
+
+_EXPORT = "verify --export before.json"
 
 
 def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict:
@@ -17,8 +19,8 @@ def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict
     if anchor is None or skipped != tuple(s.index for s in anchor.steps if s.skipped):
         anchor = runner.before("anchor", runner.config(casts=False, growth=None, inject=skipped))
     if anchor is None:
-        return Verdict(INCONCLUSIVE, "the import holds no fp32 run to compare with")
-    result.tier = "T2: errors against one fp32 run"
+        return inconclusive("the import holds no fp32 run to compare with", _EXPORT)
+    result.held_to = "errors against one fp32 run"
     result.errors = against_anchor(anchor.steps, before.steps, after.steps)
     for errors in result.errors:
         if errors.alarm is not None:
@@ -54,8 +56,8 @@ def enveloped(runner: Runner, result: Result, before: Run, after: Run) -> Verdic
             ours.append(repeated.steps)
         theirs.append(runner.after(f"envelope {kick}", config).steps)
     if len(ours) < 2:
-        return Verdict(INCONCLUSIVE, "the import holds no repeated runs")
-    result.tier = f"T3: envelope of {len(ours)} runs"
+        return inconclusive("the import holds no repeated runs", _EXPORT)
+    result.held_to = f"envelope of {len(ours)} runs"
     result.bands = envelope.bands(ours, after.steps)
     tested = envelope.equivalence(ours, theirs, runner.options.margin)
     result.equivalence = tested
@@ -66,4 +68,6 @@ def enveloped(runner: Runner, result: Result, before: Run, after: Run) -> Verdic
     if tested.answer == EQUIVALENT:
         return Verdict(EQUIVALENT, delta=max(abs(tested.low), abs(tested.high)))
     reason = f"mean log loss differs by {tested.difference:.2g}, margin {tested.margin:g}"
-    return Verdict(tested.answer, reason)
+    if tested.answer == DIFFERENT:
+        return Verdict(DIFFERENT, reason)
+    return inconclusive(reason, f"verify --runs {2 * runner.options.runs}")

@@ -16,7 +16,7 @@ class Options:
 
     `runs` is the number of runs per side for the noise envelope (0: not asked), `margin` the
     relative loss difference that still counts as equivalent there. `growth` replaces the default
-    growth interval of 2000; `inject` lists the steps that overflow. `timing` None means: on CUDA.
+    growth interval of 2000; `inject` lists the steps that overflow. `given` are the options as they were typed.
     """
 
     command: tuple[str, ...]
@@ -45,6 +45,7 @@ class Options:
     show_output: bool = False
     export: Path | None = None
     imported: Path | None = None
+    given: tuple[str, ...] = ()
 
 
 def available_device() -> str:

@@ -8,6 +8,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+EVENTS = {
+    "B": "backward",
+    "U": "unscale",
+    "C": "clip",
+    "(": "scaler.step",
+    "S": "step taken",
+    "s": "step skipped",
+    "^": "scaler.update",
+}
+"""What the letters of `Step.events` stand for."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -112,10 +123,28 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Crash:
+    """The exception that ended a program: its last line in the project, and which Python ran it.
+
+    `file` is relative to the project and empty where no line of it was running; `missing` names a module
+    that could not be imported, `modules` the folders whose code the exception passed through.
+    """
+
+    error: str
+    file: str
+    line: int
+    source: str
+    missing: str
+    modules: tuple[str, ...]
+    executable: str
+    python: str
+
+
+@dataclass(frozen=True)
 class Run:
     """One launch: its processes that trained, by rank, and how the command ended.
 
-    `failure` is empty where the command did what was asked.
+    `failure` is empty where the command did what was asked; `crash` is the exception behind it, if there was one.
     """
 
     label: str
@@ -124,6 +153,7 @@ class Run:
     returncode: int = 0
     failure: str = ""
     seconds: float = 0.0
+    crash: Crash | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -143,6 +173,17 @@ def read_folder(folder: Path) -> tuple[tuple[Process, ...], dict[str, Any]]:
     trained = [process for process in read if process.steps or process.timing]
     trained.sort(key=lambda process: (process.rank, process.header["started"]))
     return tuple(trained), notes
+
+
+def read_crash(folder: Path) -> Crash | None:
+    """Return the first exception that ended a process, None where none did."""
+    rows = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.crash")]
+    return _crash(min(rows, key=lambda row: float(row["time"]))) if rows else None
+
+
+def _crash(row: dict[str, Any]) -> Crash:
+    held = {name: row[name] for name in Crash.__dataclass_fields__}
+    return Crash(**{**held, "modules": tuple(row["modules"])})
 
 
 def read_process(path: Path) -> Process:
@@ -217,4 +258,5 @@ def run_from_json(data: dict[str, Any]) -> Run:
         )
         for one in data["processes"]
     )
-    return Run(**{**data, "processes": processes})
+    crash = _crash(data["crash"]) if data.get("crash") else None
+    return Run(**{**data, "processes": processes, "crash": crash})

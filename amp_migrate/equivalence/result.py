@@ -11,9 +11,9 @@ from amp_migrate.equivalence.compare import Comparison, Difference
 from amp_migrate.equivalence.coverage import Coverage
 from amp_migrate.equivalence.envelope import Band, Equivalence
 from amp_migrate.equivalence.options import Options
-from amp_migrate.equivalence.records import Run
+from amp_migrate.equivalence.records import Crash, Run
 from amp_migrate.equivalence.timing import TimingRow
-from amp_migrate.equivalence.verdict import Verdict
+from amp_migrate.equivalence.verdict import Verdict, inconclusive
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,12 @@ class Level:
 
 @dataclass
 class Result:
-    """Filled level by level; what stayed None was not run."""
+    """Filled level by level; what stayed None was not run. `held_to` says what decided, in words."""
 
     options: Options
-    verdict: Verdict = field(default_factory=lambda: Verdict("INCONCLUSIVE", "nothing was run"))
+    verdict: Verdict = field(
+        default_factory=lambda: inconclusive("nothing was run", "verify --help")
+    )
     logic: Level | None = None
     repeat: Comparison | None = None
     numeric: Level | None = None
@@ -46,7 +48,8 @@ class Result:
     fixes_differ: bool = False
     fix_check: dict[str, Any] | None = None
     changed: tuple[str, ...] = ()
-    tier: str = ""
+    held_to: str = ""
+    crash: Crash | None = None
     before_label: str = ""
     after_label: str = ""
     notes: list[str] = field(default_factory=list)

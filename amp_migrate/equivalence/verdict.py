@@ -14,11 +14,16 @@ EXIT_CODES = {EXACT: 0, EQUIVALENT: 0, DIFFERENT: 1, INCONCLUSIVE: 2, CANNOT_RUN
 
 @dataclass(frozen=True)
 class Verdict:
-    """`word` is one of the five; `delta` is the relative loss deviation of an EQUIVALENT."""
+    """`word` is one of the five; `delta` is the relative loss deviation of an EQUIVALENT.
+
+    `explain` are the words after ``amp-migrate`` of a command that says more, as "verify --show-output"; those of
+    ``verify`` are completed by what was asked, others by the project.
+    """
 
     word: str
     reason: str = ""
     delta: float | None = None
+    explain: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -30,3 +35,8 @@ class Verdict:
         if self.word in (INCONCLUSIVE, CANNOT_RUN):
             inside = self.reason
         return f"{self.word}({inside})" if inside else self.word
+
+
+def inconclusive(reason: str, explain: str) -> Verdict:
+    """Return that nothing can be concluded, why, and which command says more."""
+    return Verdict(INCONCLUSIVE, reason, explain=explain)

@@ -6,6 +6,7 @@ import random
 import sys
 from types import ModuleType
 
+from amp_migrate.equivalence.capture import crash
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.imports import ImportHooks
 
@@ -13,6 +14,7 @@ from amp_migrate.equivalence.capture.imports import ImportHooks
 def start(config_path: str) -> None:
     """Begin: called by sitecustomize, before any line of the program."""
     config = CaptureConfig.read(config_path)
+    crash.watch(config.record_dir, config.roots)
     move_import_paths(config.roots)
     random.seed(config.seed)
     hooks = ImportHooks()

@@ -12,10 +12,10 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
     if result.before_label:
         yield "before", result.before_label
         yield "after", result.after_label
-    if result.tier:
-        yield "tier", result.tier
+    if result.held_to:
+        yield "held to", result.held_to
     if result.repeat is not None:
-        yield "A/A", "equal in every bit" if result.repeat.exact else "differs"
+        yield "before twice", "equal in every bit" if result.repeat.exact else "differs"
     if result.coverage.steps:
         yield "coverage", str(result.coverage)
     yield from _numbers(result)
@@ -36,8 +36,8 @@ def _numbers(result: Result) -> Iterator[tuple[str, str]]:
     if result.equivalence is not None:
         tested = result.equivalence
         yield (
-            "TOST",
-            f"mean log loss differs by {tested.difference:.2g}, 90 % interval "
+            "equivalence",
+            f"two one-sided tests: mean log loss differs by {tested.difference:.2g}, 90 % interval "
             f"[{tested.low:.2g}, {tested.high:.2g}], smallest provable margin "
             f"{tested.certifiable:.2g}",
         )

@@ -7,8 +7,9 @@ from html import escape
 
 from amp_migrate.equivalence.anchor import relative
 from amp_migrate.equivalence.compare import Comparison
-from amp_migrate.equivalence.records import Step
+from amp_migrate.equivalence.records import EVENTS, Step
 from amp_migrate.equivalence.report import charts
+from amp_migrate.equivalence.report.crash import ending, explaining
 from amp_migrate.equivalence.report.environment import environment
 from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.report.page import STYLE
@@ -23,6 +24,7 @@ def render_html(result: Result) -> str:
     body = "".join(
         (
             _header(result),
+            _ending(result),
             _curves(result),
             _first(result),
             _census(result),
@@ -66,6 +68,16 @@ def _meaning(result: Result) -> str:
     if result.verdict.word == "EXACT":
         return f"The programs before and after agree in every bit over {steps} steps."
     return f"The programs before and after agree within what fp16 allows, over {steps} steps."
+
+
+def _ending(result: Result) -> str:
+    rows = [*ending(result)]
+    if explaining(result):
+        rows.append(("explained by", explaining(result)))
+    if not rows:
+        return ""
+    texts = "".join(f"<dt>{escape(n)}</dt><dd><code>{escape(v)}</code></dd>" for n, v in rows)
+    return f"<section><h2>What happened</h2><dl>{texts}</dl></section>"
 
 
 def _curves(result: Result) -> str:
@@ -156,10 +168,10 @@ def _steps(result: Result) -> str:
     )
     rows = list(_step_rows(level))
     wrong = result.verdict.word == "DIFFERENT"
+    letters = ", ".join(f"{letter} {name}" for letter, name in EVENTS.items())
     differing = {one.step for one in level.comparison.differences} if wrong else set()
     return (
-        "<section><h2>Every step</h2><p class=legend>B backward, U unscale, C clip, "
-        "( scaler.step, S step, s skipped, ^ update</p>"
+        f"<section><h2>Every step</h2><p class=legend>{escape(letters)}</p>"
         f"{_table(head, rows, differing)}</section>"
     )
 

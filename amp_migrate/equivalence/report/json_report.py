@@ -1,4 +1,4 @@
-"""The report as JSON, schema 1 (see docs/verify-json.md)."""
+"""The report as JSON, schema 2 (see docs/verify-json.md)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 from amp_migrate import __version__
 from amp_migrate.equivalence.compare import Comparison
 from amp_migrate.equivalence.records import Process, Run, Step
+from amp_migrate.equivalence.report.crash import explaining
 from amp_migrate.equivalence.report.environment import environment
 from amp_migrate.equivalence.result import Level, Result
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -27,10 +28,12 @@ def as_json(result: Result) -> dict[str, Any]:
             "reason": result.verdict.reason,
             "delta": result.verdict.delta,
             "exit_code": result.verdict.exit_code,
+            "explained_by": explaining(result),
         },
-        "tier": result.tier,
+        "held_to": result.held_to,
         "before": result.before_label,
         "after": result.after_label,
+        "crash": _row(result.crash),
         "first_difference": dataclasses.asdict(first) if first is not None else None,
         "coverage": dataclasses.asdict(result.coverage),
         "fixes": list(result.fixes),

@@ -11,7 +11,8 @@ import click
 
 from amp_migrate.equivalence.anchor import relative
 from amp_migrate.equivalence.compare import Comparison
-from amp_migrate.equivalence.records import Step
+from amp_migrate.equivalence.records import EVENTS, Step
+from amp_migrate.equivalence.report.crash import ending, explaining
 from amp_migrate.equivalence.report.environment import environment
 from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.result import Level, Result
@@ -25,6 +26,7 @@ _COLOURS = {
 }
 _MANY = 12
 _EVENTS = 12
+_NAMES = 16
 _HEADER = (
     f"{'step':>4}  {'before':<{_EVENTS}} {'after':<{_EVENTS}} {'loss':>13} {'after':>13} "
     f"{'Δ loss':>8} {'Δ grad':>8} {'Δ upd':>8} {'scale':>6} {'after':>6} skip weights"
@@ -56,6 +58,10 @@ def _lines(result: Result) -> Iterator[str]:
         yield f"  first difference: step {first.step}, {first.quantity}"
         yield f"    before  {first.before}"
         yield f"    after   {first.after}"
+    for name, value in ending(result):
+        yield from _labelled(f"  {name}", value)
+    if explaining(result):
+        yield from _labelled("  explained by", explaining(result))
     level = result.deciding
     if level is not None and level.before.steps:
         yield ""
@@ -80,6 +86,18 @@ def _table(level: Level) -> Iterator[str]:
             yield "   …"
         else:
             yield _row(*pairs[number], level.comparison)
+    yield from _legend("".join(step.events for pair in pairs for step in pair))
+
+
+def _legend(events: str) -> Iterator[str]:
+    """Say what the letters and signs of the table mean; of the events only those that occur."""
+    met = [f"{letter} {name}" for letter, name in EVENTS.items() if letter in events]
+    text = (
+        f"{', '.join(met)}. Δ: relative difference of loss, gradient norm (grad) and norm of the update (upd). "
+        "skip: s for each optimizer that skipped, before/after. weights: = the same in every bit."
+    )
+    for line in textwrap.wrap(text, 112):
+        yield click.style(line, dim=True)
 
 
 def _shown(count: int, comparison: Comparison) -> list[int | None]:
@@ -150,10 +168,10 @@ def _timing(result: Result) -> Iterator[str]:
 
 
 def _labelled(name: str, text: str) -> Iterator[str]:
-    lines = textwrap.wrap(text, 88) or [""]
-    yield f"{click.style(f'{name:<12}', dim=True)}{lines[0]}"
+    lines = textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False) or [""]
+    yield f"{click.style(f'{name:<{_NAMES}}', dim=True)}{lines[0]}"
     for line in lines[1:]:
-        yield f"{'':<12}{line}"
+        yield f"{'':<{_NAMES}}{line}"
 
 
 def _folded(text: str, indent: str) -> Iterator[str]:

@@ -1,0 +1,63 @@
+"""Leave behind where an exception ended a process: its last frame in the project, and which Python it was."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+def watch(record_dir: str, roots: tuple[tuple[str, str], ...]) -> None:
+    """Write a file for an exception that nothing caught, then do what Python would have done."""
+    previous = sys.excepthook
+
+    def excepthook(
+        kind: type[BaseException], value: BaseException, trace: TracebackType | None
+    ) -> None:
+        row = described(value, trace, tuple(copy for _, copy in roots))
+        path = Path(record_dir) / f"{os.getpid()}.crash"
+        path.write_text(json.dumps(row), encoding="utf-8")
+        previous(kind, value, trace)
+
+    sys.excepthook = excepthook
+
+
+def described(
+    value: BaseException, trace: TracebackType | None, copies: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return an exception as plain data; `copies` are the folders that hold the project."""
+    passed = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(trace)]
+    if isinstance(value, SyntaxError) and value.filename:
+        passed.append((value.filename, value.lineno or 0))
+    own = [(_below(file, copies), file, line) for file, line in passed]
+    name, file, line = next((one for one in reversed(own) if one[0]), ("", "", 0))
+    return {
+        "error": f"{type(value).__name__}: {value}".rstrip(": "),
+        "file": name,
+        "line": line,
+        "source": linecache.getline(file, line).strip() if file else "",
+        "missing": _missing(value),
+        "modules": sorted({Path(file).parent.as_posix() for file, _ in passed}),
+        "executable": sys.executable,
+        "python": sys.version.split()[0],
+        "time": time.time(),
+    }
+
+
+def _missing(value: BaseException) -> str:
+    """Return the module that could not be imported."""
+    return value.name or "" if isinstance(value, ModuleNotFoundError) else ""
+
+
+def _below(file: str, copies: tuple[str, ...]) -> str:
+    """Return a file's path in the project, empty for one that lies outside."""
+    whole = Path(file).resolve()
+    return next(
+        (whole.relative_to(copy).as_posix() for copy in copies if whole.is_relative_to(copy)), ""
+    )
