@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from amp_migrate import __version__
+from amp_migrate.completion import Code, Codes, Listed, first_word, options_of_verify
+from amp_migrate.failure import Failure
 from amp_migrate.settings import APIS, SCALERS, Settings
+from amp_migrate.stopping import raised
 
 FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -22,9 +26,23 @@ class _Program(click.Group):
     """A group whose first command needs no name: what names no command is a path or an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            args = ["--help"]
         if not args or args[0] not in self.commands or args[0] == _CODEMOD:
             args = [_CODEMOD, *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whatever the system refuses ends it with one line."""
+        try:
+            with raised():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Failure("stopped") from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise Failure.of(error) from error
 
 
 class _NamelessContext(click.Context):
@@ -39,6 +57,28 @@ class _Codemod(click.Command):
     context_class = _NamelessContext
 
 
+class _Path(click.Path):
+    """A path that exists; one that does not may be a command with a slip in it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if ctx is not None and not os.path.lexists(value) and value != "-":
+            from difflib import get_close_matches
+
+            commands = [name for name in main.commands if name != _CODEMOD]
+            close = get_close_matches(value, commands, n=1)
+            if close:
+                said = f"There is no file or folder {value!r}. Did you mean the command {close[0]}?"
+                raise click.UsageError(said, ctx)
+        return super().convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        """Complete a path; the first word may be a command as well."""
+        offered = super().shell_complete(ctx, param, incomplete)
+        return first_word(ctx, incomplete, hidden=_CODEMOD) + offered
+
+
 class _Verify(click.Command):
     """Leaves every argument, also ``--``, to the check itself."""
 
@@ -46,22 +86,9 @@ class _Verify(click.Command):
         ctx.params["arguments"] = list(args)
         return []
 
-
-class _Failure(click.ClickException):
-    """Ends the command with one line and the exit code of a failure."""
-
-    exit_code = 2
-
-
-class _Listed(click.ParamType[tuple[str, ...]]):
-    """Values with commas between."""
-
-    name = "list"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Complete the options of the check."""
+        return options_of_verify(ctx.params.get("arguments", []), incomplete)
 
 
 @click.group(cls=_Program, context_settings=_CONTEXT)
@@ -70,12 +97,12 @@ def main() -> None:
 
 
 @main.command(_CODEMOD, cls=_Codemod, hidden=True, context_settings=_CONTEXT)
-@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(exists=True, allow_dash=True))
-@click.option("--diff", is_flag=True, help="Print a patch and write nothing.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=_Path(exists=True, allow_dash=True))
+@click.option("--diff", "--dry-run", is_flag=True, help="Print a patch and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is left to do.")
 @click.option("--show-plan", is_flag=True, help="Print what would be done and why; write nothing.")
-@click.option("--select", type=_Listed(), metavar="CODES", help="Rules to use, as AMP1,AMP203.")
-@click.option("--ignore", type=_Listed(), metavar="CODES", help="Rules to leave out.")
+@click.option("--select", type=Codes(), metavar="CODES", help="Rules to use, as AMP1,AMP203.")
+@click.option("--ignore", type=Codes(), metavar="CODES", help="Rules to leave out.")
 @click.option("--fixes/--no-fixes", default=None, help="Fix known mistakes (AMP2xx); the default.")
 @click.option("--only-fixes", is_flag=True, default=None, help="Stay with Apex; only fix mistakes.")
 @click.option(
@@ -84,20 +111,30 @@ def main() -> None:
 @click.option("--api", type=click.Choice(APIS), help="Spelling to write; auto asks the project.")
 @click.option("--scaler", type=click.Choice(SCALERS), help="Where a GradScaler may live.")
 @click.option("--resume-compat", is_flag=True, default=None, help="Keep loading Apex checkpoints.")
-@click.option("--exclude", type=_Listed(), metavar="PATTERNS", help="In place of the default ones.")
-@click.option("--extend-exclude", type=_Listed(), metavar="PATTERNS", help="More to leave out.")
+@click.option("--exclude", type=Listed(), metavar="PATTERNS", help="In place of the default ones.")
+@click.option("--extend-exclude", type=Listed(), metavar="PATTERNS", help="More to leave out.")
 @click.option("--force-exclude", is_flag=True, help="Leave out even files that are named.")
+@click.option("--tracked", is_flag=True, default=None, help="Only files that git tracks.")
 @click.option("--stdin-filename", metavar="PATH", default="stdin.py", help="Name of the text of -.")
 @click.option("--output-format", "form", type=click.Choice(FORMATS), default="text")
-@click.option("-o", "--output-file", "file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-o",
+    "--output-file",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Where the report goes, or with --diff the patch.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 where it would be 1.")
+@click.option("--exit-on-change", is_flag=True, help="Exit 1 where files were rewritten, too.")
 @click.option("--color/--no-color", "colour", default=None, help="By default on a terminal.")
 @click.option("--list-rules", is_flag=True, help="List the rules.")
 @click.version_option(__version__, "-V", "--version", message="amp-migrate %(version)s")
 @click.pass_context
 def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **given: Any) -> None:
-    """Rewrite NVIDIA Apex AMP to native AMP in the files at and below PATH. - reads stdin.
+    """Rewrite NVIDIA Apex AMP to native AMP in the files at and below PATH, or the current folder.
+
+    With - for PATH it goes from stdin to stdout.
 
     \b
     Other commands, each with --help:
@@ -108,19 +145,16 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
 
     \b
     Exit codes: 0 nothing left; 1 changes pending under --check, or findings that
-    need a human; 2 wrong usage, an unreadable Apex file or a failed self-check.
+    need a human; 2 wrong usage, an unreadable Apex file, a failed self-check, or
+    files that could not be written (then none was).
     """
     if list_rules:
         ctx.invoke(explain, code=None)
-    elif paths:
-        from amp_migrate.codemod import Options, run
+        return
+    from amp_migrate.codemod import Options, run
 
-        own = {name: given.pop(name) for name in Options._fields}
-        ctx.exit(run(paths, Options(**own), given))
-    elif len(sys.argv) == 1:
-        click.echo(ctx.get_help())
-    else:
-        click.echo("no path given, nothing to do", err=True)
+    own = {name: given.pop(name) for name in Options._fields}
+    ctx.exit(run(paths or (".",), Options(**own), given))
 
 
 @main.command(cls=_Verify, add_help_option=False)
@@ -130,7 +164,7 @@ def verify(ctx: click.Context, arguments: list[str]) -> None:
     try:
         from amp_migrate.equivalence.cli import main as check
     except ModuleNotFoundError as error:
-        raise _Failure(f"verify needs {error.name}: pip install 'amp-migrate[verify]'") from error
+        raise Failure(f"verify needs {error.name}: pip install 'amp-migrate[verify]'") from error
     ctx.exit(check(arguments))
 
 
@@ -162,7 +196,7 @@ report.params += [option for option in codemod.params if option.name in MIGRATES
 
 
 @main.command(context_settings=_CONTEXT)
-@click.argument("code", required=False)
+@click.argument("code", required=False, type=Code())
 def explain(code: str | None) -> None:
     """Say what a rule does, why, and how safe it is; without CODE, list the rules."""
     from amp_migrate.output.explain import explanation
@@ -180,21 +214,30 @@ def explain(code: str | None) -> None:
 @click.option("--new-key", default="scaler", show_default=True, help="Where the new state goes.")
 @click.option("--micro-batches", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--allow-pickle", is_flag=True, help="Load objects too; only for files you trust.")
+@click.option("--force", is_flag=True, help="Overwrite NEW where it exists.")
 def convert_checkpoint(
-    old: Path, new: Path, key: str, new_key: str, micro_batches: int, allow_pickle: bool
+    old: Path,
+    new: Path,
+    key: str,
+    new_key: str,
+    micro_batches: int,
+    allow_pickle: bool,
+    force: bool,
 ) -> None:
     """Write a checkpoint with the Apex amp state as the state of one GradScaler.
 
     --micro-batches is the number of backward passes per optimizer step.
     """
+    if new.exists() and not force:
+        raise Failure(f"{new}: exists already; --force overwrites it")
     try:
         from amp_migrate.checkpoint import ConversionError, convert
     except ModuleNotFoundError as error:
-        raise _Failure(
+        raise Failure(
             f"convert-checkpoint needs {error.name}: pip install 'amp-migrate[verify]'"
         ) from error
     try:
         done = convert(old, new, key, new_key, micro_batches=micro_batches, pickles=allow_pickle)
     except ConversionError as error:
-        raise _Failure(str(error)) from error
+        raise Failure(str(error)) from error
     click.echo(done, err=True)

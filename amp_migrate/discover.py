@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from amp_migrate.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
-from amp_migrate.settings import Settings
+from amp_migrate.settings import Settings, SettingsError
+from amp_migrate.tracked import GitError, Repository, repository
 from amp_migrate.words import os_reason
 
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -68,13 +70,15 @@ def discover(
     """Yield the files at and below `paths`, each once.
 
     The order is that of sorted names. Ignore rules do not hold for a file that is named itself,
-    unless `force_exclude`; the default and --exclude ones hold then.
+    unless `force_exclude`; the default and --exclude ones hold then. With the setting `tracked` only files
+    that git tracks are found.
     """
     own = (*(settings.exclude or ()), *settings.extend_exclude)
     root = os.path.abspath(settings.root)
     names = DEFAULT_EXCLUDES if settings.exclude is None else frozenset[str]()
     rules = IgnoreRules(names, Patterns(root, own) if own else None)
     seen: set[str] = set()
+    tracked = _Tracked() if settings.tracked else None
     for path in sorted({os.path.abspath(path) for path in paths}):
         if os.path.isdir(path):
             found = _walk(path, rules.above(path), os.path.realpath(path))
@@ -83,10 +87,32 @@ def discover(
         else:
             found = _named(path)
         for item in found:
+            if tracked is not None and not tracked.holds(item, path):
+                continue
             real = item.absolute if isinstance(item, Other) else os.path.realpath(item.path)
             if real not in seen:
                 seen.add(real)
                 yield item
+
+
+class _Tracked:
+    """The files of the git repositories that the paths of a run lie in."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, frozenset[str]] = {}
+
+    def holds(self, item: Hit | Other | Skipped, start: str) -> bool:
+        """Tell whether git tracks a file in the repository of the path where the search started."""
+        if start not in self._known:
+            root = repository(Path(start))
+            if root is None:
+                raise SettingsError(f"--tracked needs a git repository, and {start} is in none")
+            try:
+                self._known[start] = Repository(str(root)).files
+            except GitError as error:
+                raise SettingsError(f"--tracked cannot be followed: {error}") from error
+        path = item.absolute if isinstance(item, Other) else os.path.abspath(item.path)
+        return path in self._known[start]
 
 
 def folders(paths: Iterable[str]) -> list[str]:

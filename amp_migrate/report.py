@@ -74,8 +74,9 @@ class Exit(NamedTuple):
 class Report:
     """What a run found and did, for every form of output.
 
-    `changes` are those that can be made, `api` is the spelling they were written in; `only_fixes` tells that the
-    program was to stay with Apex.
+    `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
+    that decided it, empty where the project did; `only_fixes` tells that the program was to stay with Apex, and
+    `migrates` is False there and where the migration is switched off. `read` counts the files that were looked at.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -87,7 +88,10 @@ class Report:
     passed_over: list[Skipped] = field(default_factory=list)
     written: bool = False
     api: str = ""
+    installed_torch: str = ""
+    read: int = 0
     only_fixes: bool = False
+    migrates: bool = True
 
     @property
     def files_with_sites(self) -> int:
@@ -97,15 +101,23 @@ class Report:
         counted = (Status.MIGRATED, Status.FIXED, Status.LEFT)
         return len({item.path for item in self.findings if item.status in counted})
 
-    def exit(self, *, check: bool, diff: bool, exit_zero: bool) -> Exit:
-        """Decide the exit code: 2 for problems and refused rewrites, 1 for what is left, else 0."""
+    def exit(
+        self, *, check: bool, diff: bool, exit_zero: bool, exit_on_change: bool = False
+    ) -> Exit:
+        """Decide the exit code: 2 for problems and refused rewrites, 1 for what is left, else 0.
+
+        With `exit_on_change` it is 1 where files were rewritten, too.
+        """
         failed = {item.path for item in self.findings if item.code == SELF_CHECK}
         failed.update(problem.path for problem in self.problems)
         if failed:
             return Exit(2, f"{plural(len(failed), 'file')} could not be migrated")
         pending = len(self.changes) if check else 0
         left = 0 if diff and not check else self.counts.left
+        written = len(self.changes) if exit_on_change and self.written else 0
+        were = "was" if written == 1 else "were"
         reasons = [
+            *([f"{plural(written, 'file')} {were} rewritten"] if written else []),
             *([f"{plural(pending, 'file')} would change"] if pending else []),
             *([f"{plural(left, 'site')} left for a human"] if left else []),
         ]

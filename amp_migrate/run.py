@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
+from amp_migrate import progress
 from amp_migrate.discover import Hit, Other, discover, folders, uses_apex
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.settings import Settings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _NATIVE = re.compile(rb"\b(?:GradScaler|autocast)\b")
 _OLD_NATIVE = re.compile(rb"torch\.cuda\.amp\b|from\s+torch\.cuda\s+import\s[^\n]*\bamp\b")
+_NEW_SPELLING = (2, 4)
 _SEED = b"\n# amp-migrate: the file that leads to others"
 
 
@@ -24,7 +26,8 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
     report = Report()
     hits: dict[str, Hit] = {}
     others: list[Other] = []
-    for item in discover(paths, settings, force_exclude=force_exclude):
+    for count, item in enumerate(discover(paths, settings, force_exclude=force_exclude), 1):
+        progress.at("reading", count)
         if isinstance(item, Hit):
             hits[item.path] = item
         elif isinstance(item, Other):
@@ -36,6 +39,8 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
     wanted = _NATIVE if hits else _OLD_NATIVE if settings.api == "torch.amp" else None
     if wanted is not None:
         hits |= {hit.path: hit for hit in _native(others, wanted)}
+    report.read = len(hits) + len(others)
+    progress.at("looking for what Apex code leads to", report.read)
     context = _context(hits, others, folders(paths))
     _migrate(report, [*hits.values(), *context], settings)
     return report
@@ -74,8 +79,12 @@ def run_text(name: str, data: bytes, settings: Settings) -> Report:
 
 
 def write_changes(report: Report) -> None:
-    """Write the changes; where a file cannot be written, no file of its unit is."""
-    from amp_migrate.source import UnwritableSource, check_writable, write
+    """Write the changes; where a file cannot be written, no file of its unit is.
+
+    Raises `UnwritableSource` or `Stopped` where writing fails on the way: no file is changed then.
+    """
+    from amp_migrate.source import UnwritableSource
+    from amp_migrate.writing import check_writable, write_all
 
     refused = {}
     for change in report.changes:
@@ -84,8 +93,7 @@ def write_changes(report: Report) -> None:
         except UnwritableSource as error:
             refused[error.path] = error.reason
     _withhold(report, refused)
-    for change in report.changes:
-        write(change.path, change.after)
+    write_all({change.path: change.after for change in report.changes})
     report.written = True
 
 
@@ -93,18 +101,21 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     sources = list(_decoded(hits, report.problems))
     if not sources:
         return
-    settings = _with_api(settings)
+    settings = _with_api(settings, report)
     report.api = settings.api
+    progress.at("migrating", len(sources))
     report.only_fixes = settings.only_fixes
+    report.migrates = settings.migrates
     from amp_migrate.engine import migrate, unstable
     from amp_migrate.source import UnwritableSource
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = migrate(sources, settings)
-        again = (
-            unstable(result, settings) if any(o.after is not None for o in result.outcomes) else []
-        )
+        again: list[str] = []
+        if any(outcome.after is not None for outcome in result.outcomes):
+            progress.at("checking that a second run changes nothing", len(sources))
+            again = unstable(result, settings)
     report.sources = {source.path: source for source in sources}
     report.findings = result.plan.findings()
     tally = result.tally
@@ -123,14 +134,19 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     _withhold(report, refused)
 
 
-def _with_api(settings: Settings) -> Settings:
-    """Settle the spelling: the new one where the project runs on a torch that has it."""
+def _with_api(settings: Settings, report: Report) -> Settings:
+    """Settle the spelling: the new one where the project, or else this environment, has a torch that knows it."""
     if settings.api != "auto":
         return settings
-    from amp_migrate.torch_floor import declared_torch
+    from amp_migrate.torch_floor import declared_torch, installed_torch, lowest_versions
 
     floor = declared_torch(settings.root)
-    new = floor is not None and floor.version >= (2, 4)
+    if floor is not None:
+        new = floor.version >= _NEW_SPELLING
+    else:
+        installed = installed_torch() or ""
+        new = any(found >= _NEW_SPELLING for found in lowest_versions(f"torch=={installed}"))
+        report.installed_torch = installed if new else ""
     return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp", "respell": False})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 APIS = ("auto", "torch.cuda.amp", "torch.amp")
 SCALERS = ("auto", "module")
 TABLE = "tool.amp-migrate"
+MIGRATION = "AMP1"
 
 
 class SettingsError(Exception):
@@ -21,11 +22,11 @@ class Settings:
     """The choices of one run.
 
     `select` and `ignore` are rule codes or their beginnings ("AMP2"). `api` is the spelling to write;
-    "auto" is "torch.amp" where the project declares torch >= 2.4, else "torch.cuda.amp", and is
-    settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
+    "auto" is "torch.amp" where the project declares torch >= 2.4, or declares none and such a torch is installed,
+    else "torch.cuda.amp", and is settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
     programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
-    relative to `root`.
+    relative to `root`. With `tracked` files that git does not track are none of the project.
     """
 
     select: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class Settings:
     resume_compat: bool = False
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
+    tracked: bool = False
     root: Path = Path()
 
     def enabled(self, code: str) -> bool:
@@ -47,6 +49,26 @@ class Settings:
             return False
         selected = _longest(code, self.select) if self.select else 0
         return selected > _longest(code, self.ignore)
+
+    @property
+    def migrates(self) -> bool:
+        """Whether programs leave Apex: not with `only_fixes`, and not where AMP1 is switched off."""
+        return not self.only_fixes and self.enabled(MIGRATION)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether some rule that fixes mistakes is on."""
+        named = any(code.startswith("AMP2") for code in self.select)
+        return self.fixes and (named or self.enabled("AMP2"))
+
+    def refuse_parts(self) -> None:
+        """Raise `SettingsError` where a part of the migration is to be used or left out."""
+        for code in (*self.select, *self.ignore):
+            if code.startswith(MIGRATION) and code != MIGRATION:
+                raise SettingsError(
+                    f"{code} cannot be switched by itself: AMP1xx is one migration, whole or not at all; "
+                    f"name {MIGRATION}"
+                )
 
     def updated(self, given: Mapping[str, Any]) -> Settings:
         """Return these settings with the options that were given (those not None)."""

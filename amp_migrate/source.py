@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -207,57 +206,3 @@ def _declared(name: str, head: list[bytes]) -> str:
         return "utf-8"
     shown = cookie.decode("ascii", "backslashreplace").strip()
     raise UnreadableSource(name, f"declares an encoding that cannot be used: {shown}")
-
-
-def check_writable(path: str | Path, expected: bytes) -> None:
-    """Raise `UnwritableSource` unless a file can be written and has the `expected` bytes still."""
-    name = os.fspath(path)
-    target = Path(os.path.realpath(name))
-    try:
-        if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
-            raise UnwritableSource(name, "is read-only")
-        if not os.access(target.parent, os.W_OK):
-            raise UnwritableSource(name, "is in a folder that cannot be written")
-        if target.read_bytes() != expected:
-            raise UnwritableSource(name, "changed on disk meanwhile; run again")
-    except OSError as error:
-        raise UnwritableSource(name, os_reason(error)) from error
-
-
-def write(path: str | Path, data: bytes) -> None:
-    """Put `data` in place of the bytes of a file, all or nothing.
-
-    The mode stays, a symbolic link stays a link, and the old file is whole until the new one is.
-    Raises `UnwritableSource`.
-    """
-    name = os.fspath(path)
-    target = Path(os.path.realpath(name))
-    try:
-        _replace(target, data, target.stat())
-    except OSError as error:
-        raise UnwritableSource(name, os_reason(error)) from error
-
-
-def _replace(target: Path, data: bytes, status: os.stat_result) -> None:
-    fresh = target.with_name(f".amp-migrate-{os.getpid()}.tmp")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(
-        fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600
-    )
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _keep_owner(fresh, status)
-        fresh.chmod(stat.S_IMODE(status.st_mode))
-        fresh.replace(target)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _keep_owner(path: Path, status: os.stat_result) -> None:
-    own = path.stat()
-    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-        os.chown(path, status.st_uid, status.st_gid)

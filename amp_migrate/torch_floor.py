@@ -1,4 +1,4 @@
-"""The lowest torch a project says it runs on, read from its own files and never by running them."""
+"""Which torch a project runs on: what its own files say, read and never run, or what is installed here."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ def declared_torch(folder: Path) -> TorchFloor | None:
         if found:
             return min(found, key=lambda floor: floor.version)
     return None
+
+
+def installed_torch() -> str | None:
+    """Return the version of the torch in the environment of this program, which is asked for and not imported."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return None
 
 
 def _project_folders(folder: Path) -> list[Path]:

@@ -4,34 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 from amp_migrate.output.style import Style, painted_patch
 from amp_migrate.output.summary import decided, problems, summary
+from amp_migrate.output.target import OutputFile
 from amp_migrate.report import Exit, Report
 
 
 class Console(NamedTuple):
     """Where output goes and how it looks; `colour` None leaves the choice to the stream.
 
-    The format "text" goes to stderr, all others to stdout, or any to `file`.
+    The format "text" goes to stderr, all others to stdout, or any to `file`; a patch goes to stdout,
+    or to `file` where the format is one for people.
     """
 
     format: str = "text"
-    file: Path | None = None
+    file: OutputFile | None = None
     quiet: bool = False
     colour: bool | None = None
+    diff: bool = False
 
     @property
     def needs_stdout(self) -> bool:
         """Whether the report takes stdout."""
-        return self.format not in ("text", "concise") and self.file is None
+        return not self._for_people and self.file is None
+
+    @property
+    def patched(self) -> bool:
+        """Whether the patch takes the file."""
+        return self.diff and self._for_people and self.file is not None
+
+    @property
+    def _for_people(self) -> bool:
+        return self.format in ("text", "concise")
 
     def report(self, report: Report, verdict: Exit, hint: str = "") -> None:
         """Print the report in its format, and for people the summary with one hint."""
         style = Style.of(sys.stderr, self.colour)
-        if self.needs_stdout or self.file is not None:
+        if self.needs_stdout or (self.file is not None and not self.patched):
             self.page(_formatted(self.format, report, verdict, Style(False)))
         elif self.quiet:
             _say("".join(problems(report, style)))
@@ -44,21 +55,26 @@ class Console(NamedTuple):
 
     def patch(self, report: Report) -> None:
         """Print the changes as one patch; FORCE_COLOR leaves it plain, as it may go into a pipe."""
-        if not report.changes:
+        if not report.changes and not self.patched:
             return
         from amp_migrate.output.diff import patch
 
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         style = Style(colour if self.colour is None else self.colour)
         made = (patch(change.path, change.before, change.after) for change in report.changes)
-        self.data(painted_patch(b"".join(made), style))
+        content = b"".join(made)
+        if self.patched and self.file is not None:
+            self.file.write(content)
+        else:
+            self.data(painted_patch(content, style))
 
     def page(self, content: str) -> None:
         """Put text on stdout, or into the output file."""
+        data = content.encode("utf-8", "surrogateescape")
         if self.file is None:
-            self.data(content.encode("utf-8", "surrogateescape"))
+            self.data(data)
         else:
-            self.file.write_text(content, encoding="utf-8", errors="surrogateescape")
+            self.file.write(data)
 
     def plan(self, report: Report) -> None:
         """Print what would be done, as JSON where that is the format."""

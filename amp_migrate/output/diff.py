@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from amp_migrate.align import Change, changes
+from amp_migrate.tracked import repository
 
 _CONTEXT = 3
 _ESCAPES = dict(zip(b'\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
 
 
+class Named(NamedTuple):
+    """A file by its name in a patch; `rooted` says that the name starts at the root of its repository."""
+
+    name: str
+    rooted: bool = False
+
+
 def patch(path: str, before: bytes, after: bytes) -> bytes:
     """Return the unified diff of one file; empty where nothing differs.
 
-    There is no ``diff --git`` line: with one, git passes over a patch made in a sub-directory.
+    In a git repository the names start at its root, as those of ``git diff`` do; elsewhere they are `path`.
     """
     if before == after:
         return b""
     old, new = _lines(before), _lines(after)
-    head = f"--- {_name('a', path)}\n+++ {_name('b', path)}\n".encode()
+    head = _head(named(path)).encode()
     return head + b"".join(_hunk(group, old, new) for group in _groups(changes(old, new)))
+
+
+def named(path: str) -> Named:
+    """Return how a patch names a file: git finds it from its root alone, wherever it is run."""
+    place = Path(path).resolve()
+    for start in (Path.cwd(), place):
+        root = repository(start)
+        if root is not None and place.is_relative_to(root):
+            return Named(place.relative_to(root).as_posix(), rooted=True)
+    return Named(path)
+
+
+def skipped_by_git(paths: Iterable[str]) -> Path | None:
+    """Return the root that a patch has to be applied from, where the working directory does not hold all `paths`.
+
+    ``git apply`` says nothing and passes over files outside of the folder it is run in.
+    """
+    here = Path.cwd()
+    outside = [place for path in paths if not (place := Path(path).resolve()).is_relative_to(here)]
+    return next(filter(None, map(repository, outside)), None)
+
+
+def _head(file: Named) -> str:
+    """Return the lines before the hunks. Without a ``diff --git`` line names start at the working directory."""
+    old, new = _name("a", file.name), _name("b", file.name)
+    first = f"diff --git {old} {new}\n" if file.rooted else ""
+    tab = "\t" if " " in file.name and not old.startswith('"') else ""
+    return f"{first}--- {old}{tab}\n+++ {new}{tab}\n"
 
 
 def _name(side: str, path: str) -> str:
     """Return a file name as git reads it: in quotes with octal bytes where it is not plain."""
     data = os.fsencode(f"{side}/{path.lstrip('/')}")
     if all(0x20 <= byte < 0x7F and byte not in _ESCAPES for byte in data):
-        return data.decode() + ("\t" if b" " in data else "")
+        return data.decode()
     return '"' + "".join(map(_quoted, data)) + '"'
 
 

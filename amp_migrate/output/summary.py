@@ -35,11 +35,17 @@ def summary(report: Report, style: Style) -> str:
         files = plural(report.files_with_sites, "file")
         lines.append(f"found {plural(counts.found, 'Apex site')}: {shown} (in {files})")
     elif not report.changes and not report.problems:
-        lines.append("found nothing to migrate" if report.findings else "found no Apex AMP code")
+        lines.append(_nothing(report))
     if report.changes:
         verb = "rewrote" if report.written else "would rewrite"
         lines.append(f"{verb} {plural(len(report.changes), 'file')}")
     return "".join(line + "\n" for line in lines)
+
+
+def _nothing(report: Report) -> str:
+    if not report.migrates:
+        return "the migration (AMP1) is switched off, and the other rules change nothing here"
+    return "found nothing to migrate" if report.findings else "found no Apex AMP code"
 
 
 def _corrected(report: Report, style: Style) -> str:

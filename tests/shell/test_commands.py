@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
+from shell_support import NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,19 +17,58 @@ class TestCommands:
     def test_help_lists_the_options_and_the_other_commands(self) -> None:
         done = amp_migrate("-h")
 
-        assert done.stdout.startswith("Usage: amp-migrate [OPTIONS] PATH...")
+        assert done.stdout.startswith("Usage: amp-migrate [OPTIONS] [PATH]...")
         for word in ("--diff", "verify", "explain", "convert-checkpoint", "Exit codes"):
             assert word in done.stdout
 
-    def test_options_without_a_path_do_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.argv", ["amp-migrate", "--check"])
-        done = amp_migrate("--check")
+    @pytest.mark.parametrize("option", ["--check", "--diff", "--dry-run", "--no-fixes"])
+    def test_no_path_means_the_current_folder(
+        self, put: Put, engine: FakeEngine, option: str
+    ) -> None:
+        """A hook whose arguments someone replaced must not pass for having nothing to do."""
+        file = put("a.py", "old()\n")
 
+        done = amp_migrate(option)
+
+        assert "1 migrated" in done.stderr
+        assert ("new()" in file.read_text()) == (option == "--no-fixes")
+        assert done.stdout.startswith("--- a/a.py") == (option in ("--diff", "--dry-run"))
+
+    def test_the_name_alone_prints_the_help(self, put: Put, engine: FakeEngine) -> None:
+        file = put("a.py", "old()\n")
+
+        done = amp_migrate()
+
+        assert done.stdout == amp_migrate("--help").stdout
         assert done.exit_code == 0
-        assert done.stdout == ""
+        assert "old()" in file.read_text()
 
     def test_wrong_option_names_the_program(self) -> None:
-        assert "Usage: amp-migrate [OPTIONS] PATH..." in amp_migrate("--nonsense").stderr
+        assert "Usage: amp-migrate [OPTIONS] [PATH]..." in amp_migrate("--nonsense").stderr
+
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [("verfy", "verify"), ("explian", "explain"), ("convert_checkpoint", "convert-checkpoint")],
+    )
+    def test_command_with_a_slip_in_it_is_named(self, folder: Path, typed: str, meant: str) -> None:
+        done = amp_migrate(typed, "AMP101")
+
+        assert f"There is no file or folder '{typed}'. Did you mean the command {meant}?" in (
+            done.stderr
+        )
+        assert done.exit_code == 2
+
+    def test_closed_standard_input_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m amp_migrate - <&-"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+
+        assert (done.stderr, done.returncode) == ("Error: standard input is closed\n", 2)
 
     def test_folder_that_is_called_like_a_command(self, put: Put, engine: FakeEngine) -> None:
         put("explain/a.py", "old()\n")
@@ -137,29 +174,3 @@ class TestLight:
         )
 
         assert done.stdout == "amp-migrate 0.1.0\n"
-
-
-class TestHooks:
-    def commands(self) -> list[list[str]]:
-        """Return what pre-commit would run."""
-        text = (ROOT / ".pre-commit-hooks.yaml").read_text()
-        entries = re.findall(r"^  entry: amp-migrate *(.*)$", text, re.MULTILINE)
-        arguments = re.findall(r"^  args: (.*)$", text, re.MULTILINE)
-        return [
-            [*entry.split(), *json.loads(listed)]
-            for entry, listed in zip(entries, arguments, strict=True)
-        ]
-
-    def test_there_is_one_that_writes_and_one_that_checks(self) -> None:
-        assert self.commands() == [["."], ["--check", "."]]
-
-    def test_project_without_apex_passes(self, folder: Path) -> None:
-        (folder / "a.py").write_text("import torch\n")
-
-        assert [amp_migrate(*command).exit_code for command in self.commands()] == [0, 0]
-
-    def test_check_fails_and_writes_nothing(self, folder: Path) -> None:
-        (folder / "a.py").write_text(APEX_PROGRAM)
-
-        assert amp_migrate(*self.commands()[1]).exit_code == 1
-        assert (folder / "a.py").read_text() == APEX_PROGRAM

@@ -65,12 +65,15 @@ def put(file: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("folder", ["", "sub/folder"])
-def test_git_applies_the_patch_with_every_byte(repository: Path, variant: str, folder: str) -> None:
+def test_git_applies_the_patch_with_every_byte(
+    repository: Path, variant: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From the root and from a sub-directory, for a file there and for a nested one."""
     before, after = VARIANTS[variant]
     here = repository / folder
     for name in ("a.py", "deep/er/a.py"):
         put(here / name, before)
+    monkeypatch.chdir(here)
     git("add", "-A", cwd=repository)
     made = b"".join(patch(name, before, after) for name in ("a.py", "deep/er/a.py"))
 
@@ -83,9 +86,12 @@ def test_git_applies_the_patch_with_every_byte(repository: Path, variant: str, f
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("folder", ["", "sub"])
-def test_git_finds_files_of_any_name(repository: Path, name: str, folder: str) -> None:
+def test_git_finds_files_of_any_name(
+    repository: Path, name: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = repository / folder
     put(here / name, b"a\n")
+    monkeypatch.chdir(here)
     git("add", "-A", cwd=repository)
 
     git("apply", cwd=here, data=patch(name, b"a\n", b"b\n"))
@@ -93,8 +99,9 @@ def test_git_finds_files_of_any_name(repository: Path, name: str, folder: str) -
     assert (here / name).read_bytes() == b"b\n"
 
 
-def test_random_edits_apply(repository: Path) -> None:
+def test_random_edits_apply(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hunks far apart, near each other, at both ends, with repeated lines."""
+    monkeypatch.chdir(repository)
     random.seed(7)
     for _ in range(60):
         old = [random.choice("abcdefgh") for _ in range(random.randrange(1, 60))]
@@ -113,10 +120,28 @@ def test_equal_bytes_make_no_patch() -> None:
     assert patch("a.py", b"a\n", b"a\n") == b""
 
 
-def test_patch_reads_like_one_of_git() -> None:
+def test_patch_reads_like_one_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     assert patch("a b.py", b"1\n2\n3\n4\n5\n", b"1\n2\n3\n4\n6\n") == (
         b"--- a/a b.py\t\n+++ b/a b.py\t\n@@ -2,4 +2,4 @@\n 2\n 3\n 4\n-5\n+6\n"
     )
+
+
+@pytest.mark.parametrize("here", ["", "sub", "beside"])
+def test_names_start_at_the_root_of_the_repository(
+    repository: Path, here: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From wherever the patch is made, so that one place applies it all."""
+    for name in ("a.py", "sub/b.py", "beside/c.py"):
+        put(repository / name, b"1\n")
+    monkeypatch.chdir(repository / here)
+    back = os.path.relpath(repository)
+
+    made = b"".join(patch(f"{back}/{name}", b"1\n", b"2\n") for name in ("a.py", "sub/b.py"))
+
+    assert b"diff --git a/sub/b.py b/sub/b.py\n--- a/sub/b.py\n+++ b/sub/b.py\n" in made
+    git("apply", cwd=repository, data=made)
+    assert (repository / "a.py").read_bytes() == (repository / "sub/b.py").read_bytes() == b"2\n"
 
 
 def test_absolute_path_is_relative_to_the_root_folder() -> None:

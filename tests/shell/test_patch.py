@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -48,6 +49,30 @@ class TestDiff:
         file.write_bytes(variant(APEX_PROGRAM))
         amp_migrate(".")
         assert file.read_bytes() == variant(NATIVE_PROGRAM)
+
+    def test_patch_made_in_a_folder_is_applied_from_the_root(self, folder: Path) -> None:
+        """`git apply` passes over what lies outside of its folder, so the place is said."""
+        subprocess.run(["git", "init", "-q", ".."], check=True)
+        for name in ("../train.py", "own.py"):
+            (folder / name).write_text(APEX_PROGRAM)
+
+        done = amp_migrate("..", "--diff")
+        apply = re.search(r"repository: (git -C \S+ apply)\n", done.stderr)
+        assert apply is not None
+        subprocess.run(apply[1].split(), input=done.stdout_bytes, check=True)
+
+        assert (folder / "../train.py").read_text() == NATIVE_PROGRAM
+        assert (folder / "own.py").read_text() == NATIVE_PROGRAM
+
+    def test_patch_of_files_below_is_applied_where_it_was_made(self, folder: Path) -> None:
+        subprocess.run(["git", "init", "-q", ".."], check=True)
+        (folder / "own.py").write_text(APEX_PROGRAM)
+
+        done = amp_migrate("--diff")
+
+        assert "git -C" not in done.stderr
+        subprocess.run(["git", "apply"], input=done.stdout_bytes, check=True)
+        assert (folder / "own.py").read_text() == NATIVE_PROGRAM
 
     def test_exit_code_is_0_though_sites_are_left(self, put: Put, engine: FakeEngine) -> None:
         put("a.py", "old()\nstays()\n")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class TestReport:
@@ -95,11 +98,68 @@ class TestReport:
     def test_report_can_go_into_a_file(self, put: Put, engine: FakeEngine) -> None:
         put("a.py", "stays()\n")
 
-        done = amp_migrate(".", "--diff", "--output-file", "report.txt")
+        done = amp_migrate(".", "--output-file", "report.txt")
 
         assert Path("report.txt").read_text().startswith("a.py:2:1 AMP901 left: about stays()\n")
         assert "AMP901" not in done.stderr
         assert "found 1 Apex site:" in done.stderr
+
+    def test_patch_can_go_into_a_file(self, put: Put, engine: FakeEngine) -> None:
+        """With --diff the patch is the output; what is said about it stays on the terminal."""
+        put("a.py", "old()\nstays()\n")
+        Path("migration.patch").write_text("an older and longer patch\n" * 50)
+
+        done = amp_migrate(".", "--diff", "-o", "migration.patch", "--color")
+
+        assert done.stdout == ""
+        assert Path("migration.patch").read_text().startswith("--- a/a.py\n+++ b/a.py\n@@ ")
+        assert "older" not in Path("migration.patch").read_text()
+        assert "AMP901" in done.stderr
+
+    @pytest.mark.parametrize("name", ["missing/report.txt", "folder"])
+    @pytest.mark.parametrize("form", ["text", "json", "sarif"])
+    def test_output_that_cannot_be_opened_stops_before_anything_is_written(
+        self, put: Put, engine: FakeEngine, name: str, form: str
+    ) -> None:
+        file = put("a.py", "old()\n")
+        Path("folder").mkdir()
+
+        done = amp_migrate(".", "-o", name, "--output-format", form)
+
+        assert done.stderr.startswith(f"Error: {name}: ")
+        assert done.stderr.endswith("; nothing was written\n")
+        assert done.stderr.count("\n") == 1
+        assert done.exit_code == 2
+        assert "new()" not in file.read_text()
+
+    def test_output_of_a_run_that_fails_is_not_touched(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "old()\n")
+        Path("old.txt").write_text("kept")
+
+        for name in ("old.txt", "new.txt"):
+            done = amp_migrate(".", "--select", "AMP777", "-o", name)
+            assert done.exit_code == 2
+
+        assert Path("old.txt").read_text() == "kept"
+        assert not Path("new.txt").exists()
+
+    def test_reader_that_goes_away_makes_no_traceback(self, folder: Path) -> None:
+        """As `amp-migrate --diff | head -1` does."""
+        (folder / "a.py").write_text(APEX_PROGRAM + "# a long comment\n" * 20_000)
+        (folder / "b.py").write_text(APEX_PROGRAM)
+        reading, writing = os.pipe()
+        os.close(reading)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "amp_migrate", "--diff"]
+
+        done = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False
+        )
+
+        os.close(writing)
+        assert b"Traceback" not in done.stderr
+        assert b"Exception ignored" not in done.stderr
+        assert done.returncode == 1
 
     @pytest.mark.parametrize(
         ("variables", "arguments", "coloured"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amp_migrate.source import Source, UnreadableSource, UnwritableSource, check_writable, write
+from amp_migrate.source import Source, UnreadableSource, UnwritableSource
 from amp_migrate.span import Span
 
 
@@ -115,64 +114,3 @@ def test_places_of_a_python_file_are_its_own_lines() -> None:
     place = source(b"a\nb\n").place(Span(2, 0, 2, 1))
 
     assert (place.cell, place.line, place.end_line) == (None, 2, 2)
-
-
-class TestWrite:
-    def test_keeps_the_mode_and_leaves_no_other_file(self, tmp_path: Path) -> None:
-        file = tmp_path / "a.py"
-        file.write_bytes(b"old")
-        file.chmod(0o755)
-
-        write(file, b"new")
-
-        assert file.read_bytes() == b"new"
-        assert file.stat().st_mode & 0o777 == 0o755
-        assert os.listdir(tmp_path) == ["a.py"]
-
-    def test_link_stays_a_link_and_its_target_changes(self, tmp_path: Path) -> None:
-        (tmp_path / "real").mkdir()
-        target, link = tmp_path / "real" / "a.py", tmp_path / "link.py"
-        target.write_bytes(b"old")
-        link.symlink_to(target)
-
-        write(link, b"new")
-
-        assert link.is_symlink()
-        assert target.read_bytes() == b"new"
-
-    def test_read_only_file_is_refused(self, tmp_path: Path) -> None:
-        file = tmp_path / "a.py"
-        file.write_bytes(b"old")
-        file.chmod(0o444)
-
-        with pytest.raises(UnwritableSource, match="read-only"):
-            check_writable(file, expected=b"old")
-
-        assert file.read_bytes() == b"old"
-
-    def test_file_that_changed_meanwhile_is_left(self, tmp_path: Path) -> None:
-        file = tmp_path / "a.py"
-        file.write_bytes(b"edited by hand")
-
-        with pytest.raises(UnwritableSource, match="changed on disk"):
-            check_writable(file, expected=b"old")
-
-        assert file.read_bytes() == b"edited by hand"
-
-    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-    def test_interrupted_write_loses_nothing(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-    ) -> None:
-        """Whatever happens before the rename, the old file is whole and nothing else stays behind."""
-        file = tmp_path / "a.py"
-        file.write_bytes(b"old")
-
-        def fail(handle: int) -> None:
-            raise error
-
-        monkeypatch.setattr(os, "fsync", fail)
-        with pytest.raises((UnwritableSource, KeyboardInterrupt)):
-            write(file, b"new")
-
-        assert file.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == ["a.py"]
