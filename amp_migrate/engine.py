@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Finding, Plan, Status
+from amp_migrate.refusal import OPTED_OUT, Refusal, edited_against_a_comment
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
@@ -73,7 +74,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     )
     if not respelt and not any(uses_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
-    refused: dict[object, str] = {}
+    refused: dict[object, Refusal] = {}
     from amp_migrate.planning import Planner
 
     with _without_collector():
@@ -85,8 +86,8 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
         failures = _apply(plan, trees, outcomes)
         if not failures:
             break
-        for path, reason in failures.items():
-            planner.refuse(path, reason, refused)
+        for failure in failures:
+            planner.refuse(failure, refused)
     _report(plan, outcomes)
     return Result(list(outcomes.values()), plan, units)
 
@@ -128,18 +129,18 @@ def _syntax(error: Exception) -> str:
     return f"cannot be parsed ({error})"
 
 
-def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> dict[str, str]:
-    """Rewrite every file of the plan; return the reason for each one whose rewrite is refused."""
+def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> list[Refusal]:
+    """Rewrite every file of the plan; return why rewrites are refused."""
     for outcome in outcomes.values():
         outcome.after = None
     paths = plan.paths()
     if not paths:
-        return {}
+        return []
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.cleanup import leftovers, tidied
     from amp_migrate.selfcheck import check, unused
 
-    failures: dict[str, str] = {}
+    failures: list[Refusal] = []
     for path in paths:
         tree = trees[path]
         edits = tidied(tree, list(plan.edits(path)))
@@ -149,11 +150,14 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
             if more:
                 after = rewrite(tree.text, tidied(tree, [*edits, *more]))
         except EditError as error:
-            failures[path] = f"an edit could not be made: {error}"
+            failures.append(Refusal(path, f"an edit could not be made: {error}"))
             continue
         reason = check(tree.text, after, path)
-        if reason is not None:
-            failures[path] = reason
+        line = edited_against_a_comment(tree.text, after, edits)
+        if line is not None:
+            failures.append(Refusal(path, OPTED_OUT, line))
+        elif reason is not None:
+            failures.append(Refusal(path, reason))
         elif after != tree.text:
             outcomes[path].after = after
     return failures

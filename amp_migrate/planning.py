@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from pathlib import PurePath
+from types import ModuleType
 
 from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
@@ -17,7 +17,13 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.project import Module
-from amp_migrate.rules import amp114_native_beside, amp213_import_missing, amp308_unknown_amp
+from amp_migrate.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
+from amp_migrate.rules import (
+    amp101_imports,
+    amp114_native_beside,
+    amp213_import_missing,
+    amp308_unknown_amp,
+)
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
 from amp_migrate.rules.amp308_unknown_amp import beside_left, report
@@ -26,7 +32,7 @@ from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.kept import only_asks
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
-from amp_migrate.settings import Settings
+from amp_migrate.settings import MIGRATION, Settings
 from amp_migrate.staying import holding, left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
@@ -56,11 +62,11 @@ class Planner:
         if any(map(_imports_apex, trees.values())):
             self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))
         self._units = units(self._index) if self._index else []
-        self._owners: dict[str, list[int]] = {}
+        self._owners: dict[str, dict[int, set[int]]] = {}
         self._left: set[Module] = set()
         self._cut: set[Module] = set()
 
-    def plan(self, refused: dict[object, str]) -> tuple[Plan, list[UnitSummary]]:
+    def plan(self, refused: dict[object, Refusal]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
         plan = Plan()
         summaries: list[UnitSummary] = []
@@ -83,7 +89,7 @@ class Planner:
         )
 
     def _plan_apex(
-        self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, str]
+        self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, Refusal]
     ) -> None:
         """Plan the units and files that use Apex."""
         if self._index is None:
@@ -96,7 +102,7 @@ class Planner:
             first, second = pair
             self._units[first] = [*self._units[first], *self._units.pop(second)]
             answers = [self._unit(found, None) for found in self._units]
-        if self._settings.only_fixes:
+        if not self._settings.migrates:
             answers = [self._fixes(found, a) for found, a in zip(self._units, answers, strict=True)]
         elif any(gone is None for _, gone, _ in answers):
             answers = [
@@ -109,8 +115,9 @@ class Planner:
                 handled |= set(found)
                 taken |= gone
                 for decision in decisions:
-                    for path, _ in decision.edits:
-                        self._owners.setdefault(path, []).append(number)
+                    for path, edit in decision.edits:
+                        lines = self._owners.setdefault(path, {}).setdefault(number, set())
+                        lines.update(edited_lines(edit))
             summaries.append(summary(found, decisions, reason))
         if self._settings.only_fixes:
             return
@@ -118,7 +125,8 @@ class Planner:
         self._cut = self._modules_cut(answers)
         held = holding(plan.decisions)
         for module in self._index.project.modules.values():
-            plan.decisions += self._file(module, handled, taken, refused, held)
+            if self._settings.migrates or module not in self._of_units():
+                plan.decisions += self._file(module, handled, taken, refused, held)
         plan.decisions += self._strangers(handled)
         for path in plan.paths():
             plan.decisions += needed_import(
@@ -137,6 +145,10 @@ class Planner:
             if d.finding.span.line not in skipped_lines(self._trees[d.finding.path].text)
         ]
 
+    def _of_units(self) -> set[Module]:
+        """Return the files in which a unit has a use of Apex."""
+        return {site.module for found in self._units for site in found}
+
     def _modules_cut(self, answers: list[Answer]) -> set[Module]:
         """Return the files of the units that lose their way through Apex and keep a native one."""
         return {
@@ -146,26 +158,24 @@ class Planner:
             for site in found
         }
 
-    def refuse(self, path: str, reason: str, refused: dict[object, str]) -> None:
+    def refuse(self, refusal: Refusal, refused: dict[object, Refusal]) -> None:
         """Leave the units that edit a file, or the file's own rules where no unit does."""
-        owners = self._owners.get(path, [])
-        fresh = [number for number in owners if number not in refused]
-        for number in fresh:
-            refused[number] = f"the rewrite of {PurePath(path).name} failed its check: {reason}"
+        owners = self._owners.get(refusal.path, {})
+        touching = [n for n, lines in owners.items() if refusal.line in lines]
+        fresh = [number for number in touching or owners if number not in refused]
+        refused.update(dict.fromkeys(fresh, refusal))
         if not fresh:
-            refused[path] = reason
+            refused[refusal.path] = refusal
 
-    def _unit(self, found: list[Site], refused: str | None) -> Answer:
+    def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
         index = self._index
         if index is None:
             raise ValueError("nothing to plan")
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         try:
             if refused is not None:
-                site = found[0]
-                advice = "report this to amp-migrate, and migrate this code by hand"
-                raise Cannot("AMP910", site.module, site.node, refused, advice)
-            _refuse_skipped(found)
+                raise refused_unit(found, refused, index.project)
+            refuse_skipped(found)
             native = fallback(index.project, index.availability, found, index.sites)
             if native is not None:
                 found += [site for site in native.sites if site not in found]
@@ -212,6 +222,8 @@ class Planner:
         """Return the corrections alone of a unit whose migration is known."""
         decisions, gone, reason = answer
         index = self._index
+        if not self._settings.corrects:
+            return [], set(), ""
         if index is None or gone is None:
             causes = (d.finding for d in decisions if d.finding.message == reason)
             return [unexamined(cause) for cause in causes], None, reason
@@ -249,7 +261,7 @@ class Planner:
         module: Module,
         handled: set[Site],
         taken: set[object],
-        refused: dict[object, str],
+        refused: dict[object, Refusal],
         held: dict[Place, Place],
     ) -> list[Decision]:
         index = self._index
@@ -260,7 +272,8 @@ class Planner:
             return list(refused_sites(sites, refused[module.path]))
         if not sites and not imports_by_name(module.tree.text):
             return []
-        skipped = skipped_lines(module.tree.text)
+        owned = module.path in self._owners
+        skipped = frozenset[int]() if owned else skipped_lines(module.tree.text)
         availability = index.availability[module]
         context = FileContext(
             index.project,
@@ -285,7 +298,7 @@ class Planner:
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
             decide = getattr(rule, "decide_file", None)
-            if decide is None:
+            if decide is None or not (self._settings.migrates or _brings_along(rule, decisions)):
                 continue
             made = [d for d in decide(context) if d.finding.span.line not in skipped]
             decisions += made
@@ -294,7 +307,13 @@ class Planner:
             context.sites = [
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
             ]
-        return decisions + list(unspoken(context, decisions))
+        return decisions + list(unspoken(context, decisions) if self._settings.migrates else ())
+
+
+def _brings_along(rule: ModuleType, decisions: list[Decision]) -> bool:
+    """Tell whether a rule is used without the migration: its import goes with what other rules rewrote."""
+    other = rule.RULE.family != MIGRATION
+    return other or (rule is amp101_imports and any(made.edits for made in decisions))
 
 
 def _cut_out(found: list[Site], gone: Unreachable) -> Answer:
@@ -310,15 +329,3 @@ def _keeps_native(decisions: Iterable[Decision]) -> bool:
 
 def _imports_apex(tree: Tree) -> bool:
     return "apex" in tree.text and (imports_apex(tree.module.body) or imports_by_name(tree.text))
-
-
-def _refuse_skipped(found: list[Site]) -> None:
-    for site in found:
-        if site.span.line in skipped_lines(site.module.tree.text):
-            raise Cannot(
-                "AMP911",
-                site.module,
-                site.node,
-                "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all",
-                "remove the comment and run again, or migrate by hand what works with this line",
-            )

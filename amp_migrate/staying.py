@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amp_migrate.plan import Decision, Finding, Place, Status
+from amp_migrate.refusal import Refusal
 from amp_migrate.rules.base import FileContext
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Kind, Site
@@ -37,10 +38,11 @@ def left(found: list[Site], cause: Cannot) -> Iterator[Decision]:
         yield Decision(replace(finding, status=Status.NOTE))
 
 
-def refused_sites(sites: list[Site], reason: str) -> Iterator[Decision]:
-    """Report the sites of a file whose own rewrite failed its check."""
+def refused_sites(sites: list[Site], refusal: Refusal) -> Iterator[Decision]:
+    """Report the sites of a file whose own rewrite is not used."""
+    code = "AMP911" if refusal.line else "AMP910"
     for site in sites:
-        yield Decision(Finding(site.module.path, site.span, "AMP910", Status.LEFT, reason))
+        yield Decision(Finding(site.module.path, site.span, code, Status.LEFT, refusal.reason))
 
 
 def unspoken(context: FileContext, decisions: list[Decision]) -> Iterator[Decision]:
