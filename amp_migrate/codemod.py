@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     with _console(options) as console:
         if console.needs_stdout and (options.diff or (stdin and options.writes)):
             raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
-        settings = _settings([options.stdin_filename] if stdin else paths, given)
+        settings = chosen_settings([options.stdin_filename] if stdin else paths, given)
         data = _stdin() if stdin else b""
         report = _migrated(paths, data if stdin else None, options, settings)
         if report is None:
@@ -74,18 +74,25 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
 @contextmanager
 def _console(options: Options) -> Iterator[Console]:
     """Open where the output goes before anything is done."""
-    try:
-        file = None if options.file is None else OutputFile(options.file)
-    except OSError as error:
-        raise Failure(f"{options.file}: {os_reason(error)}; {_UNTOUCHED}") from error
-    try:
+    with nullcontext() if options.file is None else opened(options.file) as file:
         yield Console(options.form, file, options.quiet, options.colour, options.diff)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[OutputFile]:
+    """Open a file for output. Raises `Failure`."""
+    try:
+        file = OutputFile(path)
+    except OSError as error:
+        raise Failure(f"{path}: {os_reason(error)}; {_UNTOUCHED}") from error
+    try:
+        yield file
     finally:
-        if file is not None:
-            file.close()
+        file.close()
 
 
-def _settings(paths: list[str] | tuple[str, ...], given: Mapping[str, Any]) -> Settings:
+def chosen_settings(paths: Iterable[str], given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a project with what the command line says. Raises `Failure`."""
     try:
         settings = read_settings(common_folder(paths)).updated(given)
         _check_codes(settings)
