@@ -67,8 +67,12 @@ def _walked(project: Project, rng: Random) -> Project | None:
 
     def one(found: Found) -> Project | None:
         src, node = found.src, found.node
-        amp = src.code(node.func).rpartition(".")[0]
-        if not amp or len(re.findall(rf"\b{re.escape(amp)}\.", src.text)) < 2:
+        root: ast.expr = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if root is node.func or not isinstance(root, ast.Name):
+            return None
+        if len(scopes(src).of[root].loads) < 2:  # its import would be left over
             return None
         given, unit = src.code(node.args[0]), src.unit
         if rng.random() < 0.25 and isinstance(node.args[0], ast.Name | ast.Attribute):
