@@ -8,7 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from generated.refactor.blocks import escapes
-from generated.refactor.control.places import Place, any_of, negated, only, somewhere
+from generated.refactor.control.places import Place, any_of, negated, only, somewhere, unchanging
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 
@@ -217,6 +217,50 @@ def _whole_suite(place: Place, rng: Random) -> Project | None:
     return place.exchanged([node.with_changes(body=suite)])
 
 
+def _out_of_loop(place: Place, rng: Random) -> Project | None:
+    """Ask a test that a loop does not change before the loop, which is written twice."""
+    node = place.statement
+    if not isinstance(node, cst.For | cst.While) or place.at_class_level:
+        return None
+    if any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in node.body.body):
+        return None
+    fit = [
+        each
+        for each in node.body.body
+        if isinstance(each, cst.If) and unchanging(place, place.source(each.test), [node])
+    ]
+    if not fit or len(place.bare()) > 1500:
+        return None
+    asked = rng.choice(fit)
+    yes = place.bare(_chosen(node, asked, asked.body))
+    orelse = asked.orelse
+    rest = orelse.body if isinstance(orelse, cst.Else) else orelse
+    no = place.bare(_chosen(node, asked, rest))
+    test = place.source(asked.test)
+    text = f"if {test}:\n{place.indented(yes)}else:\n{place.indented(no)}"
+    return place.replaced(place.lead() + text)
+
+
+def _chosen(
+    loop: cst.For | cst.While, asked: cst.If, arm: cst.BaseSuite | cst.If | None
+) -> cst.For | cst.While:
+    """Return a loop with one arm in place of an `if` of its body."""
+    held: list[cst.BaseStatement] = []
+    for each in loop.body.body:
+        if each is not asked:
+            held.append(each)  # type: ignore[arg-type]
+        elif isinstance(arm, cst.If):
+            held.append(arm.with_changes(leading_lines=asked.leading_lines))
+        elif isinstance(arm, cst.IndentedBlock):
+            first = arm.body[0]
+            lines = [*asked.leading_lines, *getattr(first, "leading_lines", ())]
+            held += [first.with_changes(leading_lines=lines), *arm.body[1:]]  # type: ignore[list-item]
+        elif isinstance(arm, cst.SimpleStatementSuite):
+            held.append(cst.SimpleStatementLine(arm.body, leading_lines=asked.leading_lines))
+    body = held or [cst.SimpleStatementLine([cst.Pass()])]
+    return loop.with_changes(body=loop.body.with_changes(body=body))
+
+
 _NESTING = any_of(_split, _merged, _nested, _chained, _out_of_arms)
 
 REFACTORINGS = tuple(
@@ -228,5 +272,6 @@ REFACTORINGS = tuple(
         ("what follows an if goes into its arms", _into_arms, (cst.If,)),
         ("an if becomes two of the same test", _twice, (cst.If,)),
         ("an if stands in one line", _whole_suite, (cst.If,)),
+        ("an if becomes one around its loop", _out_of_loop, (cst.For, cst.While)),
     )
 )

@@ -12,7 +12,6 @@ from generated.refactor.control.places import (
     Place,
     loads,
     only,
-    simple,
     somewhere,
     unchanging,
 )
@@ -280,29 +279,41 @@ def _inlined(place: Place, rng: Random) -> Project | None:
     if not isinstance(target, cst.Name) or not isinstance(node, cst.If):
         return None
     name, value = target.value, place.source(small.value)
-    asked = node.test
-    while isinstance(asked, cst.BooleanOperation):
-        asked = asked.left
-    negation = asked if isinstance(asked, cst.UnaryOperation) else None
-    inner = asked.expression if isinstance(asked, cst.UnaryOperation) else asked
-    if isinstance(inner, cst.Comparison):
-        inner = inner.left
+    inner = _first(node.test)
+    text = place.source(node.test)
     if not isinstance(inner, cst.Name) or inner.value != name or place.block.function is None:
         return None
-    if negation is not None and not isinstance(negation.operator, cst.Not):
+    if "\n" in value or "#" in place.bare() or loads(text)[name] != 1 or _yields(value):
         return None
-    reads = loads(place.source(place.scope))[name]
-    walrus = reads != 1 or rng.random() < 0.3
-    if not walrus and not simple(value) and "\n" in value:
-        return None
+    walrus = loads(place.source(place.scope))[name] != 1
     new = cst.parse_expression(f"({name} := {value})" if walrus else f"({value})")
-    if inner is node.test:
-        new = new.with_changes(lpar=(), rpar=()) if not walrus else new
+    if not walrus and (inner is node.test or isinstance(small.value, cst.Call | cst.Attribute)):
+        new = new.with_changes(lpar=(), rpar=())
     test = new if inner is node.test else node.test.deep_replace(inner, new)
     lines = [*place.statement.leading_lines, *node.leading_lines]  # type: ignore[attr-defined]
-    if "\n" in value or "#" in place.bare():
-        return None
     return place.exchanged([node.with_changes(test=test, leading_lines=lines)], 2)
+
+
+def _first(test: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a test evaluates first, beside the function of a call."""
+    while True:
+        if isinstance(test, cst.BooleanOperation | cst.BinaryOperation | cst.Comparison):
+            test = test.left
+        elif isinstance(test, cst.UnaryOperation):
+            test = test.expression
+        elif isinstance(test, cst.Call) and test.args and not test.args[0].star:
+            method = isinstance(test.func, cst.Attribute | cst.Name)
+            test = test.args[0].value if method else test.func
+        elif isinstance(test, cst.Attribute):
+            test = test.value
+        elif isinstance(test, cst.Call) and isinstance(test.func, cst.Attribute):
+            test = test.func.value
+        else:
+            return test
+
+
+def _yields(value: str) -> bool:
+    return any(word in value for word in ("yield", "await", ":="))
 
 
 REFACTORINGS = tuple(

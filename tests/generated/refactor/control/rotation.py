@@ -45,7 +45,8 @@ def _fit(
     tail = body[start:end]
     if not whole(tail) or own_jumps(tail, place):
         return False
-    if "yield" in place.source(body) or "print(" in place.source(tail):
+    text = place.source(tail)
+    if "yield" in place.source(body) or "print(" in text or "(" not in text:
         return False
     new = taken(place, node.target) if isinstance(node, cst.For) else set()
     new |= bound(body[end:])
