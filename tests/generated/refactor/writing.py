@@ -102,6 +102,9 @@ def imported(module: cst.Module, statement: str, like: cst.Module) -> cst.Module
         return module.with_changes(body=body)
     later = [k for k, node in enumerate(body) if _opening(node)]
     at = later[-1] + 1 if later else 0
+    if at < len(body):
+        compound = isinstance(body[at], cst.FunctionDef | cst.ClassDef)
+        body[at] = gap(body[at], max(2 if compound else 1, blank_lines(body[at])))
     return module.with_changes(body=[*body[:at], line, *body[at:]])
 
 

@@ -20,7 +20,7 @@ from generated.refactor.scopes import (
     module_variables,
     variables,
 )
-from generated.refactor.writing import above, function, listed
+from generated.refactor.writing import above, blank_lines, function, gap, listed
 
 _STEMS = ("compute", "evaluated", "obtain", "make_part", "get_value", "prepare")
 
@@ -47,7 +47,7 @@ def _passing(project: Project, rng: Random) -> Project | None:
         call, module = spot.node, spot.place.module
         assert isinstance(call, cst.Call)
         root = _root(call.func)
-        if not root or root in _local(spot) or _starred(call):
+        if not root or root in local(spot) or _starred(call):
             continue
         positional = [a for a in call.args if a.keyword is None]
         count = rng.randint(0, min(2, len(positional)))
@@ -99,7 +99,8 @@ def hoisted(spot: Spot, call: cst.BaseExpression, line: cst.BaseStatement) -> cs
     assert isinstance(changed, cst.For | cst.While)
     outer = _block_of(place.module, around, loop)
     at = next(k for k, s in enumerate(outer.body) if s is loop)
-    return put(place.module, outer, at, at + 1, [line, changed])
+    above_it = gap(line, blank_lines(loop))
+    return put(place.module, outer, at, at + 1, [above_it, gap(changed, 0)])
 
 
 def _block_of(module: cst.Module, around: tuple[cst.CSTNode, ...], node: cst.CSTNode) -> Block:
@@ -143,7 +144,7 @@ def _outside_of_class_bodies(block: Block) -> bool:
     return block.function is not None or not any(isinstance(n, cst.ClassDef) for n in block.inside)
 
 
-def _local(spot: Spot) -> set[str]:
+def local(spot: Spot) -> set[str]:
     """Return the variables of the functions around a spot, and those of its module."""
     scopes = [node for node in spot.place.block.inside if isinstance(node, cst.FunctionDef)]
     own = set().union(*(variables(scope) for scope in scopes)) if scopes else set[str]()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
 from random import Random
 
 import libcst as cst
 
 from generated.refactor.blocks import blocks, parsed
 from generated.refactor.expressions import Spot, simple, spots
-from generated.refactor.functions.expressions import hoisted, inputs_of
-from generated.refactor.names import bound, code, fresh, read
+from generated.refactor.functions.expressions import hoisted, inputs_of, local
+from generated.refactor.names import bound, code, fresh, read, tree
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 from generated.refactor.scopes import before
@@ -46,7 +48,7 @@ def _apply(project: Project, rng: Random) -> Project | None:
             if not any(a is m for m in moved)
         )
         new = cst.parse_expression(f"{name}({rest})")
-        if place.block.loops and _unchanged(spot, line) and rng.random() < 0.6:
+        if place.block.loops and _unchanged(spot, line, moved) and rng.random() < 0.6:
             changed = hoisted(spot, new, line)
         else:
             changed = spot.replaced(new, [line])
@@ -62,11 +64,18 @@ def _is_call(node: cst.BaseExpression) -> bool:
     return bool(node.args) and simple(node.func)
 
 
-def _unchanged(spot: Spot, line: cst.BaseStatement) -> bool:
+def _unchanged(spot: Spot, line: cst.BaseStatement, moved: Sequence[cst.Arg]) -> bool:
     """Tell whether what a partial holds is bound above the outermost loop, and only there."""
     loop = spot.place.block.loops[0]
+    assert isinstance(spot.node, cst.Call)
+    if not isinstance(spot.node.func, cst.Name) and local(spot) & read(spot.node.func):
+        return False
+    if any(
+        isinstance(n, ast.Attribute | ast.Subscript) for a in moved for n in ast.walk(tree(a.value))
+    ):
+        return False
     names = read(line)
-    if inputs_of(spot) is None or names & bound([loop]) or code(line).count(".") > 1:
+    if inputs_of(spot) is None or names & bound([loop]):
         return False
     around = spot.place.block.inside[: spot.place.block.inside.index(loop)]
     outer = next(

@@ -121,6 +121,8 @@ def moved(module: cst.Module, k: int, to: int) -> cst.Module:
             and (isinstance(body[near], Definition) or isinstance(body[near - 1], Definition))
         ):
             body[near] = gap(body[near], max(2, blank_lines(body[near])))
+    if not module.header:
+        body[0] = gap(body[0], 0)
     return module.with_changes(body=body)
 
 
