@@ -29,8 +29,9 @@ def seeds(name: str, project: Project, count: int = 60) -> list[Project]:
 
 def reaches(name: str, project: Project, after: str, path: str = "main.py") -> bool:
     """Tell whether a refactoring can make this text of a file."""
-    wanted = textwrap.dedent(after).lstrip("\n")
-    return any(f.files.get(path) == wanted for f in seeds(name, project, 400))
+    wanted, apply = textwrap.dedent(after).lstrip("\n"), catalogue()[name].apply
+    found = (apply(project, Random(seed)) for seed in range(600))
+    return any(f is not None and f.files.get(path) == wanted for f in found)
 
 
 def messages(project: Project) -> Counter[str]:
