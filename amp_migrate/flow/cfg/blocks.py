@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from amp_migrate.flow.cfg.points import Kind, Way
 from amp_migrate.flow.cfg.sketch import End, Frame, Sketch
 from amp_migrate.flow.cfg.statements import Statements
 from amp_migrate.flow.cfg.subject import tests_of_cases
 
+Swallows = Callable[[ast.expr], bool]
+"""Whether leaving the context that an expression makes may stop an exception."""
+
 
 class Blocks(Statements):
     """Adds `try`, `with` and `match`; `swallows` says whether leaving a context may stop an exception."""
 
-    def __init__(self, sketch: Sketch, swallows: Any) -> None:
+    RUNNERS: ClassVar[dict[str, str]] = {
+        **Statements.RUNNERS,
+        "Try": "_try",
+        "TryStar": "_try_star",
+        "With": "_with",
+        "AsyncWith": "_with",
+        "Match": "_match",
+    }
+
+    def __init__(self, sketch: Sketch, swallows: Swallows) -> None:
         super().__init__(sketch)
         self._swallows = swallows
-        self._runners[ast.Try] = self._try
-        self._runners[ast.With] = self._with
-        self._runners[ast.AsyncWith] = self._with
-        self._runners[ast.Match] = self._match
-        star = getattr(ast, "TryStar", None)
-        if star is not None:
-            self._runners[star] = self._try_star
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         self._items(node.items, node.body)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from amp_migrate.flow.cfg.blocks import Blocks
+from amp_migrate.flow.cfg.blocks import Blocks, Swallows
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge
 from amp_migrate.flow.cfg.sketch import Sketch
-
-Swallows = Callable[[ast.expr], bool]
-"""Whether leaving the context that an expression makes may stop an exception."""
 
 
 def any_context(_: ast.expr) -> bool:
@@ -51,12 +48,25 @@ def _sure_names(root: Root) -> frozenset[str]:
     given = root.args
     parameters = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     parameters |= {a.arg for a in (given.vararg, given.kwarg) if a is not None}
-    for node in ast.walk(root):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
-            parameters.discard(node.id)
+    for node in _statements(root):
+        if isinstance(node, ast.Delete):
+            names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            parameters -= names
         elif isinstance(node, ast.ExceptHandler) and node.name is not None:
             parameters.discard(node.name)
     return frozenset(parameters)
+
+
+def _statements(root: ast.AST) -> Iterator[ast.AST]:
+    """The statements in a body, those of nested bodies included, with handlers and cases; no expressions."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, ())
+            if isinstance(inner, list):
+                stack += inner
+        yield node
 
 
 class Graphs:

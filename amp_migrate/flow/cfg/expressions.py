@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
 from amp_migrate.flow.cfg.points import EdgeKind, Kind
 from amp_migrate.flow.cfg.sketch import End, Sketch
@@ -16,38 +16,39 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 class Expressions:
     """Evaluates expressions: values, tests with their two ways out, and targets."""
 
+    READERS: ClassVar[dict[type[ast.AST], str]] = {
+        ast.Constant: "_nothing",
+        ast.Name: "_load",
+        ast.Attribute: "_load",
+        ast.Subscript: "_load",
+        ast.Call: "_call",
+        ast.BoolOp: "_joined",
+        ast.IfExp: "_joined",
+        ast.Compare: "_joined",
+        ast.UnaryOp: "_unary",
+        ast.BinOp: "_operate",
+        ast.FormattedValue: "_operate",
+        ast.Dict: "_dict",
+        ast.Starred: "_starred",
+        ast.NamedExpr: "_named",
+        ast.Lambda: "_lambda",
+        ast.Await: "_await",
+        ast.Yield: "_yield",
+        ast.YieldFrom: "_yield",
+        ast.ListComp: "_comprehension",
+        ast.SetComp: "_comprehension",
+        ast.DictComp: "_comprehension",
+        ast.GeneratorExp: "_generator",
+    }
+
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
         self._inner: list[frozenset[str]] = []
         self._bound = 0
-        self._readers: dict[type[ast.AST], Callable[[Any], None]] = {
-            ast.Constant: self._nothing,
-            ast.Name: self._load,
-            ast.Attribute: self._load,
-            ast.Subscript: self._load,
-            ast.Call: self._call,
-            ast.BoolOp: self._joined,
-            ast.IfExp: self._joined,
-            ast.Compare: self._joined,
-            ast.UnaryOp: self._unary,
-            ast.BinOp: self._operate,
-            ast.FormattedValue: self._operate,
-            ast.Dict: self._dict,
-            ast.Starred: self._starred,
-            ast.NamedExpr: self._named,
-            ast.Lambda: self._lambda,
-            ast.Await: self._await,
-            ast.Yield: self._yield,
-            ast.YieldFrom: self._yield,
-            ast.ListComp: self._comprehension,
-            ast.SetComp: self._comprehension,
-            ast.DictComp: self._comprehension,
-            ast.GeneratorExp: self._generator,
-        }
 
     def value(self, node: ast.AST) -> None:
         """Evaluate an expression for its value."""
-        self._readers.get(type(node), self._parts)(node)
+        getattr(self, self.READERS.get(type(node), "_parts"))(node)
 
     def values(self, nodes: Sequence[ast.AST | None]) -> None:
         """Evaluate expressions one after the other."""
@@ -160,8 +161,15 @@ class Expressions:
                 self.value(child)
 
     def _load(self, node: ast.Name | ast.Attribute | ast.Subscript) -> None:
-        self._parts(node)
+        self._base(node)
         self.sketch.add(Kind.LOAD, node)
+
+    def _base(self, node: ast.expr) -> None:
+        """Evaluate what an attribute or item is one of."""
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            self.value(node.value)
+        if isinstance(node, ast.Subscript):
+            self.value(node.slice)
 
     def _operate(self, node: ast.expr) -> None:
         self._parts(node)
@@ -279,8 +287,7 @@ class Expressions:
         elif isinstance(target, ast.Starred):
             self.bind(target.value)
         else:
-            if not isinstance(target, ast.Name):
-                self._parts(target)
+            self._base(target)
             self.sketch.add(Kind.STORE, target, value)
 
 

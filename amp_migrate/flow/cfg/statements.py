@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from amp_migrate.flow.cfg.expressions import Expressions
 from amp_migrate.flow.cfg.points import EdgeKind, Kind, Way
-from amp_migrate.flow.cfg.sketch import End, Frame, Sketch
+from amp_migrate.flow.cfg.sketch import End, Frame
 
 
 class Statements(Expressions):
-    """Runs statements: what is simple, what branches, what loops, what defines."""
+    """Runs statements: what is simple, what branches, what loops, what defines.
 
-    def __init__(self, sketch: Sketch) -> None:
-        super().__init__(sketch)
-        self._runners: dict[type[ast.AST], Callable[[Any], None]] = {
-            ast.Expr: lambda node: self.value(node.value),
-            ast.Assign: self._assign,
-            ast.AnnAssign: self._annotated,
-            ast.AugAssign: self._augmented,
-            ast.Delete: self._delete,
-            ast.Return: self._return,
-            ast.Raise: self._raise,
-            ast.Assert: self._assert,
-            ast.Break: lambda node: self._jump(node, Way.BREAK),
-            ast.Continue: lambda node: self._jump(node, Way.CONTINUE),
-            ast.Import: self._import,
-            ast.ImportFrom: self._import,
-            ast.If: self._if,
-            ast.While: self._while,
-            ast.For: self._for,
-            ast.AsyncFor: self._for,
-            ast.FunctionDef: self._function,
-            ast.AsyncFunctionDef: self._function,
-            ast.ClassDef: self._class,
-        }
-        alias = getattr(ast, "TypeAlias", None)
-        if alias is not None:
-            self._runners[alias] = self._type_alias
+    The runners are by the name of the node, since not every Python has all of them.
+    """
+
+    RUNNERS: ClassVar[dict[str, str]] = {
+        "Expr": "_expression",
+        "Assign": "_assign",
+        "AnnAssign": "_annotated",
+        "AugAssign": "_augmented",
+        "Delete": "_delete",
+        "Return": "_return",
+        "Raise": "_raise",
+        "Assert": "_assert",
+        "Break": "_break",
+        "Continue": "_continue",
+        "Import": "_import",
+        "ImportFrom": "_import",
+        "If": "_if",
+        "While": "_while",
+        "For": "_for",
+        "AsyncFor": "_for",
+        "FunctionDef": "_function",
+        "AsyncFunctionDef": "_function",
+        "ClassDef": "_class",
+        "TypeAlias": "_type_alias",
+    }
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Run statements in order; what follows a jump is read as well and nothing leads to it."""
@@ -49,11 +48,14 @@ class Statements(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Run one statement; each has at least one point."""
         before = len(self.sketch.points)
-        run = self._runners.get(type(node))
+        run = self.RUNNERS.get(type(node).__name__)
         if run is not None:
-            run(node)
+            getattr(self, run)(node)
         if len(self.sketch.points) == before:
             self.sketch.add(Kind.STEP, node)
+
+    def _expression(self, node: ast.Expr) -> None:
+        self.value(node.value)
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.evaluated(node.value)
@@ -63,8 +65,8 @@ class Statements(Expressions):
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.bind(node.target, self.evaluated(node.value))
-        elif not isinstance(node.target, ast.Name):
-            self._parts(node.target)
+        else:
+            self._base(node.target)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         self._load(node.target)
@@ -81,8 +83,7 @@ class Statements(Expressions):
             for element in target.elts:
                 self._delete_one(element)
         else:
-            if not isinstance(target, ast.Name):
-                self._parts(target)
+            self._base(target)
             self.sketch.add(Kind.DELETE, target)
 
     def _return(self, node: ast.Return) -> None:
@@ -103,9 +104,13 @@ class Statements(Expressions):
         self.sketch.jump(Way.RAISE)
         self.sketch.ends = true
 
-    def _jump(self, node: ast.stmt, way: Way) -> None:
+    def _break(self, node: ast.Break) -> None:
         self.sketch.add(Kind.JUMP, node)
-        self.sketch.jump(way)
+        self.sketch.jump(Way.BREAK)
+
+    def _continue(self, node: ast.Continue) -> None:
+        self.sketch.add(Kind.JUMP, node)
+        self.sketch.jump(Way.CONTINUE)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
