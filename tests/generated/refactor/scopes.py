@@ -373,3 +373,11 @@ def declared_around(place: Place) -> set[str]:
     if not scopes:
         return declared_anywhere(place.module)
     return {name for scope in scopes for name in declared(scope.body.body)}
+
+
+def variables_around(place: Place) -> set[str]:
+    """Return the local names of the functions around a place; at the level of the module, its variables."""
+    scopes = [node for node in place.block.inside if isinstance(node, cst.FunctionDef)]
+    if not scopes:
+        return set()
+    return set().union(*(variables(scope) for scope in scopes))

@@ -26,6 +26,7 @@ GENERATOR = "the head of a loop becomes a generator"
 KEYWORD_ONLY = "parameters are taken by keyword only"
 NAMED = "arguments are named in every call"
 OPTIONS = "parameters are read from a dictionary of keywords"
+INLINE = "the body of a helper stands in the place of its call"
 DEFAULT = "a constant becomes a parameter with a default"
 
 
@@ -37,7 +38,7 @@ def text(source: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_sound(name: str) -> None:
     """On bases drawn at random the result compiles, and pyflakes has nothing new to say."""
-    found, wrong = flaws(name)
+    found, wrong = flaws(name, 2)
     assert found and not wrong
 
 
@@ -371,3 +372,36 @@ def test_constant_becomes_a_default() -> None:
     before = "def clip(p):\n    norm(p, 1.0)\n"
     assert "def clip(p, limit=1.0):\n    norm(p, limit)\n" in forms(DEFAULT, before, called="limit")
     assert not forms(DEFAULT, before.replace("(p)", "(*p)")) and not forms(DEFAULT, "norm(1.0)\n")
+
+
+def test_helper_is_inlined() -> None:
+    """Arguments stand for parameters, names that meet others are changed, and the helper goes."""
+    before = """
+        import torch
+
+
+        def clip(params, norm=1.0):
+            total = torch.norm(params)
+            return total / norm
+
+
+        def train(model):
+            total = 0
+            size = clip(model)
+            return total + size
+    """
+    after = """
+        import torch
+
+
+        def train(model):
+            total = 0
+            norm = 1.0
+            {total} = torch.norm(model)
+            size = {total} / norm
+            return total + size
+    """
+    wanted = {text(after).format(total=name) for name in ("inner_total", "total_here")}
+    assert forms(INLINE, before) == wanted
+    assert not forms(INLINE, "def f(x):\n    if x:\n        return 1\n    return 2\n\n\ny = f(3)\n")
+    assert not forms(INLINE, "def f():\n    return g\n\n\ndef h(g):\n    return f()\n")
