@@ -14,7 +14,7 @@ under which tests a point runs; `evaluate` gives the truth of an expression; `so
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.cfg.build import Graphs, any_context, build
 from amp_migrate.flow.cfg.graph import Graph, Root
-from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way, lines
 from amp_migrate.flow.changes import Changes, cautious, keeping
 from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided, holds
 from amp_migrate.flow.evaluate import evaluate, value_of
@@ -60,6 +60,7 @@ __all__ = [
     "evaluate",
     "holds",
     "keeping",
+    "lines",
     "refine",
     "solve",
     "term",

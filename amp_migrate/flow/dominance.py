@@ -91,7 +91,7 @@ def _telling_predecessors(
         if len(into) > 2:
             all_of_them = set(into)
             telling[node] = [
-                q for q in into if len(preds[q]) != 1 or preds[q][0] not in all_of_them
+                q for q in into if not q or len(preds[q]) != 1 or preds[q][0] not in all_of_them
             ]
     return telling
 

@@ -38,12 +38,20 @@ class Paths:
         *,
         changes: Changes | None = None,
         exceptions: bool = True,
+        asked: frozenset[str] = frozenset(),
     ) -> None:
+        """Look at a graph from its entry, where `assumption` holds.
+
+        Facts about names that no test reads any more are dropped on the way, but for those of `asked` and of
+        the assumption itself; `evaluate` asks for the names that it needs.
+        """
         self.graph = graph
         self.assumption = assumption
         self.changes = cautious(graph) if changes is None else changes
         self.exceptions = exceptions
+        self.asked = asked | {o.text for fact in assumption.facts for o in fact.term.operands}
         self._base = graph.order(exceptions)
+        self._asking: dict[frozenset[str], Paths] = {}
         self._steps: dict[tuple[int, Assumption], tuple[tuple[Edge, Assumption], ...]] = {}
         self._onward: dict[tuple[int, frozenset[int]], _Exploration] = {}
 
@@ -64,7 +72,8 @@ class Paths:
         for own, mask in zip(reads, later, strict=True):
             bits = own | mask
             if bits not in sets:
-                sets[bits] = frozenset(n for n, number in numbers.items() if bits >> number & 1)
+                names = (name for name, number in numbers.items() if bits >> number & 1)
+                sets[bits] = self.asked.union(names)
             found.append(sets[bits])
         return found
 
@@ -122,7 +131,7 @@ class Paths:
         return tuple(self._from_entry.seen.get(point.index, ()))
 
     def holds(self, point: Point) -> Assumption | None:
-        """Return what is known at a point on every path; None where no feasible path leads."""
+        """Return what is known at a point on every path, and can matter; None where no feasible path leads."""
         states = self.states(point)
         if not states:
             return None
@@ -133,6 +142,17 @@ class Paths:
 
     def evaluate(self, point: Point, node: ast.expr) -> bool | None:
         """Return the truth of an expression when a point is about to run, if it is the same on every path."""
+        names = names_of(node)
+        if not names <= self.asked:
+            if names not in self._asking:
+                self._asking[names] = Paths(
+                    self.graph,
+                    self.assumption,
+                    changes=self.changes,
+                    exceptions=self.exceptions,
+                    asked=self.asked | names,
+                )
+            return self._asking[names].evaluate(point, node)
         found = {evaluate(node, facts) for facts in self.states(point)}
         return found.pop() if len(found) == 1 else None
 

@@ -111,7 +111,10 @@ class Skeleton:
             lambda: "n += 1",
             lambda: f"mode = {self.random.choice(LETTERS)}",
             lambda: f"o.x = {self.random.choice(('True', 'False', self.event()))}",
-            lambda: "p, q = q, p",
+            lambda: self.random.choice(
+                ("p, q = q, p", "p = q = not p", "o.x = q = o.x or p", "p = o.x = q = None")
+            ),
+            lambda: f"d[(p := {self.test()})] = q = p",
             lambda: f"assert {self.test()}, {self.event()}",
             lambda: "pass",
         ]

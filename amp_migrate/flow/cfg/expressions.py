@@ -287,8 +287,10 @@ class Expressions:
         elif isinstance(target, ast.Starred):
             self.bind(target.value)
         else:
+            before = self._bound
             self._base(target)
-            self.sketch.add(Kind.STORE, target, value)
+            same = self._bound == before or isinstance(value, ast.Constant)
+            self.sketch.add(Kind.STORE, target, value if same else None)
 
 
 def _one_by_one(

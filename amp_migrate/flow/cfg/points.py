@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -105,3 +106,12 @@ class Edge(NamedTuple):
         if self.test is None:
             return None
         return self.kind is EdgeKind.TRUE
+
+
+def lines(path: Iterable[Point]) -> tuple[int, ...]:
+    """Return the lines that a path goes through, one after the other, without the whole module's."""
+    found: list[int] = []
+    for point in path:
+        if point.line and (not found or found[-1] != point.line):
+            found.append(point.line)
+    return tuple(found)

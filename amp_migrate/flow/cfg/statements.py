@@ -59,6 +59,9 @@ class Statements(Expressions):
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.evaluated(node.value)
+        if len(node.targets) > 1 and not isinstance(value, ast.Constant):
+            # the first target may be an operand of what the second one gets
+            value = None
         for target in node.targets:
             self.bind(target, value)
 

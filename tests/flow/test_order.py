@@ -1,0 +1,134 @@
+"""Dominators, reach, witnesses and loops, by hand."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+from amp_migrate.flow import Edge, EdgeKind, Kind, Order, Point, Way, lines
+from amp_migrate.flow.dominance import immediate_dominators
+from tests.flow.helpers import call, graph_of
+
+TRAINING = """
+def train(loader):
+    for epoch in range(9):
+        for i, batch in enumerate(loader):
+            loss(batch)
+            backward()
+            if (i + 1) % 4 == 0:
+                clip()
+                step()
+                zero()
+        test()
+"""
+
+
+def order_of(edges: dict[int, list[int]], count: int, ends: list[int]) -> Order:
+    """Return the order of a graph of plain points, from point 0."""
+    node = ast.Pass()
+    points = [Point(i, Kind.STEP, node, None, Way.NORMAL) for i in range(count)]
+    out = [
+        tuple(Edge(points[i], points[j], EdgeKind.NEXT) for j in edges.get(i, ()))
+        for i in range(count)
+    ]
+    return Order(points, out, points[0], [points[i] for i in ends])
+
+
+def test_between() -> None:
+    graph = graph_of(TRAINING)
+    order = graph.order(exceptions=False)
+    backward, clip, step, zero, loss, test = (
+        call(graph, n) for n in ("backward", "clip", "step", "zero", "loss", "test")
+    )
+    assert order.may_run_between(backward, clip, step)
+    assert not order.may_run_between(backward, zero, step)
+    assert not order.may_run_between(clip, loss, step)
+    assert order.may_run_between(step, backward, clip)
+    assert order.must_pass(step, step, [zero])
+    assert not order.must_pass(backward, backward, [zero])
+    assert order.must_reach(step, [zero])
+    assert order.must_reach(loss, [test])
+    assert not order.must_reach(loss, [step])
+    assert not order.must_reach(graph.exit, [graph.exit])
+
+
+def test_loops_of_a_training() -> None:
+    graph = graph_of(TRAINING)
+    order = graph.order(exceptions=False)
+    inner, outer = order.loops_of(call(graph, "step"))
+    assert (inner.header.line, outer.header.line) == (4, 3)
+    assert inner.parent is outer
+    assert outer.parent is None
+    assert inner.reducible
+    assert order.loops_of(call(graph, "test")) == (outer,)
+    assert {edge.source.line for edge in inner.back} == {7, 10}
+    assert [edge.kind for edge in inner.exits] == [EdgeKind.FALSE]
+
+
+def test_witness_is_a_shortest_path() -> None:
+    graph = graph_of(TRAINING)
+    order = graph.order(exceptions=False)
+    path = order.witness(call(graph, "backward"), call(graph, "backward"), [call(graph, "step")])
+    assert path is not None
+    assert lines(path) == (6, 7, 4, 5, 6)
+    assert order.witness(call(graph, "test"), graph.entry) is None
+    assert order.witness(call(graph, "clip"), call(graph, "zero"), [call(graph, "step")]) is None
+
+
+def test_immediate_dominators() -> None:
+    graph = graph_of("if a:\n    b()\nelse:\n    c()\nd()")
+    order = graph.order(exceptions=False)
+    (test,) = (p for p in graph.points if p.kind is Kind.TEST)
+    (load,) = graph.at(call(graph, "d").node.func)  # type: ignore[attr-defined]
+    assert order.immediate_dominator(load) is test
+    assert order.immediate_post_dominator(test) is load
+    assert order.immediate_dominator(graph.entry) is None
+    assert order.immediate_post_dominator(graph.exit) is None
+
+
+def test_a_loop_with_two_entries() -> None:
+    order = order_of({0: [1, 2], 1: [2, 3], 2: [1]}, 4, [3])
+    (loop,) = order.loops
+    assert not loop.reducible
+    assert [p.index for p in loop.headers] == [1, 2]
+    assert [(e.source.index, e.target.index) for e in loop.exits] == [(1, 3)]
+    assert not order.dominates(order.points[1], order.points[2])
+
+
+def test_a_loop_with_two_entries_inside_a_loop() -> None:
+    order = order_of({0: [1], 1: [2, 3], 2: [3], 3: [2, 4], 4: [1, 5]}, 6, [5])
+    outer, inner = order.loops
+    assert (outer.header.index, outer.reducible) == (1, True)
+    assert inner.parent is outer
+    assert not inner.reducible
+    assert order.post_dominates(order.points[4], order.points[2])
+
+
+def test_dominators_are_what_removal_cuts_off() -> None:
+    for seed in range(200):
+        source = random.Random(seed)
+        count = source.randint(2, 12)
+        edges = [
+            source.sample(range(count), source.randint(0, min(3, count))) for _ in range(count)
+        ]
+        found = immediate_dominators(edges, 0)
+        for node in range(count):
+            above = set()
+            at = node
+            while found[at] >= 0 and at not in above:
+                above.add(at)
+                at = found[at]
+            cut = {d for d in range(count) if node not in _reached(edges, d)}
+            expected = cut | {node} if node in _reached(edges, None) else set()
+            assert above == expected, (seed, node)
+
+
+def _reached(edges: list[list[int]], without: int | None) -> set[int]:
+    seen: set[int] = set()
+    stack = [] if without == 0 else [0]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += [target for target in edges[node] if target != without]
+    return seen
