@@ -173,6 +173,12 @@ class Source:
         return self.below(last) if last else 0
 
 
+def lead(src: Source, at: int) -> str:
+    """Return the empty lines that a definition needs above itself at a place."""
+    text = src.text[:at]
+    return "" if not text.strip() else "\n" * (2 - (len(text) - len(text.rstrip("\n")) - 1))
+
+
 @lru_cache(maxsize=256)
 def source(text: str) -> Source:
     """Return the tree and places of a text."""

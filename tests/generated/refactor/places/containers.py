@@ -11,7 +11,7 @@ from generated.refactor.calls import body, dynamic, imports_of
 from generated.refactor.names import fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, sources
+from generated.refactor.source import Edit, Function, Source, drawn, first, imported, lead, sources
 from generated.refactor.variables import Scope, Variable, scopes
 
 _TARGETS = (ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.AnnAssign, ast.NamedExpr)
@@ -213,9 +213,9 @@ def _change(
         outer = outermost(src, scope.node if scope.function else at)
         above = src.above(outer)
         if above == start:
-            edits[0] = Edit(start, start, container.header + create)
+            edits[0] = Edit(start, start, lead(src, start) + container.header + create)
         else:
-            edits.append(Edit(above, above, container.header))
+            edits.append(Edit(above, above, lead(src, above) + container.header))
     for need in container.needs:
         edits += imported(src, need)
     text = src.edited(edits)

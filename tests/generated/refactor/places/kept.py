@@ -14,7 +14,7 @@ from generated.refactor.places.attributes import classlevel, constructor, plain
 from generated.refactor.places.containers import outermost
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, sources
+from generated.refactor.source import Edit, Function, Source, drawn, first, imported, lead, sources
 from generated.refactor.variables import scopes
 
 _LATER = ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.comprehension
@@ -57,7 +57,7 @@ def helper(
     if re.search(r"\btorch\.", text):
         edits = [*edits, *imported(src, "import torch")]
     at = src.above(outermost(src, found.node))
-    changed = src.edited([Edit(at, at, f"{text}\n\n"), *edits])
+    changed = src.edited([Edit(at, at, f"{lead(src, at)}{text}\n\n"), *edits])
     return None if changed is None else project.changed(found.path, changed)
 
 
