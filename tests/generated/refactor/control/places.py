@@ -166,6 +166,7 @@ def somewhere(
             for path in sorted(project.files)
             for spot in _spots(project.module(path))
             if isinstance(spot.block.body[spot.index], kinds)
+            and not (cst.If in kinds and _is_main(spot.block.body[spot.index]))
         ]
         found.sort(key=lambda each: -each[0])
         for _, path, spot in found[:_ATTEMPTS]:
@@ -176,6 +177,13 @@ def somewhere(
         return None
 
     return apply
+
+
+def _is_main(node: cst.BaseStatement) -> bool:
+    """Tell whether a statement is the `if` by which a script runs itself, which everybody writes in one way."""
+    test = node.test if isinstance(node, cst.If) else None
+    left = test.left if isinstance(test, cst.Comparison) else None
+    return isinstance(left, cst.Name) and left.value == "__name__"
 
 
 def any_of(*changes: Change) -> Change:
@@ -290,8 +298,14 @@ def bound_before(place: Place) -> set[str]:
     wanted = ast.dump(ast.parse(place.bare()).body[0])
     kind = type(ast.parse(place.bare()).body[0])
     line = next(n.lineno for n in ast.walk(tree) if type(n) is kind and ast.dump(n) == wanted)  # type: ignore[attr-defined]
-    found = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    for node in ast.walk(tree):
+    own = tree.body[0] if isinstance(scope, cst.FunctionDef) else tree
+    found = {n.arg for n in ast.walk(getattr(own, "args", tree)) if isinstance(n, ast.arg)}
+    waiting = list(ast.iter_child_nodes(own))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        waiting += ast.iter_child_nodes(node)
         if getattr(node, "lineno", line) >= line:
             continue
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
