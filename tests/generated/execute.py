@@ -15,7 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,25 @@ Record = list[tuple[object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a program runs: its script, the arguments of its runs, the backward that overflows, the modes."""
+    """How a program runs: its script, the arguments of its runs, the backward that overflows, the modes.
+
+    `more` are other scripts with their arguments; their records stand beside, under mode and script.
+    """
 
     entry: str
     argvs: tuple[tuple[str, ...], ...]
     overflow: int
     modes: tuple[str, ...]
+    more: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def parts(self) -> list[tuple[str, str, Run]]:
+        """Name, mode and run of every record."""
+        found = [(mode, mode, self) for mode in self.modes]
+        for script, argv in self.more:
+            other = replace(self, entry=script, argvs=(argv,), overflow=0, more=())
+            found += [(f"{mode} {script}", mode, other) for mode in self.modes]
+        return found
 
 
 Side = dict[str, Record]
@@ -71,7 +84,10 @@ def records(trainings: Trainings) -> list[tuple[Side, Side]]:
         def work() -> list[tuple[Side, Side]]:
             native, reference = (
                 [
-                    {m: _runs(f"{folder}/{k}{side}", run, m, side == "before") for m in run.modes}
+                    {
+                        name: _runs(f"{folder}/{k}{side}", part, mode, side == "before")
+                        for name, mode, part in run.parts
+                    }
                     for k, (_, _, run) in enumerate(trainings)
                 ]
                 for side in ("after", "before")

@@ -147,7 +147,10 @@ class _Reader:
             elif isinstance(node, ast.Global | ast.Nonlocal):
                 kind = "global" if isinstance(node, ast.Global) else "nonlocal"
                 scope.elsewhere.update(dict.fromkeys(node.names, kind))
-        scope.bound -= set(scope.elsewhere)
+                if kind == "global":
+                    self.found.scopes[0].bound |= set(node.names)
+        if scope.parent is not None:
+            scope.bound -= set(scope.elsewhere)
 
     def all(self, nodes: Iterable[ast.AST], scope: Scope) -> None:
         for node in nodes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generated.refactor.project import Project
@@ -23,9 +23,14 @@ def package(path: str) -> str:
 
 def own_modules(project: Project) -> dict[str, str]:
     """Return the files of a project by dotted name; scripts also see those beside the entry."""
-    beside = package(project.entry)
+    return _modules(frozenset(project.files), project.entry)
+
+
+@lru_cache(maxsize=64)
+def _modules(files: frozenset[str], entry: str) -> dict[str, str]:
+    beside = package(entry)
     found: dict[str, str] = {}
-    for path in project.files:
+    for path in sorted(files):
         name = dotted(path)
         found[name] = path
         if beside and name.startswith(f"{beside}."):
@@ -51,21 +56,29 @@ class Import:
         return self.alias.asname or self.alias.name.partition(".")[0]
 
 
-def imports(project: Project, path: str, tree: ast.AST) -> Iterator[Import]:
-    """Yield every name that a file imports."""
-    known = own_modules(project)
+def imports(project: Project, path: str, tree: ast.AST) -> tuple[Import, ...]:
+    """Return every name that a file, or a part of it, imports."""
+    return _imports(frozenset(project.files), project.entry, path, tree)
+
+
+@lru_cache(maxsize=512)
+def _imports(files: frozenset[str], entry: str, path: str, tree: ast.AST) -> tuple[Import, ...]:
+    known = _modules(files, entry)
+    found: list[Import] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(node, alias, known.get(alias.name), "")
+            found += [Import(node, alias, known.get(alias.name), "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             source = absolute(node, path)
             for alias in node.names:
                 inner = known.get(f"{source}.{alias.name}".strip("."))
                 if inner and inner != path:
-                    yield Import(node, alias, inner, "")
+                    found.append(Import(node, alias, inner, ""))
                 else:
-                    yield Import(node, alias, known.get(source) if source else None, alias.name)
+                    found.append(
+                        Import(node, alias, known.get(source) if source else None, alias.name)
+                    )
+    return tuple(found)
 
 
 def absolute(node: ast.ImportFrom, path: str) -> str:

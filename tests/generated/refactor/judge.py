@@ -65,14 +65,15 @@ def migrated(project: Project) -> Migrated:
     if again and not flaw:
         flaw = f"a second run changes {again[0]}"
     found = result.plan.findings()
-    left = [f for f in found if f.status is Status.LEFT]
+    aside = {*project.beside, *(script for script, _ in project.more)}
+    left = [f for f in found if f.status is Status.LEFT and f.path not in project.beside]
     causes = sorted(left, key=lambda f: (f.code == "AMP101", "since its unit" in f.message))
     return Migrated(
         after,
         flaw,
         tuple(f"{f.code}: {f.message}" for f in causes),
         tuple(f.code for f in found if f.status is Status.FIXED),
-        sum(_changed(files[name], after[name]) for name in files),
+        sum(_changed(files[name], after[name]) for name in files if name not in aside),
     )
 
 
@@ -144,7 +145,7 @@ def _fault(start: Base, before: Side, after: Side) -> str:
 def _training(
     start: Base, project: Project, after: Mapping[str, bytes]
 ) -> tuple[dict[str, bytes], dict[str, bytes], Run]:
-    run = Run(project.entry, start.argvs, start.overflow, start.modes)
+    run = Run(project.entry, start.argvs, start.overflow, start.modes, project.more)
     beside = dict(start.library)
     return beside | project.data(), beside | dict(after), run
 
@@ -170,11 +171,14 @@ def judged(variants: Sequence[Variant]) -> list[Judged]:
 
 def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> Judged:
     start, like = variant.base, known(variant.base)
-    change = _difference(start, like.before, before)
+    change = _difference(start, like.before, before) or _ended(start, before)
     if change:
         return Judged("invalid", change)
     if result.flaw:
         return Judged("broken", result.flaw)
+    other = _others(start, before, after)
+    if other:
+        return Judged("wrong", other)
     difference = _difference(start, like.after, after)
     if result.left:
         return Judged("left", result.left[0])
@@ -187,6 +191,26 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
     if result.lines > UGLY * like.migrated.lines:
         return Judged("ugly", f"{like.migrated.lines} changed lines became {result.lines}")
     return Judged("same")
+
+
+def _ended(start: Base, side: Side) -> str:
+    """Return the exception that ended a script beside the one that trains."""
+    for name, record in side.items():
+        for event in record:
+            if name not in start.modes and event[0] == "ended" and event[1]:
+                return f"{name}: {event[1]}"
+    return ""
+
+
+def _others(start: Base, before: Side, after: Side) -> str:
+    """Return what scripts beside the one that trains do otherwise after the migration."""
+    for name in before.keys() - set(start.modes):
+        crashed: Record = [("ended", "a crash")]
+        sides = _neutral(before[name]), _neutral(after.get(name, crashed))
+        difference = first_difference(*sides)
+        if difference:
+            return f"{name}: {difference}"
+    return ""
 
 
 def _difference(start: Base, wanted: Side, got: Side) -> str:

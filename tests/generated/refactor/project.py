@@ -11,10 +11,16 @@ import libcst as cst
 
 @dataclass(frozen=True)
 class Project:
-    """Python files by relative path, and the script that trains. Refactorings return new projects."""
+    """Python files by relative path, and the script that trains. Refactorings return new projects.
+
+    `more` are other scripts with their arguments, which have to do the same before and after a migration;
+    what is left in the files `beside` is no fault of one: they are scripts that nothing can migrate.
+    """
 
     files: Mapping[str, str]
     entry: str
+    more: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    beside: tuple[str, ...] = ()
 
     def module(self, path: str) -> cst.Module:
         """Return the syntax tree of a file."""
