@@ -116,11 +116,12 @@ dt { font: 600 13px/1.7 var(--mono) } dd { margin: 0; font-size: 14px }
   .heads.one, .hunk.one { grid-template-columns: 1fr } .hunk table { grid-column: 1 / -1 }
   .heads span:last-child { display: none } .why { grid-column: 1 / -1; border-left: 0;
   border-top: 1px dashed var(--line) } .why:empty { display: none } }
-@media print { :root { --ground: #fff } body { font-size: 11px } nav, .skip, .fold { display: none }
-  header, main { max-width: none; padding: 0 } .file { content-visibility: visible; overflow: visible }
-  .file::details-content { content-visibility: visible; display: block }
-  .heads, .hunk { grid-template-columns: 1fr 1fr 190px } .heads.one, .hunk.one { grid-template-columns: 1fr 190px }
-  .hunk table { grid-column: 1 / -2; font-size: 8.5px } .hunk th { width: 30px } .why { font-size: 9px }
-  .hunk, section, .told li, tr { break-inside: avoid } a { color: inherit }
+@media print { :root { --ground: #fff } body { zoom: .7 } nav, .skip, .fold { display: none }
+  header, main { max-width: none; padding: 0 } header { margin-bottom: 20px } a { color: inherit }
+  .file { content-visibility: visible; overflow: visible } .file::details-content { content-visibility: visible;
+  display: block } .heads, .hunk { grid-template-columns: 1fr 1fr } .heads.one, .hunk.one { grid-template-columns: 1fr }
+  .hunk table { grid-column: 1 / -1 } .heads span:last-child { display: none } .why { grid-column: 1 / -1;
+  border-left: 0; border-top: 1px dashed var(--line) } .why:empty { display: none }
+  .told li, .programs tbody, .why li, tr { break-inside: avoid } h2, h3, summary, .heads { break-after: avoid }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact } }
 """
