@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amp_migrate.flow.cfg.points import Edge, Point
-from amp_migrate.flow.dominance import components, reverse_postorder
+from amp_migrate.flow.dominance import components, reverse_postorder, reversed_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,8 @@ def find_loops(
     reached = reverse_postorder(successors, entry.index)
     found: list[Loop] = []
     waiting: list[tuple[list[int], Loop | None]] = [(sorted(reached), None)]
-    live = set(reached)
+    into = reversed_edges(successors)
+    dead = set(range(len(points))) - set(reached)
     while waiting:
         nodes, parent = waiting.pop()
         closed = {p.index for p in parent.headers} if parent else set()
@@ -54,7 +55,11 @@ def find_loops(
         for component in components(successors, [n for n in nodes if n not in closed]):
             if len(component) == 1 and component[0] not in successors[component[0]]:
                 continue
-            loop = _loop(points, edges, sorted(component), live, entry, parent)
+            inside = set(component)
+            entered = {n for n in component if not inside.issuperset(set(into[n]) - dead)}
+            loop = _loop(
+                points, edges, sorted(component), entered | ({entry.index} & inside), parent
+            )
             found.append(loop)
             waiting.append((sorted(component), loop))
     return tuple(sorted(found, key=lambda loop: (-len(loop.body), loop.header.index)))
@@ -64,14 +69,10 @@ def _loop(
     points: Sequence[Point],
     edges: Sequence[Sequence[Edge]],
     component: Sequence[int],
-    live: set[int],
-    entry: Point,
+    entered: set[int],
     parent: Loop | None,
 ) -> Loop:
     inside = set(component)
-    entered: set[int] = {entry.index} & inside
-    for node in live - inside:
-        entered.update(e.target.index for e in edges[node] if e.target.index in inside)
     headers = tuple(points[node] for node in sorted(entered))
     return Loop(
         headers,

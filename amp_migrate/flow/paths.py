@@ -53,6 +53,7 @@ class Paths:
         self._base = graph.order(exceptions)
         self._asking: dict[frozenset[str], Paths] = {}
         self._steps: dict[tuple[int, Assumption], tuple[tuple[Edge, Assumption], ...]] = {}
+        self._kept: dict[tuple[frozenset[str], Assumption], Assumption] = {}
         self._onward: dict[tuple[int, frozenset[int]], _Exploration] = {}
 
     @cached_property
@@ -99,7 +100,11 @@ class Paths:
         if not facts.facts:
             return facts
         wanted = self._wanted[point.index]
-        return facts.only(lambda term: _speaks_of(term, wanted))
+        key = (wanted, facts)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = facts.only(lambda term: _speaks_of(term, wanted))
+        return found
 
     def _explore(self, found: _Exploration, avoided: frozenset[int]) -> _Exploration:
         while found.queue:

@@ -10,11 +10,9 @@ from amp_migrate.flow.cfg.points import EdgeKind, Kind
 from amp_migrate.flow.cfg.sketch import End, Sketch
 from amp_migrate.flow.evaluate import always
 
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
-
 
 class Expressions:
-    """Evaluates expressions: values, tests with their two ways out, and targets."""
+    """Evaluates expressions: values, tests with their two ways out, and targets; but for comprehensions."""
 
     READERS: ClassVar[dict[type[ast.AST], str]] = {
         ast.Constant: "_nothing",
@@ -35,15 +33,12 @@ class Expressions:
         ast.Await: "_await",
         ast.Yield: "_yield",
         ast.YieldFrom: "_yield",
-        ast.ListComp: "_comprehension",
-        ast.SetComp: "_comprehension",
-        ast.DictComp: "_comprehension",
-        ast.GeneratorExp: "_generator",
     }
 
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
-        self._inner: list[frozenset[str]] = []
+        # the names of the comprehensions around what is read: tests about them say nothing of the body's own names
+        self.inner: list[frozenset[str]] = []
         self._bound = 0
 
     def value(self, node: ast.AST) -> None:
@@ -92,7 +87,7 @@ class Expressions:
         """Return the two ends of a deciding point, without those that constants rule out."""
         self.sketch.ends = []
         known = None if test is None else always(test)
-        if test is not None and self._inner and self._speaks_of_inner(test):
+        if test is not None and self.inner and self._speaks_of_inner(test):
             test = None
         true: list[End] = [(index, EdgeKind.TRUE, test)]
         false: list[End] = [(index, EdgeKind.FALSE, test)]
@@ -100,7 +95,7 @@ class Expressions:
 
     def _speaks_of_inner(self, test: ast.expr) -> bool:
         names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-        return any(names & inner for inner in self._inner)
+        return any(names & inner for inner in self.inner)
 
     def _bool_test(self, node: ast.BoolOp) -> tuple[list[End], list[End]]:
         conjunction = isinstance(node.op, ast.And)
@@ -224,56 +219,6 @@ class Expressions:
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> None:
         self._parts(node)
         self.sketch.add(Kind.YIELD, node)
-
-    def _generator(self, node: ast.GeneratorExp) -> None:
-        self.value(node.generators[0].iter)
-        self.sketch.add(Kind.DEFINE, node)
-
-    def _comprehension(self, node: Comprehension) -> None:
-        self.value(node.generators[0].iter)
-        self.turns(node, node.generators)
-
-    def turns(
-        self, node: Comprehension | ast.GeneratorExp, generators: list[ast.comprehension]
-    ) -> None:
-        """Run the loops of a comprehension whose first iterable is evaluated."""
-        self._inner.append(
-            frozenset(
-                name.id
-                for generator in node.generators
-                for name in ast.walk(generator.target)
-                if isinstance(name, ast.Name)
-            )
-        )
-        self._turn(node, generators)
-        self._inner.pop()
-
-    def _turn(
-        self, node: Comprehension | ast.GeneratorExp, generators: list[ast.comprehension]
-    ) -> None:
-        if not generators:
-            if isinstance(node, ast.DictComp):
-                self.values((node.key, node.value))
-            else:
-                self.value(node.elt)
-            if isinstance(node, ast.GeneratorExp):
-                self.sketch.add(Kind.YIELD, node)
-            return
-        first, *rest = generators
-        head = self.sketch.add(Kind.NEXT, first)
-        item, done = self.ways(head, None)
-        self.sketch.ends = item
-        self.bind(first.target)
-        skipped: list[End] = []
-        for condition in first.ifs:
-            true, false = self.test(condition)
-            self.sketch.ends = true
-            skipped = skipped + false
-        if rest:
-            self.value(rest[0].iter)
-        self._turn(node, rest)
-        self.sketch.join(self.sketch.ends + skipped, head, EdgeKind.LOOP)
-        self.sketch.ends = done
 
     def bind(self, target: ast.expr, value: ast.expr | None = None) -> None:
         """Store into a target; `value` is what it gets, where the text has it."""

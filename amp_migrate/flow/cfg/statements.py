@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from amp_migrate.flow.cfg.expressions import Expressions
+from amp_migrate.flow.cfg.comprehensions import Comprehensions
 from amp_migrate.flow.cfg.points import EdgeKind, Kind, Way
 from amp_migrate.flow.cfg.sketch import End, Frame
 
 
-class Statements(Expressions):
+class Statements(Comprehensions):
     """Runs statements: what is simple, what branches, what loops, what defines.
 
     The runners are by the name of the node, since not every Python has all of them.
