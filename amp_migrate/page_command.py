@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from amp_migrate import progress
 from amp_migrate.api import common_folder, migrate_project
 from amp_migrate.codemod import chosen_settings, opened
 from amp_migrate.output.html.page import render
@@ -22,7 +23,8 @@ def write_page(
     """Put the page of a migration into `file`; return the exit code, that of ``--diff``. Raises `Failure`."""
     with opened(file) as output:
         settings = chosen_settings(paths, given)
-        result = migrate_project(paths, settings=settings, force_exclude=force_exclude)
+        with progress.shown(sys.stderr):
+            result = migrate_project(paths, settings=settings, force_exclude=force_exclude)
         page = render(result.report, common_folder(paths), paths)
         output.write(page.encode("utf-8", "replace"))
     verdict = result.report.exit(check=False, diff=True, exit_zero=False)
