@@ -14,6 +14,7 @@ DOWN = "definitions stand right above their first use"
 CALLERS = "callers stand above what they call"
 INTO = "the code of a script becomes a main function"
 OUT = "a main function becomes the code of its script"
+ROUNDS = "a helper finishes a round at the head of the next"
 ABOVE = "a closure stands above what it reads"
 
 SCRIPT = """
@@ -162,3 +163,32 @@ def test_closure_above_initialize() -> None:
     '''
     assert text(after) in forms(ABOVE, before, 40, "helper")
     assert not forms(ABOVE, "print(1)\n")
+
+
+def test_round_is_finished_at_the_head_of_the_next() -> None:
+    """The step stands above the backward pass, but not where it needs what the next round rebinds."""
+    before = """
+        def train(model, optimizer, loader):
+            for x in loader:
+                model(x).backward()
+                optimizer.step()
+    """
+    after = """
+        def finish(optimizer):
+            optimizer.step()
+
+
+        def train(model, optimizer, loader):
+            pending = False
+            for x in loader:
+                if pending:
+                    finish(optimizer)
+                model(x).backward()
+                pending = True
+            if pending:
+                finish(optimizer)
+    """
+    assert text(after) in forms(ROUNDS, before, 40)
+    assert not forms(ROUNDS, before.replace("step()", "step(x)"))
+    assert not forms(ROUNDS, before.replace("model(x).backward()", "if x: continue"))
+    assert not forms(ROUNDS, before.replace("in loader", "in fetch(loader)"))
