@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from amp_migrate.stopping import raised
 FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _CODEMOD = "codemod"
+_EXTRA = ("torch", "numpy", "matplotlib")
 MIGRATES = (*Settings.__dataclass_fields__, "force_exclude")
 """What a command that migrates without writing has in common with the one that writes."""
 
@@ -157,6 +160,11 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
     ctx.exit(run(paths or (".",), Options(**own), given))
 
 
+def _installing() -> str:
+    """Return the command that brings what the extra `verify` has."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *_EXTRA])
+
+
 @main.command(cls=_Verify, add_help_option=False)
 @click.pass_context
 def verify(ctx: click.Context, arguments: list[str]) -> None:
@@ -164,7 +172,7 @@ def verify(ctx: click.Context, arguments: list[str]) -> None:
     try:
         from amp_migrate.equivalence.cli import main as check
     except ModuleNotFoundError as error:
-        raise Failure(f"verify needs {error.name}: pip install 'amp-migrate[verify]'") from error
+        raise Failure(f"verify needs {error.name}: {_installing()}") from error
     ctx.exit(check(arguments))
 
 
@@ -233,9 +241,7 @@ def convert_checkpoint(
     try:
         from amp_migrate.checkpoint import ConversionError, convert
     except ModuleNotFoundError as error:
-        raise Failure(
-            f"convert-checkpoint needs {error.name}: pip install 'amp-migrate[verify]'"
-        ) from error
+        raise Failure(f"convert-checkpoint needs {error.name}: {_installing()}") from error
     try:
         done = convert(old, new, key, new_key, micro_batches=micro_batches, pickles=allow_pickle)
     except ConversionError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from amp_migrate.cli import main
+from amp_migrate.cli import _EXTRA, main
 from amp_migrate.equivalence.cli import verify
 from amp_migrate.rules import rules
 from amp_migrate.settings import parse_toml
@@ -184,6 +184,13 @@ def test_anchors_lead_to_headings() -> None:
 def test_pictures_are_small() -> None:
     """A clone stays quick."""
     assert all(picture.stat().st_size < 200_000 for picture in (ROOT / "docs").glob("*.png"))
+
+
+def test_what_is_missing_is_what_the_extra_has() -> None:
+    """The command line names the packages of the extra `verify`."""
+    extra = {re.split(r"\W", entry)[0] for entry in PROJECT["optional-dependencies"]["verify"]}
+
+    assert set(_EXTRA) == extra
 
 
 def test_no_address_that_does_not_exist() -> None:

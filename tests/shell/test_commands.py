@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -126,7 +127,8 @@ class TestCommands:
         done = amp_migrate("convert-checkpoint", "a.pt", "b.pt")
 
         assert done.stderr == (
-            "Error: convert-checkpoint needs torch: pip install 'amp-migrate[verify]'\n"
+            f"Error: convert-checkpoint needs torch: {shlex.quote(sys.executable)} -m pip install "
+            "torch numpy matplotlib\n"
         )
         assert done.exit_code == 2
 
