@@ -227,10 +227,10 @@ def _between(graph: Graph, exceptions: bool, places: Places, traces: Sequence[Tr
 
 def check_paths(paths: Paths, traces: Sequence[Trace], figures: Figures | None = None) -> list[str]:
     """Return which runs, all under the assumption of `paths`, are not feasible by it, or refute what it denies."""
-    walker = Walker(paths.graph)
-    wrong = [f"{why}: {t.given} {t.events}" for t in traces if (why := _feasible(walker, paths, t))]
+    wrong = infeasible(paths, traces)
     if wrong:
         return wrong
+    walker = Walker(paths.graph)
     places: Places = {}
     for point, event in walker.events.items():
         if paths.graph.order().reachable(point):
@@ -255,6 +255,12 @@ def check_paths(paths: Paths, traces: Sequence[Trace], figures: Figures | None =
                 if all(paths.must_reach(p, of_b) for p in of_a):
                     wrong.append(f"{a} ran last, no {b} after it")
     return wrong
+
+
+def infeasible(paths: Paths, traces: Sequence[Trace]) -> list[str]:
+    """Return which runs take an edge that `paths` rules out."""
+    walker = Walker(paths.graph)
+    return [f"{why}: {t.given} {t.events}" for t in traces if (why := _feasible(walker, paths, t))]
 
 
 def _feasible(walker: Walker, paths: Paths, trace: Trace) -> str | None:

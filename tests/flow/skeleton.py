@@ -168,6 +168,9 @@ class Skeleton:
     def choice(self, inner: tuple[int, int, bool, bool]) -> None:
         """Add an `if`."""
         depth = inner[0] - 1
+        if self.random.random() < 0.25:
+            self.asked_twice(inner)
+            return
         self.statement(f"if {self.test()}:", depth)
         self.block(*inner)
         for _ in range(self.random.choice((0, 0, 1))):
@@ -176,6 +179,17 @@ class Skeleton:
         if self.random.random() < 0.5:
             self.statement("else:", depth)
             self.block(*inner)
+
+    def asked_twice(self, inner: tuple[int, int, bool, bool]) -> None:
+        """Add an `if` inside another one of the same flag, after something that may or may not change it."""
+        depth = inner[0] - 1
+        flag = self.random.choice((*FLAGS, "o.x", "o.x"))
+        self.statement(f"if {flag}:", depth)
+        self.statement(self.event("w") if self.random.random() < 0.5 else self.simple(), depth + 1)
+        self.statement(f"if {flag}:", depth + 1)
+        self.block(inner[0] + 1, *inner[1:])
+        self.statement("else:", depth + 1)
+        self.block(inner[0] + 1, *inner[1:])
 
     def loop(self, inner: tuple[int, int, bool, bool]) -> None:
         """Add a loop; the first event of every turn is outside of all that could hold back an exception."""

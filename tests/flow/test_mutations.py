@@ -5,20 +5,35 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-from amp_migrate.flow import EdgeKind, Kind, Way, build
+from amp_migrate.flow import (
+    Assumption,
+    EdgeKind,
+    Kind,
+    Paths,
+    Point,
+    Truth,
+    Way,
+    build,
+    cautious,
+    keeping,
+    term,
+)
 from amp_migrate.flow.cfg.blocks import Blocks
 from amp_migrate.flow.cfg.expressions import Expressions
 from amp_migrate.flow.cfg.sketch import Frame, Sketch
 from amp_migrate.flow.cfg.statements import Statements
-from tests.flow.against import check
+from tests.flow.against import check, infeasible
 from tests.flow.skeleton import skeleton
 from tests.flow.tape import Trace, compiled
-from tests.flow.test_skeletons import runs
+from tests.flow.test_skeletons import PLAIN_NAMES, runs
 
+CHANGES = import_module("amp_migrate.flow.changes")
+REFINE = import_module("amp_migrate.flow.refine")
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -162,3 +177,51 @@ def run_of(seed: int) -> tuple[ast.FunctionDef, list[Trace]]:
 def test_a_wrong_graph_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTATIONS[name](monkeypatch)
     assert any(check(build(function), traces) for function, traces in map(run_of, range(300)))
+
+
+def stores_keep_facts(patch: pytest.MonkeyPatch) -> None:
+    """Believe that a name holds what it held after it was stored to."""
+    patch.setattr(CHANGES, "_after_store", lambda point, before, rule: before)
+
+
+def calls_keep_attributes(patch: pytest.MonkeyPatch) -> None:
+    """Believe that no call writes an attribute."""
+    patch.setattr(CHANGES, "runs_code", lambda point: False)
+
+
+def stored_values_on_both_ways(patch: pytest.MonkeyPatch) -> None:
+    """Believe that every name that is stored to becomes true."""
+    right = CHANGES._with_stored
+
+    def wrong(point: Point, before: Assumption, left: Assumption) -> Assumption:
+        found = right(point, before, left)
+        spelled = term(point.node) if isinstance(point.node, ast.Name) else None
+        return found if spelled is None else found.with_fact(spelled, Truth(True))
+
+    patch.setattr(CHANGES, "_with_stored", wrong)
+
+
+def branches_turned(patch: pytest.MonkeyPatch) -> None:
+    """Learn from a comparison that failed that it held."""
+    right = REFINE._refine_compared
+    patch.setattr(
+        REFINE, "_refine_compared", lambda known, node, truth: right(known, node, not truth)
+    )
+
+
+PATH_MUTATIONS: dict[str, Patch] = {
+    "stores keep facts": stores_keep_facts,
+    "calls keep attributes": calls_keep_attributes,
+    "stored values are true": stored_values_on_both_ways,
+    "branches turned": branches_turned,
+}
+
+
+@pytest.mark.parametrize("name", PATH_MUTATIONS)
+def test_wrongly_pruned_paths_are_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    PATH_MUTATIONS[name](monkeypatch)
+    for function, traces in map(run_of, range(300)):
+        graph = build(function)
+        if infeasible(Paths(graph, changes=keeping(cautious(graph), PLAIN_NAMES)), traces):
+            return
+    raise AssertionError(f"no skeleton refutes: {name}")
