@@ -10,7 +10,7 @@ from amp_migrate.words import plural
 
 if TYPE_CHECKING:
     from amp_migrate.discover import Skipped
-    from amp_migrate.plan import Finding
+    from amp_migrate.plan import Decision, Finding
     from amp_migrate.source import Source
 
 
@@ -74,13 +74,14 @@ class Exit(NamedTuple):
 class Report:
     """What a run found and did, for every form of output.
 
-    `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
+    `decisions` are the findings with their edits in the order they were made. `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
     that decided it, empty where the project did; `only_fixes` tells that the program was to stay with Apex, and
     `migrates` is False there and where the migration is switched off. `read` counts the files that were looked at.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     units: Sequence[Unit] = ()
     changes: list[FileChange] = field(default_factory=list)

@@ -118,6 +118,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
             again = unstable(result, settings)
     report.sources = {source.path: source for source in sources}
     report.findings = result.plan.findings()
+    report.decisions = list(result.plan.decisions)
     tally = result.tally
     report.counts = Counts(tally.found, tally.migrated, tally.fixed, tally.left)
     report.units = result.units

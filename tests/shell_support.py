@@ -83,7 +83,7 @@ class FakeEngine:
         migrated, fixed, left = parts
         return SimpleNamespace(
             outcomes=[self._outcome(source) for source in sources],
-            plan=SimpleNamespace(findings=lambda: findings),
+            plan=SimpleNamespace(findings=lambda: findings, decisions=[]),
             tally=SimpleNamespace(found=sum(parts), migrated=migrated, fixed=fixed, left=left),
             units=[
                 SimpleNamespace(files=files, describe=partial(dict, files=files, roles=[]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from amp_migrate.output.place import shown
 from amp_migrate.output.style import Style
 from amp_migrate.report import Exit, Report
 from amp_migrate.words import plural
@@ -12,9 +13,9 @@ from amp_migrate.words import plural
 def problems(report: Report, style: Style) -> Iterator[str]:
     """Yield a line for every file that was not migrated."""
     for problem in sorted(report.problems, key=lambda item: item.path):
-        yield f"{problem.path}: {style('error', 'bold', 'red')}: {problem.reason}\n"
+        yield f"{shown(problem.path)}: {style('error', 'bold', 'red')}: {problem.reason}\n"
     for item in report.passed_over:
-        yield style(f"{item.path}: passed over: {item.reason}\n", "dim")
+        yield style(f"{shown(item.path)}: passed over: {item.reason}\n", "dim")
 
 
 def summary(report: Report, style: Style) -> str:

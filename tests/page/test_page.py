@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def test_nothing_runs_and_nothing_is_loaded(team: Path) -> None:
 
 def test_everything_that_was_decided_is_said(team: Path) -> None:
     """Every finding with its advice, the tally, the files that could not be read and both sides of the code."""
-    report = migrate_project(team).report
+    report = migrate_project(team.resolve()).report
     words = " ".join(Page(render(report, team, ["team"])).words.split())
 
     for item in report.findings:
@@ -110,7 +111,7 @@ def test_everything_that_was_decided_is_said(team: Path) -> None:
     assert "because of line 5" in words
     for name in ("migrated", "fixed", "left"):
         assert f"{getattr(report.counts, name)} {name}" in words
-    assert report.problems[0].reason in words
+    assert f"tools/old.py {report.problems[0].reason}" in words
     assert "with amp.scale_loss(loss, optimizer) as scaled_loss:" in words
     assert "scaler.scale(loss).backward()" in words
     assert str(team.parent) not in words
@@ -125,6 +126,17 @@ def test_a_cause_is_told_once_with_what_it_keeps(team: Path) -> None:
     entries = re.findall(r'<li class="left">', wanted.group())
     assert len(entries) == 2  # the program and the file of Python 2
     assert "keeps 2 other places as they are" in wanted.group()
+
+
+def test_a_change_far_from_its_reason_refers_to_it(tmp_path: Path) -> None:
+    """A call that passes the scaler says for which function, with a link to what is said there."""
+    before = Path(__file__).parent.parent.parent / "fixtures/project/main_engine_checkpoint/before"
+    shutil.copytree(before, tmp_path / "main")
+    text = page(tmp_path / "main")
+    main = text[text.index("<h3>main.py</h3>") :]
+
+    assert re.search(r'AMP109</a> with <a href="#file\d+-\d+">engine.py:\d+</a>: ', main)
+    assert {link.removeprefix("#") for link in Page(text).links} <= set(Page(text).anchors)
 
 
 def test_the_page_is_the_same_twice(team: Path) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from amp_migrate.output.html.echoes import Echoes, echoes
 from amp_migrate.output.html.highlight import Piece, marked, pieces
 from amp_migrate.output.html.places import Addresses
 from amp_migrate.output.html.sides import Row, Stretch, differing, stretches
@@ -29,9 +30,12 @@ def files(report: Report, addresses: Addresses) -> Iterator[str]:
     for item in report.findings:
         noted[item.path].append(item)
     texts = {change.path: change.text for change in report.changes}
+    echoed = echoes(report.decisions)
     for path in sorted({*noted, *texts}):
         old = report.sources[path].text
-        yield _File(path, old, texts.get(path, old), noted[path], addresses).section()
+        file = _File(path, old, texts.get(path, old), noted[path], addresses)
+        file.echoes = echoed.get(path, {})
+        yield file.section()
 
 
 class _File:
@@ -39,6 +43,7 @@ class _File:
         self, path: str, old: str, new: str, noted: list[Finding], addresses: Addresses
     ) -> None:
         self.path, self.addresses, self.changes = path, addresses, old != new
+        self.echoes: Echoes = {}
         self.old, self.new = old.split("\n"), new.split("\n")
         self.old_pieces = pieces(old)
         self.new_pieces = pieces(new) if self.changes else self.old_pieces
@@ -64,7 +69,7 @@ class _File:
         come = sum(row.new is not None for row in rows)
         found = [item.status for items in self.noted.values() for item in items]
         chips = "".join(
-            f'<span class="chip {status.value}">{found.count(status)} {WORDS[status]}</span>'
+            f'<span class="chip {status.value}">{_count(found.count(status), status)}</span>'
             for status in GRAVEST
             if status in found and status is not Status.ROUTINE
         )
@@ -109,9 +114,26 @@ class _File:
         return f'<th class="{worst.value}" id="{anchor}"><a href="#{anchor}-why">{shown}</a></th>'
 
     def _why(self, part: Stretch) -> str:
-        lines = [row.old for row in part.rows if row.old is not None and row.old in self.noted]
-        entries = "".join(map(self._entry, lines))
-        return f'<ol class="why">{entries}</ol>'
+        lines = [row.old for row in part.rows if row.old is not None]
+        told = {
+            (item.path, item.span, item.code) for line in lines for item in self.noted.get(line, ())
+        }
+        entries = []
+        for line in lines:
+            if line in self.noted:
+                entries.append(self._entry(line))
+            for item in self.echoes.get(line, ()) if self.changes else ():
+                if (item.path, item.span, item.code) not in told:
+                    told.add((item.path, item.span, item.code))
+                    entries.append(self._echo(line, item))
+        return f'<ol class="why">{"".join(entries)}</ol>'
+
+    def _echo(self, line: int, item: Finding) -> str:
+        number = self.addresses.number(self.path, line + 1)
+        here = f"line {item.span.line}" if item.path == self.path else ""
+        place = self.addresses.link(item.path, item.span.line, here)
+        text = note(item, self.addresses).replace("</a> ", f"</a> with {place}: ", 1)
+        return f'<li><span class="at">{number}</span>{text}</li>'
 
     def _entry(self, line: int) -> str:
         anchor = self.addresses.line(self.path, line + 1)
@@ -119,6 +141,10 @@ class _File:
         found = sorted(self.noted[line], key=lambda item: GRAVEST.index(item.status))
         texts = "".join(note(item, self.addresses) for item in found)
         return f'<li id="{anchor}-why"><a class="at" href="#{anchor}">{number}</a>{texts}</li>'
+
+
+def _count(number: int, status: Status) -> str:
+    return plural(number, "note") if status is Status.NOTE else f"{number} {WORDS[status]}"
 
 
 def note(item: Finding, addresses: Addresses) -> str:

@@ -15,13 +15,13 @@ class Addresses:
 
     def __init__(self, report: Report, root: Path) -> None:
         self._sources = report.sources
-        self._names = {path: _short(path, root) for path in report.sources}
+        self._root = root
         told = {item.path for item in report.findings} | {change.path for change in report.changes}
         self._numbers = {path: at for at, path in enumerate(sorted(told), 1)}
 
     def name(self, path: str) -> str:
         """Return the path as it is shown."""
-        return self._names.get(path, path)
+        return _short(path, self._root)
 
     def file(self, path: str) -> str:
         """Return the anchor of a file."""
