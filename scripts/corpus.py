@@ -1,6 +1,8 @@
 """Run the codemod over a folder of checkouts and tell how much of their Apex code it migrates.
 
 Each child folder is one repository. Nothing in it is changed and none of its code is run.
+With --refactor, each is migrated once more after refactorings of its Apex files that change nothing
+of what they do, and what is migrated then stands beside what was before.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from corpus_refactor import Pair, measure_both
 from corpus_run import Output, Row, measure
 
 _HEAD = ("repository", "sites", "found", "migr", "fixed", "left", "whole", "files", "s", "trouble")
@@ -29,6 +32,8 @@ _SHOWN = 30
 @click.option("--write", "copies", type=click.Path(path_type=Path), help="Keep migrated copies.")
 @click.option("--diffs", type=click.Path(path_type=Path), help="Keep one patch per repository.")
 @click.option("--limit", default=600.0, show_default=True, help="Seconds that one run may take.")
+@click.option("--refactor", is_flag=True, help="Measure refactored copies too.")
+@click.option("--seed", default=0, show_default=True, help="Draw other refactorings.")
 @click.option("-v", "--verbose", is_flag=True, help="Name every trouble and every site left.")
 def main(
     folder: Path,
@@ -39,6 +44,8 @@ def main(
     copies: Path | None,
     diffs: Path | None,
     limit: float,
+    refactor: bool,
+    seed: int,
     verbose: bool,
 ) -> None:
     """Migrate a copy of each repository in FOLDER and print what came of it."""
@@ -49,6 +56,11 @@ def main(
     checkouts = [path for path in checkouts if not any(text in path.name for text in skip)]
     if not checkouts:
         raise click.UsageError(f"no repository in {folder}")
+    if refactor:
+        if copies or diffs or report:
+            raise click.UsageError("--refactor prints only")
+        _refactored(checkouts, seed, jobs, limit)
+        return
     form = _form(max(len(path.name) for path in checkouts))
     click.echo(form.format(*_HEAD))
     rows: list[Row] = []
@@ -63,6 +75,60 @@ def main(
         click.echo(line)
     for line in summary(rows):
         click.echo(line)
+
+
+def _refactored(checkouts: list[Path], seed: int, jobs: int, limit: float) -> None:
+    """Print what is migrated of each repository as it is, and of a refactored copy."""
+    form = f"{{:{max(len(path.name) for path in checkouts)}}} {{:>9}} {{:>10}} {{:>6}}  {{}}"
+    click.echo(form.format("repository", "sites", "refactored", "steps", "trouble"))
+    pairs: list[Pair] = []
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        for pair in pool.map(partial(measure_both, seed=seed, limit=limit), checkouts):
+            pairs.append(pair)
+            sides = [
+                f"{row.scale_loss[0] - row.scale_loss[1]}/{row.scale_loss[0]}" for row in pair.rows
+            ]
+            steps = pair.applied.done.total()
+            click.echo(form.format(pair.plain.name, *sides, steps, _trouble(pair.other)).rstrip())
+    for line in refactored_summary(pairs):
+        click.echo(line)
+
+
+def refactored_summary(pairs: list[Pair]) -> Iterator[str]:
+    """Yield the share of sites migrated before and after the refactorings, and what they were."""
+    yield ""
+    for title, side in (("as they are", 0), ("refactored", 1)):
+        rows = [pair.rows[side] for pair in pairs]
+        found = sum(row.scale_loss[0] for row in rows)
+        rest = sum(row.scale_loss[1] for row in rows)
+        whole = sum(row.whole for row in rows if row.uses[0])
+        users = sum(bool(row.uses[0]) for row in rows)
+        yield (
+            f"{title:12} scale_loss sites migrated {found - rest} of {found} ({_share(found - rest, found)}), "
+            f"repositories wholly {whole} of {users}"
+        )
+    steps: Counter[str] = Counter()
+    undone: Counter[str] = Counter()
+    for pair in pairs:
+        steps.update(pair.applied.done)
+        undone.update(pair.applied.undone)
+    files = sum(pair.applied.files for pair in pairs)
+    yield f"files refactored {files}, refactorings {steps.total()}, undone as the check failed {undone.total()}"
+    yield from _lost(pairs)
+    yield "\nrefactorings: applied, undone"
+    for name in sorted(steps | undone, key=lambda n: (-steps[n], n)):
+        yield f"{steps[name]:6} {undone[name]:4}  {name}"
+
+
+def _lost(pairs: list[Pair]) -> Iterator[str]:
+    """Yield the repositories of which less is migrated after the refactorings, with what is said of that."""
+    for pair in pairs:
+        plain, other = pair.rows
+        if other.scale_loss[1] > plain.scale_loss[1] or (other.crash and not plain.crash):
+            yield f"\nless of {plain.name}: {plain.scale_loss[1]} sites stayed, now {other.scale_loss[1]}"
+            new = Counter(other.causes) - Counter(plain.causes)
+            yield from (f"{count:6}  {cause}" for cause, count in new.most_common())
+            yield from (f"  {line}" for line in other.crash.splitlines()[-1:])
 
 
 def _form(width: int) -> str:

@@ -176,12 +176,12 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
         return Judged("invalid", change)
     if result.flaw:
         return Judged("broken", result.flaw)
-    other = _others(start, before, after)
-    if other:
-        return Judged("wrong", other)
     difference = _difference(start, like.after, after)
     if result.left:
         return Judged("left", result.left[0])
+    other = _others(start, before, after)
+    if other:
+        return Judged("wrong", other)
     if difference:
         missing = [c for c in set(like.migrated.fixed) if c not in result.fixed]
         if missing and not _difference(start, like.before, after):

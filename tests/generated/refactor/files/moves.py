@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,8 @@ def group(project: Project, path: str, seeds: Iterable[str]) -> Group | None:
                 owner = place.scope.home(place.name)
                 if owner is module and place.name not in module.imported:
                     waiting.append(place.name)
+                elif owner is None and place.name not in dir(builtins):
+                    return None  # a star brings it
     return Group(path, held, frozenset(found))
 
 

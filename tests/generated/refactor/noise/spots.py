@@ -35,7 +35,8 @@ class Spot:
     @property
     def indent(self) -> str:
         """What stands before it on its line."""
-        return " " * self.statement.col_offset
+        line = self.held.lines[self.statement.lineno - 1]
+        return self.held.text[line:][: self.statement.col_offset]
 
     @property
     def start(self) -> int:
