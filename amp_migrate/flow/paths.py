@@ -193,6 +193,11 @@ class Paths:
         seen = self._from(a, avoided).seen
         return not any(end in seen and end not in avoided for end in self.order.final)
 
+    def may_run_between(self, a: Point, b: Point, c: Point) -> bool:
+        """Return whether, on feasible paths, `b` may run after `a` and before the next `c`, without another `a`."""
+        stops = frozenset((a.index, c.index))
+        return b.index in self._from(a, stops).seen and c.index in self._from(b, stops).seen
+
     def witness(
         self, a: Point, b: Point, avoiding: Iterable[Point] = ()
     ) -> tuple[Point, ...] | None:

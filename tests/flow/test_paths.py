@@ -106,6 +106,9 @@ def test_one_truth_along_a_path() -> None:
     assert not kept.may_reach(plain, unscale)
     assert free.may_reach(plain, unscale)
     assert kept.must_pass(graph.entry, unscale, [scale])
+    assert kept.may_run_between(scale, unscale, step)
+    assert not kept.may_run_between(plain, unscale, step)
+    assert free.may_run_between(plain, unscale, step)
     witness = kept.witness(plain, step)
     assert witness is not None
     assert unscale not in witness
