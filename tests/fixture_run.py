@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import sys
@@ -35,6 +36,7 @@ def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, a
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         output = root / "output"
+        gc.freeze()  # what a program does not look at need not be copied for it
         child = os.fork()
         if child == 0:
             _child(root / "project", script, argv, mode, apex, output)
@@ -45,6 +47,7 @@ def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, a
 def _child(
     root: Path, script: str, argv: tuple[str, ...], mode: Mode, apex: bool, output: Path
 ) -> None:
+    gc.disable()
     try:
         stream = output.open("w", encoding="utf-8")
         sys.stdout = stream

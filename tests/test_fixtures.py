@@ -1,4 +1,7 @@
-"""Every fixture through the codemod: exact text, findings, stability, patches, other bytes."""
+"""Every fixture through the codemod: exact text, findings, stability, patches, other bytes.
+
+The tests of a case come one after the other and share what the engine says about the same texts.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import io
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,8 +20,9 @@ from click.testing import CliRunner
 from fixture_support import Case, cases
 from pyflakes import api, reporter
 
+from amp_migrate import engine
 from amp_migrate.cli import codemod, main
-from amp_migrate.engine import Result, migrate
+from amp_migrate.engine import Result
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
@@ -29,6 +35,24 @@ def _settings(case: Case) -> Settings:
     given = codemod.make_context("amp-migrate", [*case.args, "."]).params
     chosen = {name: given[name] for name in _GIVEN}
     return Settings(api="torch.cuda.amp").updated(chosen)
+
+
+_Texts = tuple[tuple[str, str], ...]
+_ENGINE = engine.migrate
+
+
+@cache
+def _said(texts: _Texts, settings: Settings) -> Result:
+    """Return what the engine says about texts: it sees no more of a file than that and its name."""
+    return _ENGINE([Source.from_bytes(name, text.encode()) for name, text in texts], settings)
+
+
+def migrate(sources: Sequence[Source], settings: Settings) -> Result:
+    """Return what the engine says about sources, whatever the bytes that their texts came from."""
+    known = _said(tuple((s.path, s.text) for s in sources), replace(settings, root=Path()))
+    pairs = zip(sources, known.outcomes, strict=True)
+    outcomes = [replace(outcome, before=source) for source, outcome in pairs]
+    return replace(known, outcomes=outcomes)
 
 
 def _migrated(case: Case, files: Mapping[str, bytes]) -> tuple[Result, dict[str, bytes]]:
@@ -45,7 +69,8 @@ def _bytes(files: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _named(chosen: list[Case]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", chosen, ids=[case.name for case in chosen])
+    names = [case.name for case in chosen]
+    return pytest.mark.parametrize("case", chosen, ids=names, scope="module")
 
 
 @_named(list(cases()))
@@ -146,6 +171,7 @@ def test_diff_applies(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """`--diff` writes nothing, and `git apply` of what it prints gives the expected files."""
     _write(tmp_path, case.before)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(engine, "migrate", migrate)
     printed = CliRunner().invoke(main, ["--diff", "--api", "torch.cuda.amp", *case.args, "."])
     assert _read(tmp_path, case.before) == case.before
     patch = tmp_path / "migration.patch"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import runpy
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import torch
 import torch._dynamo  # imported by the first optimizer; here once for all trials
 
+import amp_migrate.equivalence.capture.session  # noqa: F401  what every trial needs, here once
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.start import start
@@ -43,6 +45,7 @@ def record_files(
         settings = root / "config.json"
         roots = ((str(root / "original"), str(root / "project")),)
         replace(config, record_dir=str(records), roots=roots).write(settings)
+        gc.freeze()  # what a trial does not look at need not be copied for it
         child = os.fork()
         if child == 0:
             _become(root / "project", script, arguments, settings)
@@ -68,6 +71,7 @@ class ForkedRunner(Runner):
 def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path) -> None:
     """Run the program as a fresh interpreter would, and never return."""
     code = 1
+    gc.disable()
     try:
         atexit._clear()
         sink = os.open(os.devnull, os.O_WRONLY)

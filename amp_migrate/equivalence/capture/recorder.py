@@ -155,9 +155,10 @@ def loaded_files(roots: tuple[tuple[str, str], ...], script: str | None) -> list
     files = {vars(module).get("__file__") for module in list(sys.modules.values())} | {script}
     found = set()
     for _, copy in roots:
+        below = os.path.join(copy, "")
         for file in files:
-            if isinstance(file, str) and Path(file).is_relative_to(copy):
-                found.add(Path(file).relative_to(copy).as_posix())
+            if isinstance(file, str) and file.startswith(below):
+                found.add(Path(file[len(below) :]).as_posix())
     return sorted(found)
 
 
