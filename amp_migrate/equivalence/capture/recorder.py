@@ -155,7 +155,7 @@ def loaded_files(roots: tuple[tuple[str, str], ...], script: str | None) -> list
     files = {vars(module).get("__file__") for module in list(sys.modules.values())} | {script}
     found = set()
     for _, copy in roots:
-        below = os.path.join(copy, "")
+        below = f"{copy}{os.sep}"
         for file in files:
             if isinstance(file, str) and file.startswith(below):
                 found.add(Path(file[len(below) :]).as_posix())
