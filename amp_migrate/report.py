@@ -120,6 +120,6 @@ class Report:
         reasons = [
             *([f"{plural(written, 'file')} {were} rewritten"] if written else []),
             *([f"{plural(pending, 'file')} would change"] if pending else []),
-            *([f"{plural(left, 'site')} left for a human"] if left else []),
+            *([f"{plural(left, 'place')} left for a human"] if left else []),
         ]
         return Exit(1 if reasons and not exit_zero else 0, " and ".join(reasons))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,10 @@ from amp_migrate.engine import Result
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
+_JARGON = re.compile(
+    r"\b(units?|sites?|in sight|handed|its own step is not|callee|<module>|this tool)\b|(?<![\w.\"'/])/\w+/\w+"
+)
+"""Words that only who writes migrations knows, and absolute paths: no finding has them."""
 CHANGED = [case for case in cases() if case.changed]
 UNCHANGED = [case for case in cases() if not case.changed]
 _GIVEN = ("api", "scaler", "fixes", "only_fixes", "select", "ignore", "unsafe", "resume_compat")
@@ -85,6 +90,11 @@ def test_text_is_exactly_the_expected_one(case: Case) -> None:
 def test_findings_are_the_expected_ones(case: Case) -> None:
     """Fixes are exactly those expected; what is left, and the listed notes, are reported."""
     result, _ = _migrated(case, _bytes(case.before))
+    for finding in result.plan.findings():
+        said = f"{finding.message}; {finding.advice}"
+        assert not _JARGON.search(said), f"{finding.code} says {said}"
+        assert not finding.cause or finding.cause.path in case.before
+        assert all(str(place) in said for place in finding.named)
     found = [(f"{f.path}:{f.span.line}", f.code, f.status.value) for f in result.plan.findings()]
     expected = [(e.where, e.code, e.status) for e in case.findings]
     fixed = Counter(item for item in expected if item[2] == "fixed")

@@ -14,7 +14,7 @@ from amp_migrate.words import plural
 def plan_text(units: Sequence[Unit], style: Style) -> str:
     """Return every unit, file by file and line by line: what is there, and what was decided about it."""
     pages = ["\n".join(_page(n, unit.describe(), style)) for n, unit in enumerate(units, 1)]
-    return "\n\n".join(pages) + "\n" if pages else "no AMP unit\n"
+    return "\n\n".join(pages) + "\n" if pages else "no Apex AMP code\n"
 
 
 def plan_json(units: Sequence[Unit]) -> str:
@@ -25,8 +25,8 @@ def plan_json(units: Sequence[Unit]) -> str:
 
 def _page(number: int, unit: Mapping[str, Any], style: Style) -> Iterator[str]:
     roles, choices = unit.get("roles", []), unit.get("decisions", [])
-    size = f"{plural(len(roles), 'Apex site')} in {plural(len(unit['files']), 'file')}"
-    yield f"{style(f'unit {number}', 'bold')}: {size}"
+    size = f"{plural(len(roles), 'use')} of Apex in {plural(len(unit['files']), 'file')}"
+    yield f"{style(f'group {number}', 'bold')}: {size}"
     if unit.get("refused"):
         yield f"  {style('left', 'yellow')}: {unit['refused']}"
     for file in unit["files"]:

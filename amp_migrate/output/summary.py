@@ -34,7 +34,7 @@ def summary(report: Report, style: Style) -> str:
             style(f"{n} {word}", *([colour] if n else [])) for n, word, colour in kinds
         )
         files = plural(report.files_with_sites, "file")
-        lines.append(f"found {plural(counts.found, 'Apex site')}: {shown} (in {files})")
+        lines.append(f"found {plural(counts.found, 'use')} of Apex: {shown} (in {files})")
     elif not report.changes and not report.problems:
         lines.append(_nothing(report))
     if report.changes:

@@ -62,7 +62,7 @@ def decide(context: Context) -> Iterator[Decision]:
                 site.module,
                 site.node,
                 "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients",
-                f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs by hand',
+                f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs',
             )
         creation = context.creations.get(site)
         yield _replaced(context, site, options, creation)

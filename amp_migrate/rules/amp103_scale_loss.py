@@ -74,7 +74,7 @@ def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
 
 def late(module: Module, node: ast.AST) -> Decision:
     """Say that a backward behind an `unscale_` is not scaled."""
-    message = "this backward adds to gradients that are unscaled by then, so its loss is not scaled"
+    message = "this backward adds to gradients that are unscaled already, so its loss is not scaled"
     return decision(RULE, Status.NOTE, module, node, message)
 
 
@@ -186,8 +186,12 @@ def _rebound(top: ast.AST, block: ScaleLoss, context: Context) -> bool:
 def _remarks(block: ScaleLoss) -> Iterator[Decision]:
     site = block.site
     if block.loss_id is not None:
-        message = "loss_id goes: one GradScaler serves all losses, so per-loss scales are merged"
+        message = (
+            "loss_id is dropped: one GradScaler scales all losses, where Apex had a scale for each"
+        )
         yield decision(RULE, Status.NOTE, site.module, site.node, message)
     if block.unchecked:
-        message = "delay_overflow_check has no counterpart: GradScaler always skips a step with inf gradients"
+        message = (
+            "delay_overflow_check is dropped: GradScaler skips every step with infinite gradients"
+        )
         yield decision(RULE, Status.NOTE, site.module, site.node, message)

@@ -52,7 +52,7 @@ def decide(context: Context) -> Iterator[Decision]:
             written.add(unscale.inside)
             yield _unscale(context, Unscale(*unscale.inside))
         if unscale.cleared is not None:
-            message = "these gradients are cleared without a step: an overflow in them made Apex skip the next step too"
+            message = "these gradients are cleared without a step: under Apex an overflow in them skipped the next step as well, now it does not"
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, message)
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)

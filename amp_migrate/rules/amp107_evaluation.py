@@ -30,7 +30,7 @@ from amp_migrate.plan import AddWithItem, Decision, Edit, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.evaluation import evaluations, runs_in
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.region import Region
@@ -45,7 +45,8 @@ def decide(context: Context) -> Iterator[Decision]:
     """Wrap the evaluation forwards of the unit's models."""
     if context.casts.never:
         return
-    regions = _reachable(context, evaluations(context.unit, context.gone_nodes))
+    found = _reachable(context, evaluations(context.unit, context.gone_nodes))
+    regions = [region for region in found if _ran_under_apex(context, region)]
     decisions = [(region, _evaluation(context, region)) for region in regions]
     cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
     for site in context.unit.of(Kind.INITIALIZE):
@@ -54,6 +55,12 @@ def decide(context: Context) -> Iterator[Decision]:
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made
+
+
+def _ran_under_apex(context: Context, region: Region) -> bool:
+    """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
+    known = context.casts.enabled(region.function, region.first, training=False) is not None
+    return known or context.casts.runs(region.function)
 
 
 def _reachable(context: Context, regions: list[Region]) -> list[Region]:
@@ -118,13 +125,15 @@ def _evaluation(context: Context, region: Region) -> Decision:
     tree = region.module.tree
     enabled = context.casts.enabled(region.function, region.first, training=False)
     if enabled is None:
+        who = spoken(region.function)
+        flag = context.casts.condition.text or "..."
         return decision(
             RULE,
             Status.NOTE,
             region.module,
             region.first,
-            "this evaluation forward stays in fp32: neither the AMP flag nor the GradScaler is in sight",
-            advice="put it under `with torch.cuda.amp.autocast():` if it should run as under Apex",
+            f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on",
+            advice=f"put it under `with torch.cuda.amp.autocast(enabled={flag}):` to run it as before",
         )
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)

@@ -48,10 +48,11 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(thread.function, thread.sentence, [*thread.edits, *edits])
         if entry:
             message = (
-                f"no call in the files given turns `{entry.flag}` of {entry.function.qualname}() on: whoever "
-                f"does drops the amp.initialize before it and passes the GradScaler"
+                f"{entry.function.qualname}() takes a GradScaler now, which it needs with `{entry.flag}` on; nothing in the "
+                "files given turns that on"
             )
-            yield _decision(thread.function, message, [], Status.NOTE)
+            advice = f"where `{entry.flag}` is turned on, pass {home.name}= and drop the amp.initialize before it"
+            yield _decision(thread.function, message, [], Status.NOTE, advice)
     for maker in home.makers.values():
         if maker.function in home.users:
             yield _chosen(context, maker)
@@ -66,8 +67,9 @@ def decide(context: Context) -> Iterator[Decision]:
     for cls in lacking(home):
         yield _disabled(context, cls)
     for function in home.callers.uncalled:
-        message = f"no call of {function.qualname}() is in the files given: whoever calls it passes the GradScaler"
-        yield _decision(function, message, [], Status.NOTE)
+        message = f"{function.qualname}() takes the GradScaler now, and nothing in the files given calls it"
+        advice = f"pass the GradScaler as `{home.name}` wherever {function.qualname}() is called"
+        yield _decision(function, message, [], Status.NOTE, advice)
     for receiver, top in home.returning.late():
         tree = receiver.function.module.tree
         text = f"{receiver.name} = {context.spelling.scaler(['enabled=False'])}"
@@ -127,7 +129,8 @@ def _decision(
     sentence: str,
     edits: list[tuple[str, Edit]],
     status: Status = Status.ROUTINE,
+    advice: str = "",
 ) -> Decision:
     module = function.module
     span = module.tree.span(function.node or module.tree.module.body[0])
-    return Decision(Finding(module.path, span, RULE.code, status, sentence), list(edits))
+    return Decision(Finding(module.path, span, RULE.code, status, sentence, advice), list(edits))

@@ -67,8 +67,11 @@ NATIVE = {
     "register_promote_function": {"bilinear", "cat", "stack", "addcdiv", "addcmul", "atan2", "cross", "dot"},
 }  # fmt: skip
 _TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
-_BY_HAND = "cast its arguments where it is called (.half() or .float()), then delete this line"
-_CUSTOM = "write torch.cuda.amp.custom_fwd(cast_inputs=torch.float32) on forward and torch.cuda.amp.custom_bwd on backward"
+_BY_HAND = "cast its arguments by .{}() where it is called, then delete this line"
+_CUSTOM = (
+    "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float{}) on forward() and @torch.cuda.amp.custom_bwd on "
+    "backward() in place of the decorators"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +163,16 @@ def _cast(context: FileContext, site: Site, verb: str, registered: str | None) -
     if site.kind is Kind.DECORATOR:
         return _decorated(context, site, verb)
     name = registered or "this function"
+    by_hand = _BY_HAND.format("half" if "half" in verb else "float")
     if not site.call.args or path(site.call.args[0]) is None or registered is None:
-        return _left(site, f"{verb} has no native counterpart for {name}", _BY_HAND)
+        return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
     owner = site.call.args[0]
     runs = member_inside(context.project, site.module, owner, registered)
     if "promote" in verb or runs is None or not isinstance(site.statement, ast.Expr):
-        return _left(site, f"{verb} has no native counterpart for {name}", _BY_HAND)
+        return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
     if not _before_initialize(context, site):
-        message = f"whether {verb} runs before amp.initialize, as it must to have an effect, cannot be seen"
-        return _left(site, message, _BY_HAND)
+        message = f"it is not clear whether {verb} runs before amp.initialize, without which it has no effect"
+        return _left(site, message, by_hand)
     helper = Helper("half" in verb, runs)
     if not is_free(site.module, helper.name):
         return _taken(site, helper)
@@ -188,12 +192,19 @@ def _decorated(context: FileContext, site: Site, verb: str) -> _Cast | Decision:
     elif isinstance(decorated, ast.FunctionDef) and site.node in decorated.decorator_list:
         function = context.project.function_of(site.module, decorated.body[0])
         if is_of_autograd(function):
-            message = f"amp.{verb} casts for an autograd.Function"
-            return _left(site, message, _CUSTOM)
+            message = f"amp.{verb} stands on a method of an autograd.Function, whose casts torch has decorators for"
+            if "promote" in verb:
+                return _left(
+                    site,
+                    message,
+                    "cast its arguments to one type by hand, and delete the decorator",
+                )
+            return _left(site, message, _CUSTOM.format(16 if "half" in verb else 32))
         runs = Inside.PYTHON
     if runs is None or "promote" in verb:
         message = f"amp.{verb} has no native counterpart for this function"
-        advice = "cast its floating tensors by hand (.half() or .float()) while torch.is_autocast_enabled()"
+        method = "half" if "half" in verb else "float"
+        advice = f"cast its floating tensors by .{method}() where torch.is_autocast_enabled(), and delete amp.{verb}"
         return _left(site, message, advice)
     helper = Helper("half" in verb, runs)
     if not is_free(site.module, helper.name):
@@ -215,7 +226,7 @@ def _before_initialize(context: FileContext, site: Site) -> bool:
 
 
 def _taken(site: Site, helper: Helper) -> Decision:
-    message = f"the name {helper.name} is taken"
+    message = f"this file has a {helper.name} already, and the decorator that casts needs the name"
     return _left(site, message, f"rename what is called {helper.name} in this file, then run again")
 
 

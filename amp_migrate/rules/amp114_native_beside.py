@@ -63,10 +63,10 @@ def remove(branches: list[Branch]) -> Iterator[Decision]:
             edits = list(_edits(branch)) if i == 0 else []
             message = f"the Apex branch `{test}` goes; native AMP stands beside it"
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
-        advice = (
-            "runs that chose Apex have to choose native AMP: look through scripts and option lists"
-        )
-        message = f"`{test}` has no branch of its own any more"
+        message = f"the Apex code under `{test}` goes, and such a run takes the way of all others"
+        advice = "let scripts and option lists that choose Apex choose native AMP instead"
+        if branch.loud:
+            message = f"a run with `{test}` raises now, as Apex is gone"
         yield decision(RULE, Status.NOTE, branch.module, branch.node, message, advice=advice)
 
 
@@ -94,8 +94,8 @@ def fall_back(found: Fallback) -> Iterator[Decision]:
         yield decision(RULE, Status.ROUTINE, module, module.tree.module.body[0], message, more)
     for module, test in _outermost(found):
         text = module.tree.segment(test.test)
-        advice = "runs that chose Apex do now what they did where it was not installed: look through scripts"
-        message = f"`{text}` is never true without Apex, and goes"
+        message = f"`{text}` is never true without Apex, and goes: such a run does what it did where Apex was missing"
+        advice = "let scripts and option lists that choose Apex choose native AMP instead"
         yield decision(RULE, Status.NOTE, module, test, message, advice=advice)
 
 
@@ -123,10 +123,8 @@ def cut(found: Unreachable) -> Iterator[Decision]:
         yield decision(RULE, Status.ROUTINE, module, module.tree.module.body[0], message, more)
     for arm in found.raising:
         text = arm.module.tree.segment(arm.node.test)
-        advice = (
-            "runs that chose Apex have to choose native AMP: look through scripts and option lists"
-        )
-        message = f"the Apex side of `{text}` raises"
+        advice = "let scripts and option lists that choose Apex choose native AMP instead"
+        message = f"a run that chooses Apex by `{text}` raises now"
         yield decision(RULE, Status.NOTE, arm.module, arm.node, message, advice=advice)
 
 

@@ -83,7 +83,7 @@ def _kept_out(context: Context, statement: ast.stmt, together: list[Called]) -> 
 
 
 def _noted(context: Context, each: Called) -> Decision:
-    message = f"this may run under the autocast around `{ast.unparse(each.call.func)}(...)`, which refuses it"
+    message = f"this binary cross entropy may run under the autocast around `{ast.unparse(each.call.func)}(...)`, where it raises"
     advice = (
         "use binary_cross_entropy_with_logits on the logits, or compute it of .float() inputs under "
         f"`with {context.spelling.autocast('False')}:`"

@@ -96,7 +96,7 @@ def _passed(context: Context, passed: Passed) -> Decision:
     name = context.unit.home.name
     if passed.keyword is not None and passed.keyword != name:
         edits.append(RenameKeyword(tree.span(passed.call), passed.keyword, name))
-    return decision(RULE, Status.MIGRATED, site.module, site.node, f"hands on `{scaler}`", edits)
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"passes `{scaler}` on", edits)
 
 
 def _parameter(context: Context, function: Function, old: str) -> Decision:

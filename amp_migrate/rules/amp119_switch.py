@@ -47,7 +47,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for site in context.unit.of(Kind.VALUE):
         if not context.is_gone(site.node) and _is_plain_amp(context, site):
             edit = ReplaceExpression(site.span, "True")
-            message = "amp is handed on as a switch"
+            message = "amp is passed on as a switch"
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
 
 

@@ -47,5 +47,7 @@ def decide(context: Context) -> Iterator[Decision]:
             if zeroing.repeated
             else Move(span, tree.span(outermost_anchor(zeroing.step)), after=True)
         )
-        message = "zero_grad on every micro-batch kept gradients from accumulating; it now follows the step"
+        message = (
+            "zero_grad on every micro-batch kept gradients from adding up; it moves behind the step"
+        )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [edit])

@@ -24,10 +24,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import defs, tail, uses, walk
 from amp_migrate.plan import Decision, Status
+from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.steps import boundary
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.steps import Backward, boundary
+from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.zeroing import backward_before, counts_micro_batches
 
 RULE = Rule("AMP202", "the loss is not divided by the accumulation steps", Safety.REPORT, order=95)
@@ -49,15 +52,32 @@ def decide(context: Context) -> Iterator[Decision]:
         ):
             continue
         seen.add(backward.node)
-        if not _divides(backward.function.scope):
-            message = "the loss of a micro-batch is not divided by the number that is accumulated"
-            advice = "divide it if the learning rate was meant for the mean of the whole batch"
+        if not any(_divides(f.scope) for f in _computing(context.unit, backward)):
+            loss = backward.module.tree.segment(backward.loss)
+            message = (
+                f"`{loss}` is not divided by the number of micro-batches whose gradients add up"
+            )
+            advice = f"divide `{loss}` by that number if the learning rate was meant for the mean over all of them"
             yield decision(
                 RULE, Status.NOTE, backward.module, backward.node, message, advice=advice
             )
 
 
+def _computing(unit: Unit, backward: Backward) -> Iterator[Function]:
+    """Yield the functions that may have a part in a loss: its own, those that call it, and those it comes from."""
+    yield backward.function
+    yield from (site.function for site in unit.project.callers(backward.function))
+    tree = backward.module.tree
+    names = uses(backward.loss)
+    for call in walk(backward.function.scope):
+        if isinstance(call, ast.Call) and names & (uses(call) | defs(tree.statement(call))):
+            for callee in unit.project.callees(call):
+                yield from reachable(unit.project, callee)
+
+
 def _divides(scope: ast.AST) -> bool:
     return any(
-        isinstance(n, ast.BinOp | ast.AugAssign) and isinstance(n.op, ast.Div) for n in walk(scope)
+        (isinstance(n, ast.BinOp | ast.AugAssign) and isinstance(n.op, ast.Div))
+        or (isinstance(n, ast.Call) and tail(n) in ("div", "div_", "true_divide"))
+        for n in walk(scope)
     )

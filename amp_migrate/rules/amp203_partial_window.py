@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from amp_migrate.plan import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.counting import restarts
 from amp_migrate.unit.steps import boundary
 from amp_migrate.unit.zeroing import backward_before, counts_micro_batches
 
@@ -49,13 +50,16 @@ def decide(context: Context) -> Iterator[Decision]:
         seen.add(limit)
         if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
+        if not restarts(step.function, limit):
+            continue
         test = step.tree.segment(limit.test)
         yield decision(
             RULE,
             Status.NOTE,
             step.module,
             limit,
-            f"gradients of micro-batches after the last `{test}` of an epoch reach the next epoch's first step",
-            advice="kept as it was; `... or (i + 1) == len(loader)` would step them, a zero_grad after the loop drop "
-            "them, and either changes the training",
+            f"micro-batches behind the last `{test}` of an epoch are not stepped there: their gradients are part of "
+            "the next epoch's first step, as under Apex",
+            advice=f"step them as well at the end of the loop, or call {step.text}.zero_grad() behind it, if that was "
+            "not meant; either changes the training",
         )

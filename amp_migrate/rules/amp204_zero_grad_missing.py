@@ -62,10 +62,14 @@ def decide(context: Context) -> Iterator[Decision]:
         move = Move(
             tree.span(zeroing.statement), tree.span(outermost_anchor(zeroing.step)), after=True
         )
-        message = "zero_grad stood between backward and step and threw the gradients away; it follows the step now"
+        message = (
+            "zero_grad between backward and step threw the gradients away; it moves behind the step"
+        )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
     for step, test in after_some_steps(context.unit, context.gone_nodes):
-        message = "the gradients of the first step were used again by the second; zero_grad follows every step now"
+        message = (
+            "the second step used the gradients of the first again; zero_grad follows every step"
+        )
         hoist = Hoist(step.tree.span(test), "body")
         yield decision(RULE, Status.FIXED, step.module, test, message, [hoist])
     if not zeroes_nowhere(context.unit):
@@ -79,5 +83,5 @@ def decide(context: Context) -> Iterator[Decision]:
             head = f"for {step.tree.segment(loop.target)} in {step.tree.segment(loop.iter)}:"  # type: ignore[attr-defined]
             text = f"{head}\n    {text}"
         edit = Insert(step.tree.span(step.anchor), text, after=True)
-        message = "nothing zeroed the gradients; zero_grad follows the step now"
+        message = "nothing zeroes the gradients; a zero_grad follows the step"
         yield decision(RULE, Status.FIXED, step.module, step.call, message, [edit])

@@ -26,6 +26,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.plan import AddImport, Decision, Edit, Replace, Status
 from amp_migrate.rules.amp116_further_backward import scaled
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.off import runs_without
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import key
 from amp_migrate.unit.relatives import family
@@ -38,7 +39,8 @@ _NAMES = ("scaled_loss", "loss_scaled", "amp_loss")
 def decide(context: Context) -> Iterator[Decision]:
     """Scale the backward passes of a unit that has no scale_loss block."""
     for backward in _plain(context):
-        yield scaled(context, RULE, backward, Status.FIXED)
+        off = runs_without(context, backward)
+        yield scaled(context, RULE, backward, Status.ROUTINE if off else Status.FIXED)
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
@@ -57,8 +59,10 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         if enabled == "False":
             continue
         if enabled:
+            if runs_without(context, backward):
+                continue
             if enabled.endswith(".is_enabled()"):
-                raise _cannot(backward, "the flag that turns Apex on is out of reach here")
+                raise _cannot(backward, "the flag that turns Apex on cannot be read here")
             indented = text.replace("\n", "\n    ")
             text = f"if {enabled}:\n    {indented}\nelse:\n    {tree.segment(stmt)}"
         edits.append(Replace(tree.span(stmt), text))
@@ -122,7 +126,7 @@ def _optimizers(context: Context, backward: Backward) -> str:
     if not found:
         found = dict(_elsewhere(context, backward))
     if not found:
-        raise _cannot(backward, "the optimizer of this backward is out of reach here")
+        raise _cannot(backward, "the optimizer of this backward has no name here")
     return next(iter(found)) if len(found) == 1 else f"[{', '.join(found)}]"
 
 

@@ -58,5 +58,5 @@ def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         clips(block),
         "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
         "move the clip behind the block, then run again",
-        "this clip stood inside scale_loss and so clipped scaled gradients; now it clips the real ones",
+        "this clip inside scale_loss clipped scaled gradients; it moves behind the block and clips the real ones",
     )

@@ -102,7 +102,7 @@ def _decision(unscale: Unscale, stmt: ast.stmt, edits: list[Edit]) -> Decision:
         return decision(RULE, Status.ROUTINE, unscale.function.module, stmt, message, edits)
     status = Status.FIXED if unscale.accumulates else Status.ROUTINE
     message = (
-        "clipping moved from every micro-batch to the step: the accumulated sum is clipped once"
+        "clipping moves from every micro-batch to the step, and clips the accumulated sum once"
     )
     return decision(RULE, status, unscale.function.module, stmt, message, edits)
 

@@ -55,5 +55,5 @@ def _steps(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         steps(context, block),
         "the optimizer steps inside the scale_loss block, and AMP212 is switched off",
         "move the step behind the block, then run again",
-        "this step stood inside scale_loss and so used scaled gradients; now it uses the real ones",
+        "this step inside scale_loss used scaled gradients; it moves behind the block and uses the real ones",
     )

@@ -56,7 +56,7 @@ RULE = Rule(
 def decide(context: Context) -> Iterator[Decision]:
     """Report the uses of amp that raised NameError; the other rules migrate them."""
     for site in _uses(context):
-        message = "nothing binds `amp` here, so that this raised NameError; now it trains with AMP"
+        message = "nothing in this file defines `amp`, so this raised NameError; it trains with AMP"
         yield decision(RULE, Status.FIXED, site.module, site.node, message)
 
 
@@ -69,7 +69,7 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         if not any(dominates(tree, before, stmt) for before in imported if before in tree.parents):
             imported.append(stmt)
             edits = [Insert(tree.span(stmt), "from apex import amp", after=False)]
-        message = "nothing binds `amp` here, so that this raised NameError; it is imported now"
+        message = "nothing in this file defines `amp`, so this raised NameError; it is imported"
         yield decision(RULE, Status.FIXED, site.module, site.node, message, edits)
 
 

@@ -83,6 +83,10 @@ _BY_HAND = (
     "write torch.nn.parallel.DistributedDataParallel(module, device_ids=[torch.cuda.current_device()], "
     "broadcast_buffers=False) where the object is made"
 )
+_TYPE = (
+    "write torch.nn.parallel.DistributedDataParallel here where it only names the type; where it is called, see "
+    "`amp-migrate explain AMP301` for its arguments"
+)
 _UNUSED = "if some parameters get no gradient in a step, add find_unused_parameters=True"
 
 
@@ -117,22 +121,30 @@ def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> 
 def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obstacle | None:
     call = call_of(site)
     if context.keeps_guards and alias is not None and _guarded(site, alias):
-        return Obstacle("it is imported together with what is left of Apex in this file", _BY_HAND)
+        return Obstacle(
+            "the `try` that imports DistributedDataParallel stays, with other Apex code that is left",
+            _BY_HAND,
+        )
     if call is None:
         if only_names_type(site):
-            return _holding(site) if is_variable(context, site) else None
-        return Obstacle("Apex's DistributedDataParallel is used as a value", _BY_HAND)
+            return _holding(site, _TYPE) if is_variable(context, site) else None
+        return Obstacle(
+            "Apex's DistributedDataParallel is used as a value, and it is not known what for", _TYPE
+        )
     if is_variable(context, site):
         return _holding(site)
     given = arguments(call, _PARAMETERS)
     if given is None or "module" not in given:
-        return Obstacle("the arguments of DistributedDataParallel cannot be seen", _BY_HAND)
+        return Obstacle(
+            "the arguments of DistributedDataParallel are unpacked here, and cannot be read",
+            _BY_HAND,
+        )
     return _argument_obstacle(given)
 
 
-def _holding(site: Site) -> Obstacle:
+def _holding(site: Site, advice: str = _BY_HAND) -> Obstacle:
     text = site.module.tree.segment(site.node)
-    return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel", _BY_HAND)
+    return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel or another class", advice)
 
 
 def _guarded(site: Site, alias: ast.alias) -> bool:

@@ -84,13 +84,13 @@ _OPTIMIZERS = {
 }  # fmt: skip
 
 _NOTES = {
-    "FusedAdam": "torch.optim.AdamW with weight_decay=0.0 where none is given (torch's default is 0.01); "
+    "FusedAdam": "keep it, or write torch.optim.AdamW with weight_decay=0.0 where none is given (torch's default is 0.01); "
     "torch.optim.Adam where adam_w_mode=False; states saved by FusedAdam do not load into it",
-    "FusedSGD": "torch.optim.SGD with the same arguments; zero_grad() then sets gradients to None",
-    "FusedAdagrad": "torch.optim.Adagrad with the same arguments",
-    "FusedLAMB": "none in torch: keep it, or bring an implementation along; it clips by max_grad_norm=1.0 itself",
-    "FusedMixedPrecisionLamb": "none in torch: keep it",
-    "FusedNovoGrad": "none in torch: keep it",
+    "FusedSGD": "keep it, or write torch.optim.SGD with the same arguments; zero_grad() then sets gradients to None",
+    "FusedAdagrad": "keep it, or write torch.optim.Adagrad with the same arguments",
+    "FusedLAMB": "keep it, as torch has none; it clips by max_grad_norm=1.0 itself",
+    "FusedMixedPrecisionLamb": "keep it, as torch has none",
+    "FusedNovoGrad": "keep it, as torch has none",
 }
 
 
@@ -116,14 +116,12 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
 def _note(site: Site, name: str) -> Decision:
     call = call_of(site)
     given = {k.arg for k in call.keywords} if call is not None else set()
-    native = _NOTES.get(name, "see torch.optim")
+    native = _NOTES.get(name, "keep it, or look for its like in torch.optim")
     old = given & {"max_grad_norm", "use_mt", "eps_inside_sqrt"}
     if name in _OPTIMIZERS and old:
-        native = f"{native}; Apex itself has no {', '.join(sorted(map(str, old)))} any more"
+        native = f"{native}; and drop {', '.join(sorted(map(str, old)))}, which Apex itself does not take any more"
     message = f"{name} still exists in Apex and stays"
-    return decision(
-        RULE, Status.NOTE, site.module, site.node, message, advice=f"counterpart: {native}"
-    )
+    return decision(RULE, Status.NOTE, site.module, site.node, message, advice=native)
 
 
 def _native(context: FileContext, site: Site, name: str) -> str | None:

@@ -80,7 +80,7 @@ def _note(site: Site, name: str) -> Decision:
     native = _NOTES.get(name, "see torch.nn")
     message = f"{name} still exists in Apex and stays"
     return decision(
-        RULE, Status.NOTE, site.module, site.node, message, advice=f"counterpart: {native}"
+        RULE, Status.NOTE, site.module, site.node, message, advice=f"keep it, or write {native}"
     )
 
 

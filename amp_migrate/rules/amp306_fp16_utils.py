@@ -35,16 +35,13 @@ from collections.abc import Iterator
 from amp_migrate.plan import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.kept import starred_fp16
-from amp_migrate.rules.rest import ORDER, uses
+from amp_migrate.rules.rest import ORDER, public, uses
 
 RULE = Rule("AMP306", "apex.fp16_utils is another interface", Safety.REPORT, order=ORDER)
 
 _OPTIMIZER = (
-    "make a torch.cuda.amp.GradScaler (init_scale=S, growth_interval=2**31 - 1 for static_loss_scale=S), run the "
-    "forward pass under torch.cuda.amp.autocast() with an fp32 model, and write scaler.scale(loss).backward() for "
-    "optimizer.backward(loss), nothing for update_master_grads(), scaler.unscale_(optimizer) and clip_grad_norm_ for "
-    "clip_master_grads(), scaler.step(optimizer) and scaler.update() for optimizer.step(), scaler.get_scale() for "
-    "optimizer.loss_scale"
+    "write amp.initialize and amp.scale_loss in its place (keep the model in fp32, backward under `with "
+    "amp.scale_loss(loss, optimizer) as scaled_loss:`, clip amp.master_params(optimizer)), then run again"
 )
 _HALF = (
     "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast(); {} put {} before the names "
@@ -81,10 +78,12 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         return
     names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
     sites = uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer")
-    found: dict[ast.AST, str] = {node: node.id for node in starred_fp16(context)}
-    found |= {site.node: site.name.rpartition(".")[2] for site in sites}
+    found: dict[ast.AST, str] = {
+        node: f"apex.fp16_utils.{node.id}" for node in starred_fp16(context)
+    }
+    found |= {site.node: public(site.name) for site in sites}
     for node, name in found.items():
-        number = _number(context, node) if name == "to_python_float" else None
+        number = _number(context, node) if name.endswith(".to_python_float") else None
         yield number or _left(context, node, name)
 
 
@@ -105,7 +104,12 @@ def _number(context: FileContext, node: ast.AST) -> Decision | None:
     return decision(RULE, Status.MIGRATED, context.module, node, message, [edit])
 
 
-def _left(context: FileContext, node: ast.AST, name: str) -> Decision:
-    message = f"{name} of apex.fp16_utils is gone, and has no counterpart by itself"
+def _left(context: FileContext, node: ast.AST, full: str) -> Decision:
+    module, _, name = full.rpartition(".")
+    message = f"{name} was removed with {module}, and native AMP does its work in another way"
+    if module == "apex.contrib.optimizers":
+        message = (
+            f"{name} of {module} is deprecated in Apex, and native AMP does its work in another way"
+        )
     advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
     return decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

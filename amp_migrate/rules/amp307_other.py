@@ -64,13 +64,13 @@ STAYS = {
     "apex.contrib.cudnn_gbn": "torch.nn.SyncBatchNorm",
     "apex.contrib.focal_loss": "torchvision.ops.sigmoid_focal_loss, whose arguments differ",
     "apex.contrib.optimizers": "torch.distributed.optim.ZeroRedundancyOptimizer for DistributedFusedAdam",
-    "apex.contrib": "none in torch",
+    "apex.contrib": "",
     "apex.mlp": "torch.nn.Sequential of Linear and activation, which Apex has after the last layer too",
     "apex.fused_dense": "torch.nn.Linear, and GELU(approximate='tanh') between two for FusedDenseGeluDense",
     "apex.multi_tensor_apply": "the torch._foreach_ functions",
-    "apex.__version__": "nothing of torch's",
-    "apex.__file__": "nothing of torch's",
-    "apex.__path__": "nothing of torch's",
+    "apex.__version__": "",
+    "apex.__file__": "",
+    "apex.__path__": "",
 }
 
 _OF_EVERY_MODULE = re.compile(r"^apex\.__\w+__$")
@@ -94,10 +94,10 @@ def _report(site: Site) -> Decision:
         return decision(RULE, Status.NOTE, site.module, site.node, f"{name} still exists and stays")
     if gone is None and stays is not None:
         message = f"{name} still exists in Apex and stays"
-        advice = f"counterpart: {STAYS[stays]}"
+        advice = f"keep it, or use {STAYS[stays]}" if STAYS[stays] else ""
         return decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
     message = f"{name} was removed from Apex" if gone else f"{name} is not known to exist in Apex"
-    advice = GONE[gone] if gone else "look whether the Apex you have still holds it"
+    advice = GONE[gone] if gone else "look whether the Apex that you have still holds it"
     return decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
 
 

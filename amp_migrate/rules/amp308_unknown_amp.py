@@ -47,7 +47,7 @@ def beside_left(sites: Iterable[Site]) -> Iterator[Decision]:
     for site in sites:
         if is_forgotten(site):
             message = (
-                "`amp` is bound nowhere in this file: this raises NameError as soon as it runs"
+                "nothing in this file defines `amp`, so this raises NameError as soon as it runs"
             )
             advice = "import amp in this file if it is to run with Apex"
             yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
@@ -56,9 +56,11 @@ def beside_left(sites: Iterable[Site]) -> Iterator[Decision]:
 def report(found: Iterable[Stranger]) -> Iterator[Decision]:
     """Report every call by an `amp` that is bound to nothing, or to something out of sight."""
     for stranger in found:
-        message = f"`{stranger.receiver}` is bound nowhere in this file: this raises NameError as soon as it runs"
-        advice = f"it has never run: remove it, {_NATIVE[stranger.name]}; or import amp here, initialize with it and run again"
+        message = f"nothing in this file defines `{stranger.receiver}`, so this raises NameError as soon as it runs"
+        advice = (
+            "delete it, as it has never run; or import amp here, initialize with it and run again"
+        )
         if not stranger.unbound:
-            message = f"`{stranger.receiver}` looks like Apex, but what it is cannot be seen"
-            advice = f"give the files that set it to the tool as well, {_NATIVE[stranger.name]}"
+            message = f"`{stranger.receiver}` is used as Apex's amp, and nothing in the files given says what it is"
+            advice = f"give amp-migrate the files that set it as well, {_NATIVE[stranger.name]}"
         yield decision(RULE, Status.LEFT, stranger.module, stranger.call, message, advice=advice)

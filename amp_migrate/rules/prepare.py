@@ -222,8 +222,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
                     "AMP909",
                     call.function.module,
                     call.call,
-                    f"whether this call hands amp or something else to {function.qualname}() is not known",
-                    f"import amp where {function.qualname}() uses it instead of handing it on, then run again",
+                    f"whether this call passes amp or something else to {function.qualname}() is not known",
+                    f"import amp where {function.qualname}() uses it instead of passing it on, then run again",
                 )
             access(call.function, call.call)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):

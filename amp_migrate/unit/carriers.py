@@ -14,6 +14,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.emptied import Empty, emptied
 from amp_migrate.unit.sites import Kind, Site
 
+_CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
 
 
@@ -40,10 +41,15 @@ class Passed:
         function = self.call.func
         name = path(function) or "a function"
         own = isinstance(function, ast.Name) and self.site.module.scopes.owner(function)
-        if hasattr(builtins, name) and not own:
+        if name in _CONTAINERS and not own:
             message = f"amp is put into a {name} here, and what takes it out again is not known"
             return message, "import amp where it is used instead, then run again"
-        message = f"amp is handed to {name}(), which is not in the files given"
+        if hasattr(builtins, name) and not own:
+            message = (
+                f"amp is passed to {name}() here, for which a GradScaler would be something else"
+            )
+            return message, "pass the flag that turns AMP on instead, then run again"
+        message = f"amp is passed to {name}(), which is not in the files given"
         advice = f"give amp-migrate the file that defines {name}() as well, or import amp where it is used"
         return message, f"{advice}, then run again"
 
@@ -106,8 +112,8 @@ class Carriers:
             "AMP909",
             site.module,
             site.node,
-            "amp is handed on here in a way that cannot be followed to its use",
-            "import amp where it is used instead of handing it on, then run again",
+            "amp is passed on here in a way that cannot be followed to its use",
+            "import amp where it is used instead of passing it on, then run again",
         )
 
     def _refuse_inside(self, site: Site) -> None:

@@ -118,10 +118,10 @@ class Casts:
         text = self.condition.text
         who = spoken(function)
         message = f"{who} cannot tell whether AMP is on, as it does not know `{text}`"
-        advice = f"hand `{text}` to {who} as a parameter, then run again"
+        advice = f"pass `{text}` to {who}, then run again"
         if not text:
             message = f"the programs that run {who} turn AMP on under different conditions"
-            advice = f"hand {who} the flag that turns AMP on as a parameter, then run again"
+            advice = f"pass the flag that turns AMP on to {who}, then run again"
         raise Cannot(
             "AMP901",
             function.module,

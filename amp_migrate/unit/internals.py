@@ -67,7 +67,7 @@ def refuse_moved_by_hand(unit: Unit) -> None:
                     "AMP909",
                     site.module,
                     site.node,
-                    f"{spoken(site.function)} checks gradients and moves Apex's loss scale by hand, which GradScaler does itself",
+                    f"{spoken(site.function)} checks gradients and moves Apex's loss scale, which is the work of the GradScaler",
                     "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
                     "averages gradients over the processes), then run again",
                 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.facts.paths import path
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import FALSE, TRUE, Condition, conjunction, negate, speller
+from amp_migrate.unit.levels import ALL, possible
 from amp_migrate.unit.sites import Site
 
 Spell = Callable[[ast.expr], str]
@@ -104,8 +105,15 @@ def read(site: Site) -> Options:
     options = Options(named, conjunction([on, given]), given, level)
     _loss_scale(options, named.get("loss_scale"), segment)
     _bounds(options, named, segment)
-    _remarks(options, named, level)
+    _remarks(options, named, _levels(site, named.get("opt_level"), level))
     return options
+
+
+def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[str]:
+    """Return the opt_levels that one initialize may run with."""
+    if level is not None:
+        return frozenset({level})
+    return possible(site.module, node) if node is not None else ALL
 
 
 def _is(node: ast.expr | None, value: object) -> bool:
@@ -156,7 +164,9 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         try:
             scale = float(node.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            options.remarks.append(f"loss_scale={segment(node)} is no scale that Apex accepts")
+            options.remarks.append(
+                f"loss_scale={segment(node)} is no loss scale, and Apex raises for it"
+            )
             return
         if scale == 1.0:
             options.scaling = False
@@ -166,8 +176,8 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         return
     options.chosen_scale = node
     options.remarks.append(
-        f"loss_scale={segment(node)} is decided at run time: a number is a scale that stays; unlike Apex, "
-        "GradScaler then skips a step whose gradients overflow, and at O0 scales nothing"
+        f"loss_scale={segment(node)} is chosen at run time: a number stays the scale, but unlike Apex GradScaler "
+        "skips a step whose gradients overflow, and at O0 scales nothing"
     )
 
 
@@ -182,7 +192,8 @@ def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> Non
             setattr(options, name, repr(float(node.value)))
         else:
             options.remarks.append(
-                f"{key}={segment(node)} has no GradScaler counterpart: clamp with scaler.update(value) after update()"
+                f"{key}={segment(node)} is dropped, as GradScaler has no bounds: call scaler.update(value) behind "
+                "scaler.update() where the scale leaves them"
             )
     if options.minimum is not None and options.minimum == options.maximum:
         options.init_scale = options.pinned = options.minimum
@@ -195,22 +206,23 @@ def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> Non
         options.init_scale = options.maximum
 
 
-def _remarks(options: Options, named: dict[str, ast.expr], level: str | None) -> None:
-    if level == "O2":
+def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str]) -> None:
+    if levels == {"O2"}:
         options.remarks.append(
             "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), so memory "
             "and the last bits of the losses change"
         )
-    elif level is None:
+    elif {"O2", "O3"} & levels:
+        high = " and ".join(sorted({"O2", "O3"} & levels))
         options.remarks.append(
-            "opt_level is decided at run time: O0 turns AMP off, O1 is autocast, O2 now keeps fp32 weights, "
-            "and O3 (pure fp16) is not available"
+            f"opt_level is chosen at run time: {high} become{'s' * (' ' not in high)} autocast as well, with weights "
+            "that stay fp32 instead of fp16, so memory and the last bits of the losses change"
         )
     if "num_losses" in named:
         options.remarks.append(
-            "num_losses: one GradScaler serves all losses, so per-loss scales are merged"
+            "num_losses is dropped: one GradScaler scales all losses, where Apex had a scale for each"
         )
     if "cast_model_outputs" in named and not _is(named["cast_model_outputs"], None):
         options.remarks.append(
-            "cast_model_outputs has no counterpart: cast the outputs where a dtype matters"
+            "cast_model_outputs is dropped: cast the outputs of the model where their type matters"
         )

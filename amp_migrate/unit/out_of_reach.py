@@ -23,6 +23,7 @@ def unreachable(
 ) -> Cannot:
     """Return the refusal of a function that the scaler cannot be handed to; `reason` may name places."""
     who = spoken(function)
+    places = ", ".join(str(site.place) for sites in inits.values() for site in sites)
     made = tuple(site.place for sites in inits.values() for site in sites)
     if not made:
         message = (
@@ -34,9 +35,8 @@ def unreachable(
         )
     elif function.node is None:
         message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
-        advice = "call amp.initialize before this line, with enabled=False where AMP is off, then run again"
+        advice = f"call amp.initialize before this line (as at {places}), with enabled=False where AMP is off, then run again"
     else:
-        places = ", ".join(map(str, made))
         message = f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
         advice = (
             f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
@@ -44,7 +44,10 @@ def unreachable(
         if all(site.module is function.module for sites in inits.values() for site in sites):
             advice = "run again with --scaler module, which keeps the GradScaler as a variable of this file"
         elif named:
-            advice = f"call {who} by its name instead, then run again"
+            advice = (
+                f"let code that names {who} call it, or bring it and amp.initialize into one file and run again with "
+                "--scaler module"
+            )
     return Cannot("AMP901", function.module, node, message, advice, (*made, *named))
 
 

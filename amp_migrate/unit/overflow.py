@@ -17,8 +17,8 @@ from amp_migrate.unit.visited import visit
 
 _FIRST = re.compile(r"_amp_state\.loss_scalers\[0\]\._has_overflow$")
 _INSTEAD = (
-    "GradScaler keeps no record of an overflow: compare scaler.get_scale() before and after scaler.update(), "
-    "which an overflow makes smaller"
+    "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an overflow "
+    "makes smaller"
 )
 
 
@@ -45,11 +45,13 @@ def refuse_unlike(unit: Unit, blocks: dict[Site, ScaleLoss], gone: set[ast.AST])
         several = [b for b in blocks.values() if b.loss_id is not None]
         if visit(site) is None and several:
             raise _refused(
-                site, "one loss of several is asked for an overflow, and they share a GradScaler"
+                site,
+                "this asks for the overflow of one loss of several, and all losses share one GradScaler",
             )
         if any(b.delayed is not None or b.unchecked for b in blocks.values()):
             raise _refused(
-                site, "an overflow is asked for beside backward passes that Apex did not check"
+                site,
+                "this asks for an overflow, and some backward passes are not checked for one by Apex",
             )
         _refuse_between(unit, site, gone)
 
@@ -65,15 +67,19 @@ def _refuse_between(unit: Unit, site: Site, gone: set[ast.AST]) -> None:
     ]
     if not whole:
         raise _refused(
-            site, "an overflow is asked for, and backward and step stand in functions of their own"
+            site,
+            "this asks for an overflow, and the backward and the step stand in different functions",
         )
     if site.function in reachable(unit.project, whole[0]):
-        raise _refused(site, f"{whole[0].qualname}() asks for an overflow while it trains")
+        raise _refused(
+            site, f"{whole[0].qualname}() asks for an overflow between a backward and its step"
+        )
     for step in steps:
         around = [up for up in levels(step.tree, step.anchor) if isinstance(up, ast.If | Loop)]
         if any(up is not step.anchor for up in around):
             raise _refused(
-                site, "an overflow is asked for, and some backward passes are not stepped"
+                site,
+                "this asks for an overflow, and some backward passes have no step of their own",
             )
 
 

@@ -199,7 +199,7 @@ def _conditional(
         "AMP905",
         step.module,
         step.call,
-        f"{step.text} and another optimizer step under different tests after a backward that they share",
+        "several optimizers step under different tests after a backward that they share",
         "put their steps under one test, then run again",
     )
 

@@ -17,11 +17,11 @@ class TestCheck:
             ("other()\n", 0, ""),
             ("remark()\n", 0, ""),
             ("old()\n", 1, "exit 1: 1 file would change\n"),
-            ("stays()\n", 1, "exit 1: 1 site left for a human\n"),
+            ("stays()\n", 1, "exit 1: 1 place left for a human\n"),
             (
                 "old()\nstays()\nstays()\n",
                 1,
-                "exit 1: 1 file would change and 2 sites left for a human\n",
+                "exit 1: 1 file would change and 2 places left for a human\n",
             ),
         ],
     )
@@ -44,7 +44,7 @@ class TestCheck:
 
         done = amp_migrate(".")
 
-        assert done.stderr.endswith("exit 1: 1 site left for a human\n")
+        assert done.stderr.endswith("exit 1: 1 place left for a human\n")
         assert done.exit_code == 1
 
     def test_exit_zero_says_what_it_hides(self, put: Put, engine: FakeEngine) -> None:
@@ -52,7 +52,7 @@ class TestCheck:
 
         done = amp_migrate(".", "--exit-zero")
 
-        assert done.stderr.endswith("exit 0 (--exit-zero): 1 site left for a human\n")
+        assert done.stderr.endswith("exit 0 (--exit-zero): 1 place left for a human\n")
         assert done.exit_code == 0
 
 

@@ -53,7 +53,7 @@ class TestJson:
         }
         assert report["exit"] == {
             "code": 1,
-            "reason": "1 file would change and 1 site left for a human",
+            "reason": "1 file would change and 1 place left for a human",
         }
         assert report["files"] == [{"path": "a.py"}]
         assert report["findings"][1] == {
@@ -84,7 +84,7 @@ class TestJson:
         done = amp_migrate(".", "--output-format", "json")
 
         assert json.loads(done.stdout)["version"] == 1
-        assert "found 1 Apex site" in done.stderr
+        assert "found 1 use of Apex" in done.stderr
 
     def test_empty_run_is_a_document_too(self, folder: Path) -> None:
         report = loaded(".", "--output-format", "json")
@@ -113,7 +113,7 @@ class TestJson:
 
         lines = amp_migrate(".", "--show-plan").stdout.splitlines()
 
-        assert lines[:2] == ["unit 1: 2 Apex sites in 1 file", "  train.py"]
+        assert lines[:2] == ["group 1: 2 uses of Apex in 1 file", "  train.py"]
         at = lines.index("     11  amp.scale_loss in <module>")
         assert lines[at + 1].startswith("         AMP103  ")
 

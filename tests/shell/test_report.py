@@ -37,7 +37,7 @@ class TestReport:
             "    do this\n"
             "    or that\n"
             "\n"
-            "found 5 Apex sites: 2 migrated, 1 fixed, 2 left (in 2 files)\n"
+            "found 5 uses of Apex: 2 migrated, 1 fixed, 2 left (in 2 files)\n"
             "would rewrite 2 files\n"
         )
 
@@ -53,7 +53,7 @@ class TestReport:
             "    this keeps 3 places as they are:",
             "      train.py:2, 7, 11",
         ]
-        assert "found 4 Apex sites: 1 migrated, 0 fixed, 3 left" in done.stderr
+        assert "found 4 uses of Apex: 1 migrated, 0 fixed, 3 left" in done.stderr
         assert "-from apex import amp" in done.stdout
 
     def test_alike_in_several_files_is_said_once(self, put: Put, engine: FakeEngine) -> None:
@@ -102,7 +102,7 @@ class TestReport:
 
         assert Path("report.txt").read_text().startswith("a.py:2:1 AMP901 left: about stays()\n")
         assert "AMP901" not in done.stderr
-        assert "found 1 Apex site:" in done.stderr
+        assert "found 1 use of Apex:" in done.stderr
 
     def test_patch_can_go_into_a_file(self, put: Put, engine: FakeEngine) -> None:
         """With --diff the patch is the output; what is said about it stays on the terminal."""
@@ -193,7 +193,7 @@ class TestReport:
 
         done = amp_migrate(".", "--show-plan")
 
-        assert done.stdout == "unit 1: 0 Apex sites in 1 file\n  a.py\n"
+        assert done.stdout == "group 1: 0 uses of Apex in 1 file\n  a.py\n"
         assert done.exit_code == 0
         assert "old()" in file.read_text()
 

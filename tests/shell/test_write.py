@@ -16,7 +16,7 @@ class TestWrite:
 
         assert (folder / "train.py").read_text() == NATIVE_PROGRAM
         assert done.stdout == ""
-        assert "found 3 Apex sites: 3 migrated, 0 fixed, 0 left (in 1 file)\n" in done.stderr
+        assert "found 3 uses of Apex: 3 migrated, 0 fixed, 0 left (in 1 file)\n" in done.stderr
         assert "rewrote 1 file\n" in done.stderr
         assert done.exit_code == 0
 

@@ -1,0 +1,57 @@
+"""What the test of an accumulation boundary counts, and whether it starts anew."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.project import Function
+from amp_migrate.unit.order import inside, loop_of
+
+
+def restarts(function: Function, limit: ast.If) -> bool:
+    """Tell whether a window of micro-batches may be cut short: its count begins anew with every epoch.
+
+    A count that only grows, over all epochs, cuts none.
+    """
+    counted = {
+        name
+        for node in ast.walk(limit.test)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+        for name in _paths(node.left)
+    }
+    return not counted or any(_starts_anew(function, limit, name) for name in counted)
+
+
+def _paths(node: ast.expr) -> set[str]:
+    """Return the longest paths that an expression reads."""
+    found = uses(node)
+    return {name for name in found if not any(other.startswith(f"{name}.") for other in found)}
+
+
+def _starts_anew(function: Function, limit: ast.If, name: str) -> bool:
+    tree = function.module.tree
+    loops = [up for up in tree.ancestors(limit) if isinstance(up, ast.For | ast.AsyncFor)]
+    if name in function.parameters.names or any(name in defs(loop.target) for loop in loops):
+        return True
+    loop = loop_of(tree, limit)
+    outer = loop_of(tree, loop) if loop is not None else None
+    for node in walk(function.scope):
+        if _sets(node, name) and not (loop is not None and inside(tree, node, loop)):
+            if outer is None and function.node is not None:
+                return True
+            if outer is not None and inside(tree, node, outer):
+                return True
+    return function.cls is not None and any(
+        _sets(node, name)
+        for method in function.cls.methods.values()
+        if method is not function and method.name != "__init__"
+        for node in walk(method.scope)
+    )
+
+
+def _sets(node: ast.AST, name: str) -> bool:
+    """Tell whether a statement gives a count a value that does not come from the count itself."""
+    if not isinstance(node, ast.Assign) or name in uses(node.value):
+        return False
+    return any(path(target) == name for target in node.targets)

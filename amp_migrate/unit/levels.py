@@ -1,0 +1,79 @@
+"""Which opt_levels an expression may be, as far as the file says."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import tail
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Module
+
+ALL = frozenset({"O0", "O1", "O2", "O3"})
+
+
+def possible(module: Module, node: ast.expr) -> frozenset[str]:
+    """Return the opt_levels that an expression may have at run time; all where that is not known."""
+    return _possible(module, node, frozenset()) or ALL
+
+
+def _possible(module: Module, node: ast.expr, seen: frozenset[str]) -> frozenset[str] | None:
+    if isinstance(node, ast.Constant):
+        return frozenset({node.value}) if isinstance(node.value, str) else None
+    if isinstance(node, ast.IfExp):
+        return _either(module, [node.body, node.orelse], seen)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return _either(module, node.values, seen)
+    if isinstance(node, ast.Name) and node.id not in seen:
+        return _variable(module, node, seen | {node.id})
+    if isinstance(node, ast.Attribute):
+        return _option(module, node.attr)
+    return None
+
+
+def _either(module: Module, nodes: list[ast.expr], seen: frozenset[str]) -> frozenset[str] | None:
+    found = [_possible(module, node, seen) for node in nodes]
+    known = [levels for levels in found if levels is not None]
+    return frozenset().union(*known) if len(known) == len(found) else None
+
+
+def _variable(module: Module, node: ast.Name, seen: frozenset[str]) -> frozenset[str] | None:
+    owner = module.scopes.owner(node)
+    bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+    values = [assigned(module.tree, b) if isinstance(b, ast.Name) else None for b in bindings]
+    known = [value for value in values if value is not None]
+    return _either(module, known, seen) if known and len(known) == len(values) else None
+
+
+def _option(module: Module, name: str) -> frozenset[str] | None:
+    """Return the choices of a command line option that nothing in the file sets otherwise."""
+    stored = any(
+        node.attr == name and isinstance(node.ctx, ast.Store)
+        for node in module.tree.nodes(ast.Attribute)
+    )
+    found = [
+        call
+        for call in module.tree.nodes(ast.Call)
+        if tail(call) == "add_argument" and name in _names(call)
+    ]
+    choices = [_choices(call) for call in found]
+    known = [levels for levels in choices if levels is not None]
+    if stored or not known or len(known) < len(choices):
+        return None
+    return frozenset().union(*known)
+
+
+def _names(call: ast.Call) -> set[str]:
+    """Return the attributes that an option may be read by."""
+    dest = next((k.value for k in call.keywords if k.arg == "dest"), None)
+    named = [dest] if dest is not None else call.args
+    texts = [n.value for n in named if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return {text.lstrip("-").replace("-", "_") for text in texts}
+
+
+def _choices(call: ast.Call) -> frozenset[str] | None:
+    given = next((k.value for k in call.keywords if k.arg == "choices"), None)
+    if not isinstance(given, ast.List | ast.Tuple | ast.Set):
+        return None
+    values = [n.value for n in given.elts if isinstance(n, ast.Constant)]
+    texts = [value for value in values if isinstance(value, str)]
+    return frozenset(texts) if texts and len(texts) == len(given.elts) else None
