@@ -20,8 +20,8 @@ from amp_migrate.flow.loops import Loop, find_loops
 class Order:
     """The paths along a set of edges of one graph.
 
-    A *run* is a path from the entry to one of the `ends`; one that stays in a loop for ever counts as ending
-    with every turn of it. A claim about every path holds when there is no path at all.
+    A *run* is a path from the entry to one of the `ends`. A loop with a way to them is taken to be left at last; in one
+    without, a run counts as ending with every turn. A claim about every path holds when there is no path at all.
     """
 
     def __init__(
