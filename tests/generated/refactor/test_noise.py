@@ -42,6 +42,10 @@ EXACT = {
         "class A:\n    def __init__(self):\n        self.kept = 1\n\n    def show(self):\n        return f'{self.kept}'\n",
         "class A:\n    def __init__(self):\n        self.m1 = 1\n\n    def m2(self):\n        return f'{self.m1}'\n",
     ),
+    "methods neutral": (
+        "class A:\n    def train(self, m):\n        m.train()\n\n\na = A()\na.train(1)\n",
+        "class A:\n    def do_1(self, m):\n        m.train()\n\n\na = A()\na.do_1(1)\n",
+    ),
     "definitions neutral": (
         "def work():\n    pass\n\n\nwork()\n",
         "def fn_1():\n    pass\n\n\nfn_1()\n",
@@ -146,6 +150,7 @@ NOWHERE = {
     "locals neutral": "import os\n\n\ndef f(x):\n    return os.path.join(x)\n",
     "parameters neutral": "def f(x):\n    return x\n\n\nf(x=1)\n",
     "attributes neutral": "class A:\n    def run(self):\n        self.kept = 1\n        return getattr(self, 'kept')\n\n    run.x = setattr\n",
+    "methods neutral": "class A:\n    def train(self):\n        pass\n\n\nprint(A())\n",
     "definitions neutral": "from os import work\n\n\ndef f():\n    return globals()['f']\n",
     "options neutral": 'parser.add_argument("--half")\nprint(vars(parser.parse_args()))\n',
     "an object is asserted to be there": "def f(a):\n    return [a.x for a in range(2)]\n",

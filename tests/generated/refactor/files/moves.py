@@ -453,6 +453,9 @@ def by_kind(project: Project, rng: Random) -> Project | None:
                     and re.search(pattern, held.source(s))
                 ]
                 found = group(changed, path, seeds) if seeds else None
+                if seeds and found is None:
+                    loose = [name for name in seeds if group(changed, path, [name])]
+                    found = group(changed, path, loose) if loose else None
                 if found is None:
                     continue
                 folder = PurePosixPath(path).parent

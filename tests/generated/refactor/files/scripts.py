@@ -111,9 +111,9 @@ def _guards(project: Project, flag: str) -> bool:
 
 
 def _asks(test: ast.expr, flag: str) -> bool:
-    return (
-        isinstance(test, ast.Attribute) and test.attr == flag and isinstance(test.value, ast.Name)
-    )
+    if isinstance(test, ast.Subscript):
+        return isinstance(test.slice, ast.Constant) and test.slice.value == flag
+    return isinstance(test, ast.Attribute) and test.attr == flag
 
 
 def _without(held: Text, flag: str) -> str | None:

@@ -11,15 +11,17 @@ from random import Random
 
 from generated.refactor.identifiers import Edit, Place, Text, Unsure, edited, text
 from generated.refactor.importing import imports, own_modules
+from generated.refactor.noise.methods import methods
 from generated.refactor.noise.words import external
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 
-CATEGORIES = ("locals", "parameters", "attributes", "definitions", "options")
+CATEGORIES = ("locals", "parameters", "attributes", "methods", "definitions", "options")
 _STEMS = {
     "locals": ("a", "v", "x", "t", "u"),
     "parameters": ("p", "b", "arg", "q"),
     "attributes": ("m", "slot_", "f_", "attr_"),
+    "methods": ("do_", "w", "m_", "call_"),
     "definitions": ("fn_", "d", "thing_", "K"),
     "options": ("flag_", "opt_", "o", "k"),
 }
@@ -96,7 +98,8 @@ def _flag(project: Project, rng: Random) -> Project | None:
         texts = {path: text(source) for path, source in project.files.items()}
         tested = {name for held in texts.values() for name in _tested(held.tree)}
         wanted = {
-            c: _spellings(project, texts, c) & tested for c in CATEGORIES[:3] + CATEGORIES[4:]
+            c: _spellings(project, texts, c) & tested
+            for c in ("locals", "parameters", "attributes", "options")
         }
         choices = [(c, name) for c, found in wanted.items() for name in sorted(found)]
         words = [w for w in _FLAGS if not re.search(rf"\b{w}\b", project.text)]
@@ -140,6 +143,7 @@ def _spellings(project: Project, texts: dict[str, Text], category: str) -> set[s
         "locals": _locals,
         "parameters": _parameters,
         "attributes": _attributes,
+        "methods": _methods,
         "definitions": _definitions,
         "options": _options,
     }[category](project, texts)
@@ -193,6 +197,13 @@ def _attributes(project: Project, texts: dict[str, Text]) -> set[str]:
             if p.kind == "attribute" and not isinstance(p.node.ctx, ast.Load)  # type: ignore[attr-defined]
         }
     return found - not_own
+
+
+def _methods(project: Project, texts: dict[str, Text]) -> set[str]:
+    """Return the methods whose names libraries use as well, but whose calls are all told from theirs."""
+    if _DYNAMIC.search(project.text) or "getattr" in project.text or "partial" in project.text:
+        return set()
+    return set(methods(texts)) - _strings(texts) - _dests(texts)
 
 
 def _module_names(texts: dict[str, Text]) -> set[str]:
@@ -360,6 +371,10 @@ def _keys(texts: dict[str, Text]) -> set[str]:
 def _places(
     project: Project, texts: dict[str, Text], category: str, names: set[str]
 ) -> Iterator[tuple[str, Place]]:
+    if category == "methods":
+        for name, places in methods(texts).items():
+            yield from places if name in names else ()
+        return
     for path, held in texts.items():
         stars = any(i.path and i.item == "*" for i in imports(project, path, held.tree))
         inside = [i for i in imports(project, path, held.tree) if i.path and not i.item]
