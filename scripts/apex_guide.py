@@ -150,7 +150,7 @@ def _answer(entry: dict[str, Any]) -> tuple[Finding, str]:
     first = _told(result.findings, entry)
     if first.status is Status.MIGRATED:
         return first, _line(result.text, entry)
-    return first, _sentence(first.advice.removeprefix("counterpart: ") or first.message)
+    return first, _sentence(first.advice or "keep it, as torch has none")
 
 
 def _told(findings: Iterable[Finding], entry: dict[str, Any]) -> Finding:

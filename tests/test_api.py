@@ -81,6 +81,14 @@ def test_settings_hold() -> None:
     )
 
 
+def test_every_setting_is_documented() -> None:
+    """The page names what `Settings` takes, but for what a run works out by itself."""
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    own = {"root", "respell"}
+
+    assert {name for name in Settings.__dataclass_fields__ if f"`{name}`" not in page} <= own
+
+
 def test_what_cannot_be_read_is_a_problem() -> None:
     """A text that is not Python 3 stays, and says so."""
     text = "from apex import amp\nprint 1\n"

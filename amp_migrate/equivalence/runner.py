@@ -17,6 +17,15 @@ from amp_migrate.equivalence.workspace import Trees, copy
 EXPORT_SCHEMA = 1
 
 
+_PURPOSES = {
+    "logic": "casts off",
+    "logic again": "casts off, once more",
+    "numeric": "casts on",
+    "numeric again": "casts on, once more",
+    "anchor": "fp32",
+}
+
+
 class ImportMismatchError(Exception):
     """The imported run was recorded with other settings."""
 
@@ -74,17 +83,19 @@ class Runner:
             return self._imported.get(purpose)
         if self.trees.before is None:
             return None
-        done = self._run(self.trees.before, f"before, {purpose}", config)
+        done = self._run(self.trees.before, f"before, {_PURPOSES.get(purpose, purpose)}", config)
         self.before_runs[purpose] = done
         return done
 
     def after(self, purpose: str, config: CaptureConfig) -> Run:
         """Run the migrated program."""
-        return self._run(self.trees.after, f"after, {purpose}", config)
+        return self._run(self.trees.after, f"after, {_PURPOSES.get(purpose, purpose)}", config)
 
     def fixed(self, purpose: str, config: CaptureConfig) -> Run:
         """Run the migrated program with its fixes."""
-        return self._run(self.trees.full or self.trees.after, f"after, {purpose}", config)
+        return self._run(
+            self.trees.full or self.trees.after, f"after with its fixes, {purpose}", config
+        )
 
     def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
         scratch = self.home / "run" / self.options.project.name

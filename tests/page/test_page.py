@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -153,6 +155,24 @@ def test_code_is_shown_as_it_stands(team: Path) -> None:
 
     assert "script" not in shown.tags
     assert "</td><script>&amp;" in shown.words
+
+
+def test_a_hundred_files_are_quick(team: Path) -> None:
+    """A page of a hundred changed files takes seconds, and grows by what is shown, not by the length of the files."""
+    whole = APEX_PROGRAM + "".join(f"value_{n} = [{n}, 'text', None]\n" for n in range(200))
+    (team / "train.py").write_text(whole, encoding="utf-8")
+    report = migrate_project(team / "train.py").report
+    change, path = report.changes[0], report.changes[0].path
+    names = [f"{path}{number}.py" for number in range(100)]
+    report.sources = {name: replace(change.source, path=name) for name in names}
+    report.changes = [change._replace(source=report.sources[name]) for name in names]
+    report.findings = [replace(item, path=name) for name in names for item in report.findings]
+    started = time.process_time()
+    text = render(report, team, ["team"])
+
+    assert time.process_time() - started < 20
+    assert text.count('class="file"') == 100
+    assert len(text) < 100 * (30_000 + len(whole))
 
 
 def test_the_command_writes_the_page_alone(team: Path) -> None:
