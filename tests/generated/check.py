@@ -167,13 +167,14 @@ def _applied(before: bytes, diff: bytes) -> bytes:
     result: list[bytes] = []
     place = 0
     lines = diff.split(b"\n")
+    begun = False
     for k, line in enumerate(lines):
         head = re.match(rb"@@ -(\d+)(?:,(\d+))? ", line)
         if head:
             start = int(head[1]) - (head[2] != b"0")
             result += old[place:start]
-            place = start
-        elif k < 2 or line.startswith(b"\\") or k == len(lines) - 1:
+            place, begun = start, True
+        elif not begun or line.startswith(b"\\") or k == len(lines) - 1:
             continue
         else:
             if line[:1] in (b" ", b"-"):
