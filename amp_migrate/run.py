@@ -43,6 +43,9 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
     progress.at("looking for what Apex code leads to", report.read)
     context = _context(hits, others, folders(paths))
     _migrate(report, [*hits.values(), *context], settings)
+    from amp_migrate.dependencies.notes import look
+
+    look(report, paths, settings)
     return report
 
 

@@ -26,7 +26,7 @@ class Settings:
     else "torch.cuda.amp", and is settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
     programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
-    relative to `root`. With `tracked` files that git does not track are none of the project.
+    relative to `root`. With `dependencies` lines that ask for Apex outside of the code go. With `tracked` files that git does not track are none of the project.
     """
 
     select: tuple[str, ...] = ()
@@ -38,6 +38,7 @@ class Settings:
     respell: bool = True
     scaler: str = "auto"
     resume_compat: bool = False
+    dependencies: bool = False
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
     tracked: bool = False

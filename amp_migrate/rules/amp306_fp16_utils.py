@@ -22,6 +22,11 @@ autocast keeps one set of fp32 weights: half of that cannot be exchanged call by
     scaler.step(optimizer)
     scaler.update()
 
+In this way `FP16_Optimizer` goes by hand: nothing takes the place of `update_master_grads()`, `scaler.unscale_(optimizer)`
+and `clip_grad_norm_` that of `clip_master_grads()`, `scaler.get_scale()` that of `optimizer.loss_scale`, and
+`GradScaler(init_scale=S, growth_interval=2**31 - 1)` that of `static_loss_scale=S`. Or write `amp.initialize` and
+`amp.scale_loss` in its place and let amp-migrate do the rest.
+
 ## Safety
 Report only, but for imports that nothing uses and `to_python_float`, which is faithful: a list, of which Apex took
 the first element, has no `item` and raises.

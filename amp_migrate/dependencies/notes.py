@@ -1,0 +1,106 @@
+"""What is said of Apex outside of the code, and what can be removed of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.dependencies.files import naming_apex
+from amp_migrate.dependencies.lines import Line, asking
+from amp_migrate.plan import Finding, Status
+from amp_migrate.report import FileChange, Report
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source, UnreadableSource, UnwritableSource
+from amp_migrate.span import Span
+
+CODE = "AMP309"
+_APEX = re.compile(r"\bapex\b", re.I)
+_OPTIONS = ("add_argument", "option")
+
+
+def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
+    """Note what asks for Apex though no code of the project does any more; with `dependencies` it goes.
+
+    `report` gets the findings, and the changes where lines go.
+    """
+    if not settings.migrates or not settings.enabled(CODE) or _needs_apex(report):
+        return
+    for name, data in naming_apex(paths, settings):
+        source = report.sources.get(name) or _read(name, data)
+        found = list(asking(source)) if source is not None else []
+        if source is None or not found:
+            continue
+        report.sources[name] = source
+        changed = any(change.path == name for change in report.changes)
+        gone = [line for line in found if settings.dependencies and line.removable and not changed]
+        if not _remove(report, source, {line.number for line in gone}):
+            gone = []
+        report.findings += [_finding(name, line, line in gone) for line in found]
+    report.findings += [item for source in report.sources.values() for item in _helps(source)]
+    report.findings.sort(key=lambda item: (item.path, item.span, item.code))
+
+
+def _needs_apex(report: Report) -> bool:
+    """Tell whether code of the project still imports Apex, or may."""
+    imports = [item for item in report.findings if item.code == "AMP101"]
+    stays = any(item.status in (Status.LEFT, Status.NOTE) for item in imports)
+    return stays or report.counts.left > 0 or bool(report.problems)
+
+
+def _read(name: str, data: bytes) -> Source | None:
+    try:
+        return Source.from_bytes(name, data)
+    except UnreadableSource:
+        return None
+
+
+def _remove(report: Report, source: Source, numbers: set[int]) -> bool:
+    """Take whole lines out of a file; tell whether that was done."""
+    if not numbers:
+        return False
+    lines = source.text.split("\n")
+    text = "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+    try:
+        report.changes.append(FileChange(source, text, source.encode(text)))
+    except UnwritableSource:
+        return False
+    return True
+
+
+def _finding(path: str, line: Line, gone: bool) -> Finding:
+    stripped = line.text.strip()
+    start = line.text.index(stripped)
+    span = Span(line.number, start, line.number, start + len(stripped))
+    if gone:
+        return Finding(path, span, CODE, Status.ROUTINE, "goes, as no code uses Apex any more")
+    message = "this installs Apex, which no code in the files given imports any more"
+    if line.plain:
+        message = "this installs the package apex of PyPI, which is not NVIDIA's and which no code imports"
+    advice = "delete what installs it here"
+    if line.removable:
+        advice = "delete the line, or run again with --dependencies"
+    return Finding(path, span, CODE, Status.NOTE, message, advice)
+
+
+def _helps(source: Source) -> Iterator[Finding]:
+    """Yield the options whose help text speaks of Apex."""
+    if not source.path.endswith((".py", ".pyw", ".ipynb")) or not _APEX.search(source.text):
+        return
+    try:
+        tree = ast.parse(source.text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OPTIONS:
+            given = next((k.value for k in node.keywords if k.arg == "help"), None)
+            if given is not None and _APEX.search(ast.unparse(given)):
+                lines = source.text.split("\n")
+                last = given.end_lineno or given.lineno
+                end = len(lines[last - 1])
+                column = min(given.col_offset, len(lines[given.lineno - 1]))
+                span = Span(given.lineno, column, last, end)
+                option = next((ast.unparse(a) for a in node.args), "an option")
+                message = f"the help text of {option} speaks of Apex"
+                advice = "say what the option does now"
+                yield Finding(source.path, span, CODE, Status.NOTE, message, advice)

@@ -1,0 +1,26 @@
+"""What asks for Apex outside of the code.
+
+## What it does
+Names the lines of requirements.txt, environment.yml, setup.py, setup.cfg, pyproject.toml, Dockerfiles, shell scripts
+and notebooks (`!pip install`) that install Apex, and the help texts of options that speak of it, once no code of the
+project imports it. With `--dependencies` the lines go that hold nothing else: a line of requirements.txt, an item of a list.
+
+## Why
+An installation that still builds Apex takes long and may fail, for nothing. On PyPI `apex` is another package.
+
+## Example
+    torch>=1.6
+    git+https://github.com/NVIDIA/apex
+
+## Use instead
+    torch>=1.6
+
+## Safety
+Report only; `--dependencies` removes lines, and nothing while some code still imports Apex.
+"""
+
+from __future__ import annotations
+
+from amp_migrate.rules.base import Rule, Safety
+
+RULE = Rule("AMP309", "Apex is asked for outside of the code", Safety.REPORT)
