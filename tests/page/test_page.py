@@ -213,6 +213,16 @@ def test_lines_that_moved_stand_beside_each_other() -> None:
     ]
 
 
+def test_changed_lines_stand_beside_what_they_were() -> None:
+    """Where one side has more lines, the others go where they have something in common."""
+    old = ["first()", "", "def save(model, name):", "last()"]
+    new = ["first()", "def save(model, name, scaler):", "last()"]
+    rows = [row for part in stretches(old, new, ()) for row in part.rows]
+
+    assert rows[1:3] == [Row(1, None, "changed"), Row(2, 1, "changed")]
+    assert [row.new for part in stretches(new, old, ()) for row in part.rows] == [0, 1, 2, 3]
+
+
 def test_far_lines_are_folded_and_all_are_there() -> None:
     """Between two places far apart the lines are folded; in order, every line of both sides is on the page."""
     old = [f"line {number}" for number in range(40)]
@@ -256,7 +266,8 @@ def test_colours_keep_the_text() -> None:
     found = pieces(text)
     for line, part in zip(text.split("\n"), found, strict=True):
         for changed in (None, (2, 5)):
-            assert "".join(_texts(marked(line, part, changed))) == line
+            for start in (0, 4):
+                assert "".join(_texts(marked(line, part, changed, start))) == line[start:]
 
     kinds = {
         line[p.start : p.end]: p.kind

@@ -177,5 +177,5 @@ def _code(
     indent = len(text) - len(text.lstrip(" "))
     if not indent:
         return f"<td>{marked(text, found[line], marks)}</td>"
-    body = marked(text, found[line], marks).removeprefix(" " * indent)
+    body = marked(text, found[line], marks, indent)
     return f'<td style="--i:{indent}"><s>{" " * indent}</s>{body}</td>'

@@ -76,14 +76,16 @@ def _name(name: str, named: str, decorates: bool) -> str:
     return "b" if name in _BUILTINS else ""
 
 
-def marked(line: str, found: Sequence[Piece], changed: tuple[int, int] | None = None) -> str:
-    """Return a line as HTML, its pieces in colour and the columns of `changed` marked."""
+def marked(
+    line: str, found: Sequence[Piece], changed: tuple[int, int] | None = None, start: int = 0
+) -> str:
+    """Return a line from column `start` on as HTML, its pieces in colour and the columns of `changed` marked."""
     if changed is None or changed[0] >= changed[1]:
-        return _coloured(line, found, 0, len(line))
-    first, last = changed
+        return _coloured(line, found, start, len(line))
+    first, last = max(changed[0], start), changed[1]
     return "".join(
         (
-            _coloured(line, found, 0, first),
+            _coloured(line, found, start, first),
             f"<mark>{_coloured(line, found, first, last)}</mark>",
             _coloured(line, found, last, len(line)),
         )

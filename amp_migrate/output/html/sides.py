@@ -79,11 +79,35 @@ def _changed(old: Sequence[str], new: Sequence[str], change: Change) -> Iterator
             at, other = at + 1, other + 1
         left = list(range(first + inner.start, first + inner.end))
         right = list(range(second + inner.new_start, second + inner.new_end))
-        for number in range(max(len(left), len(right))):
-            one = left[number] if number < len(left) else None
-            two = right[number] if number < len(right) else None
-            yield Row(one, two, "changed")
+        yield from _beside(old, new, left, right)
         at, other = inner.end, inner.new_end
+
+
+def _beside(
+    old: Sequence[str], new: Sequence[str], left: list[int], right: list[int]
+) -> Iterator[Row]:
+    """Put the shorter side where most of its lines have something in common with those beside them."""
+    spare = len(left) - len(right)
+    shift = max(range(abs(spare) + 1), key=lambda by: _common(old, new, left, right, by))
+    holes: list[int | None] = [None] * abs(spare)
+    one: list[int | None] = list(left)
+    two: list[int | None] = list(right)
+    if spare > 0:
+        two = [*holes[:shift], *two, *holes[shift:]]
+    else:
+        one = [*holes[:shift], *one, *holes[shift:]]
+    yield from (Row(a, b, "changed") for a, b in zip(one, two, strict=True))
+
+
+def _common(
+    old: Sequence[str], new: Sequence[str], left: list[int], right: list[int], shift: int
+) -> int:
+    """Return how many lines have something in common where the shorter side begins `shift` lines later."""
+    longer = len(left) > len(right)
+    pairs = (
+        zip(left[shift:], right, strict=False) if longer else zip(left, right[shift:], strict=False)
+    )
+    return sum(bool(old[a].strip()) and differing(old[a], new[b]) is not None for a, b in pairs)
 
 
 def differing(one: str, other: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
