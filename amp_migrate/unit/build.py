@@ -215,7 +215,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     options = {}
     for site in found:
         if site.kind is Kind.INITIALIZE:
-            options[site] = read(site)
+            options[site] = read(index.project, site)
             if elements(options[site].arguments.get("optimizers")):
                 inits[site.function].append(site)
     modules = {site.module for site in found}

@@ -147,13 +147,20 @@ def names(text: str) -> set[str]:
 
 
 def speller(tree: Tree) -> Callable[[ast.expr], str]:
-    """Return what gives the text of an expression of `tree`, on one line."""
+    """Return what gives the text of an expression, on one line; as written; what is not of it is an item of what is."""
 
     def text(node: ast.expr) -> str:
+        if isinstance(node, ast.Subscript) and node not in tree.parents:
+            return f"{text(node.value)}[{_quoted(node.slice)}]"
         segment = tree.segment(node)
         return ast.unparse(node) if "\n" in segment else segment
 
     return text
+
+
+def _quoted(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return f'"{text[1:-1]}"' if text.startswith("'") and '"' not in text else text
 
 
 def _parse(text: str) -> ast.expr:

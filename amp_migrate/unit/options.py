@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import path
+from amp_migrate.project import Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.unit.levels import ALL, possible
+from amp_migrate.unit.mapping import Entries, entries
 from amp_migrate.unit.sites import Site
 
 Spell = Callable[[ast.expr], str]
@@ -63,19 +65,19 @@ class Options:
         )
 
 
-def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], ast.expr | None]:
-    """Return the arguments of an initialize call by name, and the mapping it unpacks (``**kwargs``), if any."""
+def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], list[ast.expr]]:
+    """Return the arguments of an initialize call by name, and the mappings that it unpacks (``**kwargs``)."""
     named = dict(zip(PARAMETERS, call.args, strict=False))
-    unpacked = None
+    unpacked: list[ast.expr] = []
     for keyword in call.keywords:
         if keyword.arg is None:
-            unpacked = keyword.value
+            unpacked.append(keyword.value)
         else:
             named[keyword.arg] = keyword.value
     return named, unpacked
 
 
-def read(site: Site) -> Options:
+def read(project: Project, site: Site) -> Options:
     """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
     named, unpacked = arguments(site.call)
     if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
@@ -87,6 +89,8 @@ def read(site: Site) -> Options:
             "write out the arguments of amp.initialize, then run again",
         )
     segment = speller(site.module.tree)
+    for mapping in unpacked:
+        named = {**named, **_unpacked(project, site, mapping, segment)}
     cast = named.get("cast_model_type")
     if cast is not None and not _is(cast, None) and not _is_half(cast):
         raise Cannot(
@@ -97,7 +101,7 @@ def read(site: Site) -> Options:
             f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
             f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
         )
-    level, on = _level(named.get("opt_level"), unpacked, segment)
+    level, on = _level(named.get("opt_level"), segment)
     switch = named.get("enabled")
     given = TRUE
     if switch is not None and not _is(switch, True):
@@ -124,13 +128,21 @@ def _is_half(node: ast.expr) -> bool:
     return (path(node) or "").rpartition(".")[2] in ("float16", "half")
 
 
-def _level(
-    node: ast.expr | None, unpacked: ast.expr | None, segment: Spell
-) -> tuple[str | None, Condition]:
-    if node is None and unpacked is not None:
-        if isinstance(unpacked, ast.Name | ast.Attribute | ast.Subscript):
-            return None, Condition(None, f'{segment(unpacked)}.get("opt_level", "O1") != "O0"')
-        return None, TRUE
+def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries:
+    """Return the arguments that an initialize unpacks from a mapping."""
+    held = entries(project, site.module, mapping, site.call)
+    if held is not None and set(held) <= set(PARAMETERS[2:]):
+        return held
+    raise Cannot(
+        "AMP909",
+        site.module,
+        site.node,
+        f"amp.initialize takes its options from `{segment(mapping)}`, and not all that it holds can be read here",
+        "write the options into the call of amp.initialize, or into one dictionary above it, then run again",
+    )
+
+
+def _level(node: ast.expr | None, segment: Spell) -> tuple[str | None, Condition]:
     if node is None:
         return "O1", TRUE
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

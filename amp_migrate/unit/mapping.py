@@ -1,0 +1,312 @@
+"""What a mapping of options holds where it is unpacked: ``amp.initialize(model, optimizer, **options)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.scopes import ScopeNode
+from amp_migrate.facts.tree import FunctionNode
+from amp_migrate.flow import Order, Point, build
+from amp_migrate.project import Module, Project
+
+Entries = dict[str, ast.expr]
+
+_LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
+_DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pformat"})
+_COPYING = frozenset({"copy.copy", "copy.deepcopy"})
+_ASKING = frozenset({"keys", "__contains__"})
+_GIVING = frozenset({"get", "values", "items", "copy"})
+
+
+class _Unread(Exception):
+    """What a mapping holds cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A statement that sets entries of a mapping."""
+
+    node: ast.AST
+    entries: Entries
+
+
+def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -> Entries | None:
+    """Return what a mapping holds at `use`, values by key; None where not all that writes to it is seen.
+
+    A value is a constant, or an expression that gives it at `use`.
+    """
+    reader = _Reader(project, module)
+    try:
+        found = reader.read(mapping, use)
+    except _Unread:
+        return None
+    if not isinstance(mapping, ast.Name | ast.Subscript):
+        return found
+    if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
+        return None
+    return {key: _at_use(mapping, key, value) for key, value in found.items()}
+
+
+def _at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
+    if isinstance(value, ast.Constant):
+        return value
+    return ast.Subscript(mapping, ast.Constant(key), ast.Load())
+
+
+class _Reader:
+    """Reads mappings; `late` are the keys that are written again after the use."""
+
+    def __init__(self, project: Project, module: Module) -> None:
+        self._project = project
+        self._module = module
+        self._tree = module.tree
+        self.late: set[str] = set()
+
+    def read(self, node: ast.expr, use: ast.AST) -> Entries:
+        """Return the entries of an expression that is evaluated at `use`."""
+        if isinstance(node, ast.Dict):
+            return self._display(node, use)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return {**self.read(node.left, use), **self.read(node.right, use)}
+        if isinstance(node, ast.Call):
+            return self._call(node, use)
+        keys: list[str] = []
+        while isinstance(node, ast.Subscript):
+            keys.insert(0, _key(node.slice))
+            node = node.value
+        if isinstance(node, ast.Name):
+            return self._stored(node, keys, use)
+        raise _Unread
+
+    def _display(self, node: ast.Dict, use: ast.AST) -> Entries:
+        found: Entries = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            found.update(self.read(value, use) if key is None else {_key(key): value})
+        return found
+
+    def _call(self, node: ast.Call, use: ast.AST) -> Entries:
+        name = self._project.external(self._module, node.func)
+        method = isinstance(node.func, ast.Attribute) and node.func.attr == "copy"
+        if name in _COPYING and len(node.args) == 1 and not node.keywords:
+            return self.read(node.args[0], use)
+        if method and name not in _COPYING and not node.args and not node.keywords:
+            assert isinstance(node.func, ast.Attribute)
+            return self.read(node.func.value, use)
+        if not self._is_builtin(node.func, {"dict"}):
+            raise _Unread
+        return self._given(node, use)
+
+    def _given(self, node: ast.Call, use: ast.AST) -> Entries:
+        """Return what `dict()` and `update()` take from their arguments."""
+        found: Entries = {}
+        for argument in node.args:
+            found.update(self.read(argument, use))
+        for keyword in node.keywords:
+            value = keyword.value
+            found.update(self.read(value, use) if keyword.arg is None else {keyword.arg: value})
+        return found
+
+    def _is_builtin(self, func: ast.expr, names: frozenset[str] | set[str]) -> bool:
+        return (
+            isinstance(func, ast.Name)
+            and func.id in names
+            and self._module.scopes.owner(func) is None
+        )
+
+    def _stored(self, name: ast.Name, keys: list[str], use: ast.AST) -> Entries:
+        """Return what the mapping of a variable, or the one under `keys` in it, holds."""
+        scope = self._module.scopes.owner(name)
+        first = self._first(scope, name.id)
+        if not isinstance(scope, FunctionNode | ast.Module):
+            raise _Unread
+        if keys:
+            value = self._stored(name, keys[:-1], use).get(keys[-1])
+            if value is None:
+                raise _Unread
+        else:
+            value = first
+        writes = [_Write(self._tree.statement(value), self.read(value, value))]
+        for place in self._places(scope, name.id, keys):
+            writes += self._written(place, bool(keys))
+        if not keys:
+            self._close(scope, name.id)
+        found: Entries = {}
+        early = _in_time(self._module, scope, writes, use)
+        for write in early:
+            found.update(write.entries)
+        self.late |= {key for write in writes if write not in early for key in write.entries}
+        return self._without_inner(scope, name.id, keys, found)
+
+    def _first(self, scope: ScopeNode | None, name: str) -> ast.expr:
+        """Return the value of the only assignment to a variable."""
+        bindings = self._module.scopes.bindings(scope, name) if scope is not None else []
+        stmt = self._tree.parent(bindings[0]) if len(bindings) == 1 else None
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and stmt.targets[0] in bindings:
+            return stmt.value
+        if isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
+            return stmt.value
+        raise _Unread
+
+    def _places(self, scope: ScopeNode, name: str, keys: list[str]) -> Iterator[ast.expr]:
+        """Yield the expressions that read the mapping itself."""
+        for node in self._tree.nodes(ast.Name):
+            if node.id != name or not isinstance(node.ctx, ast.Load):
+                continue
+            if self._module.scopes.owner(node) is not scope:
+                continue
+            place: ast.expr | None = node
+            for key in keys:
+                up = self._tree.parent(place) if place is not None else None
+                here = isinstance(up, ast.Subscript) and up.value is place
+                place = up if here and _is_key(up, key) else None  # type: ignore[assignment,arg-type]
+            if place is not None:
+                yield place
+
+    def _written(self, place: ast.expr, within: bool) -> Iterator[_Write]:
+        """Yield what is written where a mapping is read; `within` another one."""
+        up = self._tree.parent(place)
+        if isinstance(up, ast.Subscript) and up.value is place:
+            yield from self._item(up)
+        elif isinstance(up, ast.Attribute):
+            yield from self._method(up)
+        elif isinstance(up, ast.Call):
+            name = self._project.external(self._module, up.func)
+            looks = self._is_builtin(up.func, _LOOKING | {"dict"})
+            if place not in up.args or not (looks or name in _DUMPING | _COPYING):
+                raise _Unread
+        elif isinstance(up, ast.Dict):
+            if any(key is None and v is place for key, v in zip(up.keys, up.values, strict=True)):
+                return
+            raise _Unread
+        elif not _looks(up, place):
+            raise _Unread
+
+    def _item(self, item: ast.Subscript) -> Iterator[_Write]:
+        if isinstance(item.ctx, ast.Load):
+            return
+        stmt = self._tree.parent(item)
+        if not isinstance(stmt, ast.Assign) or item not in stmt.targets:
+            raise _Unread
+        yield _Write(stmt, {_key(item.slice): stmt.value})
+
+    def _method(self, method: ast.Attribute) -> Iterator[_Write]:
+        call = self._tree.parent(method)
+        if not isinstance(call, ast.Call) or call.func is not method:
+            raise _Unread
+        if method.attr == "update":
+            yield _Write(call, self._given(call, call))
+        elif method.attr not in _ASKING | _GIVING:
+            raise _Unread
+
+    def _without_inner(
+        self, scope: ScopeNode, name: str, keys: list[str], found: Entries
+    ) -> Entries:
+        """Refuse where a mapping inside this one is handed out by other ways than its key."""
+        if not any(isinstance(value, ast.Dict | ast.Call) for value in found.values()):
+            return found
+        for place in self._places(scope, name, keys):
+            up = self._tree.parent(place)
+            if isinstance(up, ast.Attribute) and up.attr in _GIVING:
+                raise _Unread
+            if isinstance(up, ast.Dict) or (
+                isinstance(up, ast.Call) and self._is_builtin(up.func, {"dict"})
+            ):
+                raise _Unread
+            if isinstance(up, ast.Subscript) and not isinstance(up.slice, ast.Constant):
+                raise _Unread
+        return found
+
+    def _close(self, scope: FunctionNode | ast.Module, name: str) -> None:
+        """Refuse a variable of a module that other files may write to."""
+        if not isinstance(scope, ast.Module):
+            return
+        for other in self._project.modules.values():
+            if other is self._module:
+                continue
+            imported = any(alias.name in (name, "*") for alias in other.tree.nodes(ast.alias))
+            read = any(
+                attribute.attr == name and _is_imported(other, attribute.value)
+                for attribute in other.tree.nodes(ast.Attribute)
+            )
+            if imported or read:
+                raise _Unread
+
+
+def _is_imported(module: Module, node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    scope = module.scopes.owner(node)
+    found = module.scopes.bindings(scope, node.id) if scope is not None else []
+    return any(isinstance(binding, ast.alias) for binding in found)
+
+
+def _key(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise _Unread
+
+
+def _is_key(node: ast.Subscript, key: str) -> bool:
+    return isinstance(node.slice, ast.Constant) and node.slice.value == key
+
+
+def _looks(up: ast.AST | None, place: ast.expr) -> bool:
+    """Tell whether what holds an expression only looks at it."""
+    if isinstance(up, ast.keyword):
+        return up.arg is None
+    if isinstance(up, ast.If | ast.While | ast.IfExp | ast.Assert):
+        return up.test is place
+    if isinstance(up, ast.For | ast.comprehension):
+        return up.iter is place
+    if isinstance(up, ast.BinOp):
+        return isinstance(up.op, ast.BitOr)
+    return isinstance(up, ast.Compare | ast.FormattedValue | ast.UnaryOp | ast.Expr)
+
+
+def _in_time(
+    module: Module, scope: FunctionNode | ast.Module, writes: list[_Write], use: ast.AST
+) -> list[_Write]:
+    """Return the writes that come before a use on every way there, first ones first.
+
+    Raises `_Unread` where one comes before it on some ways alone.
+    """
+    graph = build(scope)
+    order = graph.order()
+    later = _definition(module, scope, use)
+    moments = graph.within(use) if later is None else graph.at(later)
+    if not moments:
+        raise _Unread
+    placed: list[tuple[Point, _Write]] = []
+    for write in writes:
+        points = graph.within(write.node)
+        if not points:
+            raise _Unread
+        point = points[-1]
+        if order.dominates(point, moments[-1]):
+            placed.append((point, write))
+        elif later is not None or order.may_reach(point, moments[-1]):
+            raise _Unread
+    return _sorted(order, placed)
+
+
+def _definition(module: Module, scope: FunctionNode | ast.Module, use: ast.AST) -> ast.AST | None:
+    """Return the outermost function or class of a scope that a use stands in; None for one of the scope itself."""
+    found: ast.AST | None = None
+    for up in module.tree.ancestors(use):
+        if up is scope:
+            break
+        if isinstance(up, FunctionNode | ast.ClassDef | ast.Lambda):
+            found = up
+    return found
+
+
+def _sorted(order: Order, placed: list[tuple[Point, _Write]]) -> list[_Write]:
+    """Return writes that all dominate one point in the order in which they run."""
+    ranked = sorted(
+        placed, key=lambda one: sum(order.dominates(other, one[0]) for other, _ in placed)
+    )
+    return [write for _, write in ranked]
