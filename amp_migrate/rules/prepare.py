@@ -10,6 +10,7 @@ from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.base import Context
 from amp_migrate.settings import Settings
 from amp_migrate.unit import clipping, regions, scaled
+from amp_migrate.unit.aside import refuse_aside
 from amp_migrate.unit.bce import all_kept_out
 from amp_migrate.unit.beside import refuse_mixed
 from amp_migrate.unit.branches import Branches
@@ -85,6 +86,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     refuse_either(unit.home)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
+    refuse_aside(unit, list(made.values()))
     spelling = replace(spelling, remembers=asks(unit, gone))
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     trains = {site for sites in unit.home.inits.values() for site in sites}
