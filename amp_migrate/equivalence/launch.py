@@ -129,13 +129,14 @@ def _execute(
         except OSError as error:
             return 127, f"{launch.command[0]}: {os_reason(error)}"
         deadline = time.monotonic() + launch.timeout
-        while process.poll() is None:
-            if time.monotonic() > deadline:
-                _kill(process)
-                return 124, f"no end after {launch.timeout:g} s"
-            time.sleep(0.02)
-            progress(label, _rows(records), config.steps)
-        _kill(process)
+        try:
+            while process.poll() is None:
+                if time.monotonic() > deadline:
+                    return 124, f"no end after {launch.timeout:g} s"
+                time.sleep(0.02)
+                progress(label, _rows(records), config.steps)
+        finally:  # also where this program is stopped: the copies that the command works in go
+            _kill(process)
         output.seek(0)
         lines = output.read().decode(errors="replace").strip().splitlines()
     return process.returncode, "\n".join(lines[-_TAIL_LINES:])
