@@ -149,12 +149,12 @@ def _load(old: Path, pickles: bool) -> object:
         with _apex_names(), nullcontext() if pickles else _plain_globals():
             return torch.load(old, map_location="cpu", weights_only=not pickles)
     except _UNREADABLE as error:
-        refused = re.search(r"[Uu]nsupported (?:global|class):? (?:GLOBAL )?(\S+)", str(error))
-        if refused is None or pickles:
+        if pickles or "weights_only" not in str(error):
             raise ConversionError(f"{old}: cannot be read: {_first_line(error)}") from error
+        named = re.search(r"[Uu]nsupported (?:global|class):? (?:GLOBAL )?(\S+)", str(error))
+        held = f"holds {named[1]}, more" if named is not None else "holds more"
         raise ConversionError(
-            f"{old}: holds {refused[1]}, more than tensors and plain data; --allow-pickle loads it, "
-            "which can run code from the file"
+            f"{old}: {held} than tensors and plain data; --allow-pickle loads it, which can run code from the file"
         ) from error
 
 

@@ -216,3 +216,36 @@ def test_command_says_what_it_did(tmp_path: Path) -> None:
     expected = "loss scale 64 (the smallest of 2), growth count 4 at 'grad_scaler', from 'state'\n"
     assert done.stderr == f"{new}: {expected}"
     assert torch.load(new, weights_only=True)["grad_scaler"]["growth_interval"] == 1000
+
+
+class Unusual:
+    """What a pickle may hold besides tensors."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return print, ("hello",)
+
+
+@pytest.mark.parametrize(
+    "value", [Unusual(), Path("a.txt"), range(3)], ids=["code", "path", "range"]
+)
+def test_error_names_the_option_that_loads_more(tmp_path: Path, value: object) -> None:
+    old = saved(tmp_path, amp=apex_state((2.0, 1)), more=value)
+
+    done = CliRunner().invoke(main, ["convert-checkpoint", str(old), str(tmp_path / "new.pt")])
+
+    assert "than tensors and plain data; --allow-pickle loads it" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.exit_code == 2
+
+
+def test_file_that_is_there_is_overwritten_with_force_alone(tmp_path: Path) -> None:
+    old, new = saved(tmp_path, amp=apex_state((2.0, 1))), tmp_path / "new.pt"
+    new.write_text("precious")
+    command = ["convert-checkpoint", str(old), str(new)]
+
+    refused = CliRunner().invoke(main, command)
+    assert refused.stderr == f"Error: {new}: exists already; --force overwrites it\n"
+    assert (refused.exit_code, new.read_text()) == (2, "precious")
+
+    assert CliRunner().invoke(main, [*command, "--force"]).exit_code == 0
+    assert torch.load(new, weights_only=True)["scaler"]["scale"] == 2.0
