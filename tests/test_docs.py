@@ -153,6 +153,8 @@ def test_options_between_backticks_exist() -> None:
     """An option that is named alone is one of some command."""
     commands = [*main.commands.values(), verify]
     known = {name for c in commands for o in c.params for name in [*o.opts, *o.secondary_opts]}
+    for script in (ROOT / "scripts").glob("*.py"):
+        known |= set(re.findall(r'"(--[a-z][a-z-]+)"', script.read_text(encoding="utf-8")))
     for page in PAGES:
         shown = set(re.findall(r"`(--[a-z][a-z-]+)", page.read_text(encoding="utf-8")))
         assert shown - known - {"--help"} == set(), page.name

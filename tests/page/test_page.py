@@ -193,6 +193,18 @@ def test_options_of_the_migration_hold(team: Path) -> None:
     assert "torch.amp.GradScaler" in Page(Path("migration.html").read_text(encoding="utf-8")).words
 
 
+def test_files_outside_of_python_are_shown_as_they_are(tmp_path: Path) -> None:
+    """What installs Apex is named with its line, and not coloured as Python."""
+    (tmp_path / "train.py").write_text(APEX_PROGRAM, encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text(
+        "torch>=1.6\napex>=0.1  # for fp16\n", encoding="utf-8"
+    )
+    text = page(tmp_path)
+    shown = text[text.index("<h3>requirements.txt</h3>") : text.index("<h3>train.py</h3>")]
+
+    assert "apex&gt;=0.1  # for fp16" in shown and "AMP309" in shown and "<i " not in shown
+
+
 def test_a_folder_without_apex_has_a_page(tmp_path: Path) -> None:
     """Nothing found is said in words."""
     (tmp_path / "plain.py").write_text("print(1)\n", encoding="utf-8")

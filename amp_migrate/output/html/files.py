@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from amp_migrate.discover import SUFFIXES
 from amp_migrate.output.html.echoes import Echoes, echoes
-from amp_migrate.output.html.highlight import Piece, marked, pieces
+from amp_migrate.output.html.highlight import Piece, bare, marked, pieces
 from amp_migrate.output.html.places import Addresses
 from amp_migrate.output.html.sides import Row, Stretch, differing, stretches
 from amp_migrate.plan import Finding, Status
@@ -45,8 +46,9 @@ class _File:
         self.path, self.addresses, self.changes = path, addresses, old != new
         self.echoes: Echoes = {}
         self.old, self.new = old.split("\n"), new.split("\n")
-        self.old_pieces = pieces(old)
-        self.new_pieces = pieces(new) if self.changes else self.old_pieces
+        coloured = pieces if path.endswith(SUFFIXES) else bare
+        self.old_pieces = coloured(old)
+        self.new_pieces = coloured(new) if self.changes else self.old_pieces
         self.noted: dict[int, list[Finding]] = defaultdict(list)
         for item in noted:
             self.noted[item.span.line - 1].append(item)

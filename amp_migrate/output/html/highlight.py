@@ -35,8 +35,13 @@ def pieces(text: str) -> list[list[Piece]]:
                 last = end if number == end_row else len(lines[number - 1])
                 found[number - 1].append(Piece(first, last, kind))
     except (tokenize.TokenError, SyntaxError, IndexError):
-        return [[] for _ in lines]
+        return bare(text)
     return found
+
+
+def bare(text: str) -> list[list[Piece]]:
+    """Return that nothing of a text that is not Python is coloured."""
+    return [[] for _ in text.split("\n")]
 
 
 def _kinds(text: str) -> Iterator[tuple[str, tuple[int, int], tuple[int, int]]]:
