@@ -12,6 +12,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import (
     Decision,
+    Finding,
     Place,
     Plan,
     Status,
@@ -33,7 +34,7 @@ from amp_migrate.rules.kept import only_asks
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import MIGRATION, Settings
-from amp_migrate.staying import holding, left, refused_sites, unspoken
+from amp_migrate.staying import holding, kept_for, left, refused_sites, unspoken
 from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
@@ -106,7 +107,8 @@ class Planner:
             answers = [self._fixes(found, a) for found, a in zip(self._units, answers, strict=True)]
         elif any(gone is None for _, gone, _ in answers):
             answers = [
-                self._unless_dual(found, a) for found, a in zip(self._units, answers, strict=True)
+                self._unless_dual(found, a, _cause(answers))
+                for found, a in zip(self._units, answers, strict=True)
             ]
         for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
             decisions, gone, reason = answer
@@ -235,20 +237,13 @@ class Planner:
         except Cannot as cause:
             return [Decision(cause.finding())], None, cause.message
 
-    def _unless_dual(self, found: list[Site], answer: Answer) -> Answer:
+    def _unless_dual(self, found: list[Site], answer: Answer, why: Finding | None) -> Answer:
         """Keep the Apex branches beside native ones where other Apex code of the project is left."""
         if not _keeps_native(answer[0]):
             return answer
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
-        site = found[0]
-        cause = Cannot(
-            "AMP912",
-            site.module,
-            site.node,
-            "this Apex branch serves Apex code elsewhere in the project that is left",
-            "migrate what is left first, then run again",
-        )
-        return list(left(found, cause)), None, cause.message
+        reason = why.message if why else "other Apex code of the project is left"
+        return list(kept_for(found, "AMP912", why.place if why else None)), None, reason
 
     def _decide(self, context: Context) -> Iterable[Decision]:
         for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
@@ -320,6 +315,12 @@ def _cut_out(found: list[Site], gone: Unreachable) -> Answer:
     """Drop what only runs under Apex of a unit; `found` grows by the sites that go with it."""
     found += [site for site in gone.sites if site not in found]
     return list(cut(gone)), gone.nodes(), ""
+
+
+def _cause(answers: Iterable[Answer]) -> Finding | None:
+    """Return the first finding that says why some Apex code is left."""
+    findings = (d.finding for decisions, gone, _ in answers if gone is None for d in decisions)
+    return next((finding for finding in findings if finding.cause is None), None)
 
 
 def _keeps_native(decisions: Iterable[Decision]) -> bool:

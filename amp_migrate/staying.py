@@ -38,6 +38,11 @@ def left(found: list[Site], cause: Cannot) -> Iterator[Decision]:
         yield Decision(replace(finding, status=Status.NOTE))
 
 
+def kept_for(found: list[Site], code: str, cause: Place | None) -> Iterator[Decision]:
+    """Report the sites that could go by themselves, but serve what is left elsewhere."""
+    return (Decision(_kept(site, code, cause)) for site in found)
+
+
 def refused_sites(sites: list[Site], refusal: Refusal) -> Iterator[Decision]:
     """Report the sites of a file whose own rewrite is not used."""
     code = "AMP911" if refusal.line else "AMP910"

@@ -48,3 +48,12 @@ def test_codes_are_unique() -> None:
 def test_links_lead_somewhere(name: str) -> None:
     """Relative links name files of the repository."""
     assert (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
+def test_rules_speak_to_newcomers(rule) -> None:  # type: ignore[no-untyped-def]
+    """What `explain` says has no word that only this project knows."""
+    jargon = re.compile(r"\b(units?|sites?|in sight|out of sight|handed)\b")
+
+    assert not jargon.search(rule.doc)
+    assert not jargon.search(rule.title)

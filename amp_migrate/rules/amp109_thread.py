@@ -17,7 +17,7 @@ Apex kept its state in the process; a GradScaler is an object that somebody must
     def train(loader, model, optimizer, scaler): ...
 
 ## Safety
-Faithful. Where the calls of a function cannot all be seen, the whole unit is left with AMP901.
+Faithful. Where some calls of a function are not in the files given, all of the program's Apex code is left, with AMP901.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where `amp` itself was handed along, the GradScaler is.
+"""Where `amp` itself was passed along, the GradScaler is.
 
 ## What it does
 A parameter that received `amp` becomes `scaler` and receives the GradScaler; `args.amp = amp` becomes

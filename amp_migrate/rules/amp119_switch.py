@@ -2,8 +2,8 @@
 
 ## What it does
 Where `amp` is imported under an option, None without it, and the program asks which, `amp = True` takes the place of
-the import. Tests, arguments and attributes that hand the switch on stay as they are. Where it is handed to several
-functions that initialize, or to a class method, the GradScaler is made behind the test and handed on beside it.
+the import. Tests, arguments and attributes that pass the switch on stay as they are. Where it is passed to several
+functions that initialize, or to a class method, the GradScaler is made behind the test and passed on beside it.
 
 ## Why
 The name says whether to train in mixed precision; the code that reads it goes on working.

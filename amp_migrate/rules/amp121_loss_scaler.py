@@ -18,7 +18,7 @@ in `amp.initialize`.
     (nothing)
 
 ## Safety
-Faithful. One that something reads, as to scale by hand, is left with its unit.
+Faithful. One that something reads, as to scale by hand, is left, with the program's Apex code.
 """
 
 from __future__ import annotations

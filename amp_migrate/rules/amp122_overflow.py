@@ -20,7 +20,7 @@ which remembers whether its last `update()` found an overflow, and asks that.
 ## Safety
 Faithful where the question comes after a whole step. Where several losses share an iteration that returned early, Apex
 still gave the old answer for the losses that were not reached, and a note says so. A question between a backward
-and its step, or under accumulation, is left with its unit.
+and its step, or under accumulation, is left, with the program's Apex code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A use of `amp` in a file, or a function, that does not import it becomes native like the rest of its unit.
+"""A use of `amp` in a file, or a function, that does not import it becomes native like the rest of its program.
 
 ## What it does
 Where an optimizer is initialized by Apex and `scale_loss` is called for it where nothing binds `amp`, the call is
@@ -34,7 +34,7 @@ migrated as if Apex were imported there.
 
 ## Safety
 Changes behaviour: what raised NameError trains with AMP, as the rest of the program asked for. Runs without AMP
-train as before. An `amp` whose optimizer no `amp.initialize` in sight got stays as it is, with AMP308.
+train as before. An `amp` whose optimizer no `amp.initialize` of the files given got stays as it is, with AMP308.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Nothing. The finding names the call.
 ## Why
 `amp.scale_loss(...)` in a file that does not import `amp` raises NameError as soon as it runs, often only with
 `--fp16`; AMP213 migrates it where Apex initialized its optimizer. One on `self.amp` or on a parameter that no
-call in sight fills may be Apex or not; were it, the gradients scaled there would not go through the GradScaler.
+call of the files given fills may be Apex or not; were it, the gradients scaled there would not go through the GradScaler.
 
 ## Example
     if args.fp16:
