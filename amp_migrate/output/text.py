@@ -91,8 +91,12 @@ def _also(path: str, others: Sequence[Where]) -> Iterator[str]:
         if others:
             yield f"    also at {', '.join(where.line_of for where in others)}"
         return
+    listed = list(_listed(others))
+    if len(listed) == 1:
+        yield f"    also at {listed[0]}"
+        return
     yield "    also at"
-    yield from (f"      {line}" for line in _listed(others))
+    yield from (f"      {line}" for line in listed)
 
 
 def _listed(places: Iterable[Where]) -> Iterator[str]:

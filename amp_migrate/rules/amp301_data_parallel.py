@@ -237,8 +237,6 @@ def _switched(context: FileContext) -> Iterator[Decision]:
             "disable_allreduce",
             "enable_allreduce",
         ):
-            message = f"{func.attr} is a method of Apex's DistributedDataParallel alone"
-            advice = (
-                "run the backward passes that must not be reduced under `with model.no_sync():`"
-            )
+            message = "disable_allreduce and enable_allreduce are methods of Apex's DistributedDataParallel alone"
+            advice = "delete both, and run the forward and backward passes between them under `with model.no_sync():`"
             yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

@@ -63,7 +63,7 @@ class TestReport:
         report = amp_migrate(".", "--diff").stderr
 
         assert report.count("about remark()") == 1
-        assert "    also at\n      b.py:2, 4\n" in report
+        assert "    also at b.py:2, 4\n" in report
 
     def test_no_path_is_absolute(self, put: Put, engine: FakeEngine, tmp_path: Path) -> None:
         elsewhere = tmp_path / "elsewhere"
