@@ -42,6 +42,10 @@ EXACT = {
         "class A:\n    def __init__(self):\n        self.kept = 1\n\n    def show(self):\n        return f'{self.kept}'\n",
         "class A:\n    def __init__(self):\n        self.m1 = 1\n\n    def m2(self):\n        return f'{self.m1}'\n",
     ),
+    "a statement stands under a switch": (
+        "def f(opt):\n    opt.step()\n",
+        "def f(opt, dry_run=False):\n    if not dry_run:\n        opt.step()\n",
+    ),
     "methods neutral": (
         "class A:\n    def train(self, m):\n        m.train()\n\n\na = A()\na.train(1)\n",
         "class A:\n    def do_1(self, m):\n        m.train()\n\n\na = A()\na.do_1(1)\n",
@@ -150,6 +154,7 @@ NOWHERE = {
     "locals neutral": "import os\n\n\ndef f(x):\n    return os.path.join(x)\n",
     "parameters neutral": "def f(x):\n    return x\n\n\nf(x=1)\n",
     "attributes neutral": "class A:\n    def run(self):\n        self.kept = 1\n        return getattr(self, 'kept')\n\n    run.x = setattr\n",
+    "a statement stands under a switch": "def f(a):\n    b = a()\n    return b\n",
     "methods neutral": "class A:\n    def train(self):\n        pass\n\n\nprint(A())\n",
     "definitions neutral": "from os import work\n\n\ndef f():\n    return globals()['f']\n",
     "options neutral": 'parser.add_argument("--half")\nprint(vars(parser.parse_args()))\n',
