@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amp_migrate import Settings, migrate_source
 from amp_migrate.rules import rules
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +43,30 @@ def test_codes_are_unique() -> None:
     codes = [rule.code for rule in rules()]
 
     assert sorted(set(codes)) == codes
+
+
+SETUP = """\
+import argparse
+import torch
+args = argparse.ArgumentParser().parse_args()
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion, loader, accumulation_steps = torch.nn.CrossEntropyLoss(), [], 4
+"""
+
+
+def test_the_diff_at_a_glance_is_what_the_tool_writes() -> None:
+    """The example at the top is a program before and after."""
+    shown = re.search(r"^```diff\n(.*?)^```", README, re.S | re.M)
+    assert shown is not None
+    lines = [line or " " for line in shown[1].splitlines()]
+    before, after = (
+        "".join(f"{line[1:]}\n" for line in lines if line[0] != sign).strip("\n") for sign in "+-"
+    )
+    settings = Settings(api="torch.cuda.amp")
+
+    text = migrate_source(f"{SETUP}{before}\n", settings=settings).text
+    assert text.removeprefix(SETUP).strip() == after.strip()
 
 
 @pytest.mark.parametrize("name", re.findall(r"\]\(([^)#:]+)\)", README))
