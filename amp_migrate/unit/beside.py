@@ -143,6 +143,7 @@ def _cannot(backward: Backward, step: Step) -> Cannot:
         backward.node,
         "this backward belongs to an optimizer that amp.initialize does not get, and stays unscaled, but the gradients "
         f"that it gives may meet scaled ones in the step of {step.text} ({there})",
-        f"call {step.text}.zero_grad() behind this backward, or detach what the loss is computed from, then run again",
+        f"run this backward where no gradients of {step.text} wait for its step, and call {step.text}.zero_grad() behind "
+        "it, then run again",
         (there,),
     )

@@ -25,7 +25,7 @@ def refuse_kept(step: Step, first: ast.stmt, limit: ast.If | None) -> None:
     """
     if limit is not None and counts(limit.test):
         message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
-        advice = f"read them inside `if {ast.unparse(limit.test)}:`, then run again"
+        advice = f"read them inside `if {_counting(limit.test)}:` and zero them there in any case, then run again"
         raise Cannot("AMP908", step.module, limit, message, advice)
     zeroing = [node for node in walk(step.function.scope) if _zeroes(node)]
     if not zeroing:
@@ -38,6 +38,12 @@ def refuse_kept(step: Step, first: ast.stmt, limit: ast.If | None) -> None:
     for jump in jumps(step, first):
         if not any(_clears(step, node, jump) for node in zeroing):
             raise _kept(step, jump, message)
+
+
+def _counting(test: ast.expr) -> str:
+    """Return the part of a test that waits for several micro-batches."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return next((ast.unparse(part) for part in parts if counts(part)), ast.unparse(test))
 
 
 def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:
