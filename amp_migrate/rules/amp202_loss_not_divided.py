@@ -8,7 +8,8 @@ Gradients of k micro-batches are summed: undivided, they are k times those of th
 been tuned with that, so dividing is a choice.
 
 ## Example
-    scaled_loss.backward()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
     if (i + 1) % accumulation_steps == 0:
         optimizer.step()
 

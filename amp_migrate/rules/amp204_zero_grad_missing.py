@@ -10,7 +10,8 @@ old ones are unscaled again at every step, and after one overflow inf never leav
 step, its gradients are used a second time.
 
 ## Example
-    scaled_loss.backward()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
     optimizer.zero_grad()
     optimizer.step()
 

@@ -8,6 +8,7 @@ Without loss scaling small fp16 gradients underflow to zero.
 
 ## Example
     model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    loss = criterion(model(images), labels)
     loss.backward()
 
 ## Use instead
