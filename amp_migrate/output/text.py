@@ -76,7 +76,8 @@ def _block(block: Block, places: Places, style: Style) -> str:
     first = block.alike[0]
     lines = [_line(first, block.status, places, style)]
     lines += [f"    {line}" for line in places.said(first)[1].splitlines()]
-    others = [places.of(item) for item in block.alike[1:]]
+    here = places.of(first)
+    others = [w for item in block.alike[1:] if not _same_line(w := places.of(item), here)]
     lines += [style(line, "dim") for line in _also(first.path, others)]
     kept = [places.of(item) for item in block.kept if item.status is Status.LEFT]
     if kept:
@@ -86,10 +87,14 @@ def _block(block: Block, places: Places, style: Style) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def _same_line(one: Where, other: Where) -> bool:
+    return (one.path, one.number) == (other.path, other.number)
+
+
 def _also(path: str, others: Sequence[Where]) -> Iterator[str]:
     if all(where.path == path for where in others):
         if others:
-            yield f"    also at {', '.join(where.line_of for where in others)}"
+            yield f"    also at {', '.join(dict.fromkeys(where.line_of for where in others))}"
         return
     listed = list(_listed(others))
     if len(listed) == 1:

@@ -6,10 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
+
+from amp_migrate.output.place import Places
+from amp_migrate.output.style import Style
+from amp_migrate.output.text import text
+from amp_migrate.plan import Finding, Place, Status
+from amp_migrate.report import FileChange, Report
+from amp_migrate.source import Source
+from amp_migrate.span import Span
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,6 +73,40 @@ class TestReport:
 
         assert report.count("about remark()") == 1
         assert "    also at b.py:2, 4\n" in report
+
+    def test_line_is_named_once(self, put: Put, engine: FakeEngine) -> None:
+        put("a.py", "remark(); remark\n")
+        span = Span(2, 0, 2, 8)
+        named = Finding("a.py", span, "AMP102", Status.NOTE, "about remark()", "do this\nor that")
+        report = Report(
+            sources={"a.py": Source.read("a.py")},
+            findings=[named, replace(named, span=Span(2, 10, 2, 16))],
+        )
+
+        assert "also at" not in text(report, Style(False))
+
+    def test_lines_in_a_message_are_those_of_the_file_after_the_run(
+        self, put: Put, engine: FakeEngine
+    ) -> None:
+        put("a.py", "old()\nstays()\n")
+        put("b.py", "stays()\n")
+        before = {name: Source.read(name) for name in ("a.py", "b.py")}
+        place = Place("a.py", Span(3, 0, 3, 7))
+        message = f"because of {place}"
+        findings = [
+            Finding(path, Span(2, 0, 2, 5), "AMP901", Status.LEFT, message, named=(place,))
+            for path in before
+        ]
+        after = before["a.py"].text.replace("old()", "first()\nnew()")
+        change = FileChange(before["a.py"], after, after.encode())
+        report = Report(sources=before, findings=findings, changes=[change])
+
+        pending = [Places(report).said(finding)[0] for finding in findings]
+        report.written = True
+        written = [Places(report).said(finding)[0] for finding in findings]
+
+        assert pending == ["because of line 3", "because of a.py:3"]
+        assert written == ["because of line 4", "because of a.py:4"]
 
     def test_no_path_is_absolute(self, put: Put, engine: FakeEngine, tmp_path: Path) -> None:
         elsewhere = tmp_path / "elsewhere"
