@@ -41,10 +41,16 @@ class NothingMigratedError(WorkspaceError):
 
 
 class Migration(NamedTuple):
-    """The behaviour-changing rules the codemod applied and the number of sites it left."""
+    """The behaviour-changing rules the codemod applied, the number of sites it left, and files it could not read."""
 
     fixes: tuple[str, ...]
     left: int
+    unread: tuple[str, ...] = ()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is not migrated, in words."""
+        stays = (f"{self.left} Apex sites are left unmigrated",) if self.left else ()
+        return (*stays, *(f"not migrated: {problem}" for problem in self.unread))
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,9 @@ def prepare(options: Options, home: Path) -> Trees:
     migration = migrate(after, options.codemod)
     changed = tuple(changed_files(original, after))
     if not changed:
-        left = f": {migration.left} Apex sites are left unmigrated" if migration.left else ""
-        raise NothingMigratedError(f"the codemod changes nothing here{left}")
-    notes = (f"{migration.left} Apex sites are left unmigrated",) if migration.left else ()
+        why = "".join(f": {note}" for note in migration.notes()[:1])
+        raise NothingMigratedError(f"the codemod changes nothing here{why}")
+    notes = migration.notes()
     trees = Trees(original, after, fixes=migration.fixes, changed=changed, notes=notes)
     return _with_fixes(options, home, trees) if migration.fixes else trees
 
@@ -136,7 +142,7 @@ def _files(folder: Path, linked: set[Path]) -> Iterator[Path]:
 
 
 def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
-    """Run the codemod on `tree` and return what it reports."""
+    """Run the codemod on `tree` and return what it reports. Raises WorkspaceError where it reports nothing."""
     command = [
         *(sys.executable, "-m", "amp_migrate", str(tree)),
         *("--output-format", "json", "--exit-zero", *arguments),
@@ -145,13 +151,20 @@ def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
     paths = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode != 0:
+    try:
+        report = json.loads(done.stdout)
+    except json.JSONDecodeError as error:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise WorkspaceError(f"the codemod failed on the copy: {last}")
-    report = json.loads(done.stdout)
+        raise WorkspaceError(f"the codemod failed on the copy: {last}") from error
     fixed = {item["code"] for item in report["findings"] if item["status"] == "fixed"}
     fixes = tuple(sorted(code for code in fixed if code.startswith("AMP2")))
-    return Migration(fixes, report["summary"]["left"])
+    unread = (f"{_below(item['path'], tree)}: {item['reason']}" for item in report["problems"])
+    return Migration(fixes, report["summary"]["left"], tuple(unread))
+
+
+def _below(path: str, tree: Path) -> str:
+    whole = Path.cwd() / path
+    return whole.relative_to(tree).as_posix() if whole.is_relative_to(tree) else path
 
 
 def changed_files(before: Path, after: Path) -> Iterator[str]:

@@ -154,6 +154,32 @@ def test_every_open_question_names_a_command() -> None:
     } <= known | {"--help"}
 
 
+def test_a_file_of_python_2_stops_no_other_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read is named in a note, and the program that was migrated is compared."""
+    source = ACCUMULATING.replace("    optimizer.zero_grad()\n", "", 1)
+    source = source.replace(
+        "optimizer.step()\n", "optimizer.step()\n        optimizer.zero_grad()\n"
+    )
+    project = tree(tmp_path / "a", source)
+    (project / "old.py").write_text('from apex import amp\nprint "old"\n')
+    shown = printed(project, monkeypatch, capsys)
+
+    assert shown.startswith("EXACT")
+    assert re.search(r"note +not migrated: old\.py: line 2: not Python 3", shown)
+
+
+def test_a_codemod_that_fails_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option of --codemod is shown as the codemod says it."""
+    monkeypatch.chdir(tree(tmp_path / "a", ACCUMULATING))
+
+    assert main(["--codemod", "--nonsense", "--", "python", "train.py"]) == 3
+    assert "--nonsense" in capsys.readouterr().out
+
+
 def test_the_command_that_explains_can_be_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
