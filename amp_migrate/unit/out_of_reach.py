@@ -41,7 +41,10 @@ def unreachable(
         advice = (
             f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
         )
-        if all(site.module is function.module for sites in inits.values() for site in sites):
+        if any(maker.cls is not None for maker in inits):
+            if named:
+                advice = f"let code of the files given call {who} itself, then run again"
+        elif all(site.module is function.module for sites in inits.values() for site in sites):
             advice = "run again with --scaler module, which keeps the GradScaler as a variable of this file"
         elif named:
             advice = (
