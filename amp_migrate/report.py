@@ -102,6 +102,13 @@ class Report:
         counted = (Status.MIGRATED, Status.FIXED, Status.LEFT)
         return len({item.path for item in self.findings if item.status in counted})
 
+    @property
+    def files_left(self) -> set[str]:
+        """The files that hold a use of Apex that is left."""
+        from amp_migrate.plan import Status
+
+        return {item.path for item in self.findings if item.status is Status.LEFT}
+
     def exit(
         self, *, check: bool, diff: bool, exit_zero: bool, exit_on_change: bool = False
     ) -> Exit:

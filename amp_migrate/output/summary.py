@@ -38,9 +38,20 @@ def summary(report: Report, style: Style) -> str:
     elif not report.changes and not report.problems:
         lines.append(_nothing(report))
     if report.changes:
-        verb = "rewrote" if report.written else "would rewrite"
-        lines.append(f"{verb} {plural(len(report.changes), 'file')}")
+        lines.append(_rewritten(report))
     return "".join(line + "\n" for line in lines)
+
+
+def _rewritten(report: Report) -> str:
+    """Say what happened to the files that were read."""
+    verb = "rewrote" if report.written else "would rewrite"
+    said = f"{verb} {plural(len(report.changes), 'file')}"
+    if report.read > len(report.changes):
+        said += f" of {report.read}"
+    kept = len(report.files_left - {change.path for change in report.changes})
+    if kept:
+        said += f"; {plural(kept, 'file')} with Apex {'stays' if kept == 1 else 'stay'} unchanged"
+    return said
 
 
 def _nothing(report: Report) -> str:

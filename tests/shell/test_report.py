@@ -121,6 +121,16 @@ class TestReport:
         assert "a.py:3:1 AMP901" in amp_migrate(".", "--diff").stderr
         assert "a.py:4:1 AMP901" in amp_migrate(".").stderr
 
+    def test_summary_says_what_happened_to_the_files(self, put: Put, engine: FakeEngine) -> None:
+        for name, line in (("a.py", "old()\n"), ("b.py", "stays()\n"), ("c.py", "stays()\n")):
+            put(name, line)
+        Path("d.py").write_text("import os\n")
+
+        assert "would rewrite 1 file of 4; 2 files with Apex stay unchanged\n" in (
+            amp_migrate(".", "--diff").stderr
+        )
+        assert "rewrote 1 file of 4; 2 files with Apex stay unchanged\n" in amp_migrate(".").stderr
+
     def test_concise_has_a_line_for_every_finding(self, put: Put, engine: FakeEngine) -> None:
         put("a.py", "old()\nstays()\n")
 
