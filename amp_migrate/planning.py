@@ -35,7 +35,6 @@ from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.settings import MIGRATION, Settings
 from amp_migrate.staying import holding, kept_for, left, refused_sites, unspoken
-from amp_migrate.unit.availability import imports_apex
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.choosing import answers, chooses
@@ -43,6 +42,7 @@ from amp_migrate.unit.dual import Branch, branches, nodes_of
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.forgotten import indexed
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.twins import chosen_beside_native, refuse_beside_twin

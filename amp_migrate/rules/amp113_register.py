@@ -56,7 +56,7 @@ from amp_migrate.rules.cast_helper import (
 )
 from amp_migrate.rules.definitions import above, is_free
 from amp_migrate.rules.rest import is_skipped
-from amp_migrate.unit.availability import imports_apex
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.sites import Kind, Site
 
 RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)

@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import FileContext
-from amp_migrate.unit.availability import imports_apex
+from amp_migrate.unit.installed import imports_apex
 
 
 def asked_elsewhere(context: FileContext) -> list[str]:

@@ -10,7 +10,7 @@ from amp_migrate.plan import Decision, Drop, Edit, Hoist, Replace, ReplaceExpres
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.flags_asked import asked_elsewhere, taken_elsewhere, taken_names, value
 from amp_migrate.rules.kept import star_needed, stays
-from amp_migrate.unit.availability import imports_apex
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.sites import Kind, Site
 

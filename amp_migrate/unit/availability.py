@@ -9,13 +9,9 @@ import re
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.condition import Condition, reduce, speller
 from amp_migrate.unit.emptied import only_used, set_to_none
+from amp_migrate.unit.installed import asks_for_apex, flags, imported_flags, tells_installed
 from amp_migrate.unit.optional import Optional, imported, optional
-from amp_migrate.unit.sites import is_apex
 
-_AVAILABLE = re.compile(
-    r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$",
-    re.I,
-)
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 
 
@@ -26,8 +22,8 @@ class Availability:
         self._project = project
         self._module = module
         self.installed = True
-        self.flags = frozenset(_flags(module))
-        self._imported = frozenset(_imported_flags(project, module))
+        self.flags = frozenset(flags(module))
+        self._imported = frozenset(imported_flags(project, module))
         self._probes = True
         self.optional = Optional()
         self.optional = optional(module, self.known, lambda attr: only_used(project, attr))
@@ -132,79 +128,13 @@ class Availability:
     def _probe(self, call: ast.Call) -> bool:
         if call.args or call.keywords or not self._probes:
             return False
+        callees = self._project.callees(call)
+        if callees:
+            return all(map(tells_installed, callees))
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         name = call.func.id if isinstance(call.func, ast.Name) else name
         return bool(_PROBE.search(name))
 
     def _find_spec(self, call: ast.Call) -> bool:
         name = self._project.external(self._module, call.func) or ""
-        return (
-            name.endswith("find_spec")
-            and bool(call.args)
-            and _constant(call.args[0]) in ("apex", "apex.amp")
-        )
-
-
-def _constant(node: ast.expr) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
-
-
-def imports_apex(body: list[ast.stmt]) -> bool:
-    """Tell whether a statement list imports Apex, at its own level or in a nested `if`."""
-    return any(
-        (isinstance(n, ast.Import) and any(is_apex(a.name) for a in n.names))
-        or (isinstance(n, ast.ImportFrom) and n.level == 0 and is_apex(n.module or ""))
-        for stmt in body
-        for n in ast.walk(stmt)
-    )
-
-
-def _flags(module: Module) -> set[str]:
-    """Return the names that a `try: import apex` sets to True, or its handler to False."""
-    found: set[str] = set()
-    for node in module.tree.nodes(ast.Try):
-        if imports_apex(node.body):
-            found |= _assigned(node.body + node.orelse, True)
-            for handler in node.handlers:
-                found |= _assigned(handler.body, False)
-    return {name for name in found if _only_flag(module, name)}
-
-
-def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
-    return {
-        target.id
-        for stmt in body
-        if isinstance(stmt, ast.Assign)
-        and isinstance(stmt.value, ast.Constant)
-        and stmt.value.value is value
-        for target in stmt.targets
-        if isinstance(target, ast.Name)
-    }
-
-
-def _only_flag(module: Module, name: str) -> bool:
-    """A name that is ever set to something else than a constant bool is no availability flag."""
-    for node in module.tree.nodes(ast.Assign):
-        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
-                return False
-            if not node.value.value and not isinstance(
-                module.tree.parent(node), ast.ExceptHandler | ast.Module
-            ):
-                return False
-    return True
-
-
-def _imported_flags(project: Project, module: Module) -> set[str]:
-    return {
-        alias.asname or alias.name
-        for node in module.tree.nodes(ast.ImportFrom)
-        for alias in node.names
-        if _AVAILABLE.match(alias.name) or _flag_elsewhere(project, node, alias.name)
-    }
-
-
-def _flag_elsewhere(project: Project, node: ast.ImportFrom, name: str) -> bool:
-    """Tell whether a name imported from a module of the project is an availability flag there."""
-    tail = (node.module or "").rpartition(".")[2]
-    return any(name in _flags(m) for m in project.by_last_name.get(tail, ()))
+        return name.endswith("find_spec") and asks_for_apex(call)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.unit.availability import imports_apex
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.scaled import ScaleLoss
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit

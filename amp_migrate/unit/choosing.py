@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
-from amp_migrate.unit.availability import Availability, imports_apex
+from amp_migrate.unit.availability import Availability
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 

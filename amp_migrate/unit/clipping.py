@@ -16,7 +16,7 @@ from amp_migrate.unit.penalty import place_before
 from amp_migrate.unit.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
-from amp_migrate.unit.skipped import counts, refuse_kept
+from amp_migrate.unit.skipped import accumulates, refuse_kept
 from amp_migrate.unit.steps import (
     Backward,
     Step,
@@ -149,11 +149,12 @@ def _unscale(
     limit = boundary(step, backward) if backward is not None else None
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
-        refuse_kept(step, first, None)
+        refuse_kept(unit, step, first, None)
         return result
     result = _across(unit, result, step, limit, outside, found)
     if not result.moved:
-        refuse_kept(step, first, limit)
+        written = {name for use in outside for name in defs(use.statement)}
+        refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))
     return result
 
 
@@ -195,7 +196,7 @@ def _across(
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
-    result.accumulates = counts(limit.test)
+    result.accumulates = accumulates(unit, step.function, step.anchor, limit)
     more = [top for top in tops if does_more(unit, top)]
     if written & uses(limit.test) or (more and not result.accumulates):
         result.outside = limit

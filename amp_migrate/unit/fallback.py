@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.availability import Availability, imports_apex
+from amp_migrate.unit.availability import Availability
 from amp_migrate.unit.dual import is_native
+from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.sites import Kind, Site
 

@@ -11,7 +11,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.one_of_several import handles_overflow, inside_helper
 from amp_migrate.unit.order import Loop, dominates, key, levels
-from amp_migrate.unit.skipped import counts, jumps
+from amp_migrate.unit.skipped import accumulates, jumps
 from amp_migrate.unit.steps import Step, boundary
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.unscale import Unscale
@@ -101,13 +101,16 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
         if isinstance(node, ast.Return) and key(node) < key(own.call)
     ]
     around += [level for jump in jumps for level in levels(own.tree, jump) if level is not jump]
-    tests = [level.test for level in around if isinstance(level, ast.If)]
+    tests = [level for level in around if isinstance(level, ast.If)]
     looped = any(isinstance(level, Loop) for level in around)
     if not tests and not looped:
         return False
     given = unit.project.arguments(through.site, own.function)
     norms = {name for name, node in given.items() if uses(node) & written}
-    sure = not looped and all(uses(test) & norms and not counts(test) for test in tests)
+    sure = not looped and all(
+        uses(test.test) & norms and not accumulates(unit, own.function, own.anchor, test)
+        for test in tests
+    )
     alone = len(unit.project.callers(own.function)) == 1
     if not (sure and alone and dominates(seen.tree, before, seen.call)):
         raise Cannot(

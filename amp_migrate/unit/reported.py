@@ -11,7 +11,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.branches import CLIPS
 from amp_migrate.unit.gradients import Use, reads
 from amp_migrate.unit.order import inside, key
-from amp_migrate.unit.skipped import counts
+from amp_migrate.unit.skipped import accumulates
 from amp_migrate.unit.steps import Step, boundary
 from amp_migrate.unit.unit import Unit
 
@@ -86,7 +86,11 @@ def _every_micro_batch(
     if step is None or backward is None:
         return False
     limit = boundary(step, backward)
-    return limit is not None and counts(limit.test) and not inside(tree, use.node, limit)
+    return (
+        limit is not None
+        and not inside(tree, use.node, limit)
+        and accumulates(unit, function, step.anchor, limit)
+    )
 
 
 def _reading(unit: Unit, function: Function, depth: int) -> set[Function]:

@@ -5,36 +5,39 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import exclusive, in_branch, inside, key, loop_of
+from amp_migrate.unit.clearing import clearing
+from amp_migrate.unit.order import exclusive, inside, key, loop_of
 from amp_migrate.unit.steps import Step
-
-_ACCUMULATION = ("accum", "update", "sync", "last", "boundary", "step", "micro", "iter_size")
-
-
-def counts(test: ast.expr) -> bool:
-    """Tell whether a test waits for several micro-batches: ``(i + 1) % k == 0``."""
-    text = ast.unparse(test).lower()
-    return "%" in text or any(word in text for word in _ACCUMULATION)
+from amp_migrate.unit.surviving import survive
+from amp_migrate.unit.unit import Unit
+from amp_migrate.unit.zeroing import counts
 
 
-def refuse_kept(step: Step, first: ast.stmt, limit: ast.If | None) -> None:
+def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: ast.If) -> bool:
+    """Tell whether a test around a step waits for several micro-batches: it counts, or gradients outlive it."""
+    return counts(limit.test) or survive(unit, function, stepping, limit)
+
+
+def refuse_kept(
+    unit: Unit, step: Step, first: ast.stmt, limit: ast.If | None, *, by_norm: bool = False
+) -> None:
     """Raise `Cannot` where an iteration that unscales at `first` may skip the step and keep its gradients.
 
-    `limit` is the test around the step that gradients are read outside of.
+    `limit` is the test around the step that gradients are read outside of; `by_norm`: what they are decides it.
     """
-    if limit is not None and counts(limit.test):
+    waits = limit is not None and accumulates(unit, step.function, step.anchor, limit)
+    if limit is not None and waits and (counts(limit.test) or not by_norm):
         message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
         advice = f"read them inside `if {_counting(limit.test)}:` and zero them there in any case, then run again"
         raise Cannot("AMP908", step.module, limit, message, advice)
-    zeroing = [node for node in walk(step.function.scope) if _zeroes(node)]
+    message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
+    if limit is not None and waits:
+        raise _kept(step, limit, message)
+    zeroing = list(clearing(unit.project).nodes(step.function))
     if not zeroing:
         return
-    message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
-    if limit is not None and all(
-        in_branch(step.tree, node, _branch_of(step, limit)) for node in zeroing
-    ):
-        raise _kept(step, limit, message)
     for jump in jumps(step, first):
         if not any(_clears(step, node, jump) for node in zeroing):
             raise _kept(step, jump, message)
@@ -60,10 +63,6 @@ def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:
     return found
 
 
-def _branch_of(step: Step, limit: ast.If) -> list[ast.stmt]:
-    return limit.body if in_branch(step.tree, step.anchor, limit.body) else limit.orelse
-
-
 def _clears(step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
     """Tell whether a zero_grad runs in the iteration that a jump ends, before it."""
     tree = step.tree
@@ -71,14 +70,6 @@ def _clears(step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
     around = loop if loop is not None else step.function.scope
     before = inside(tree, zeroing, around) and key(zeroing) < key(jump)
     return isinstance(jump, ast.Break) or (before and not exclusive(tree, zeroing, jump))
-
-
-def _zeroes(node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr in ("zero_grad", "zero_none_grad") or (
-            node.attr == "grad" and isinstance(node.ctx, ast.Store)
-        )
-    return False
 
 
 def _kept(step: Step, node: ast.AST, message: str) -> Cannot:

@@ -13,7 +13,7 @@ from amp_migrate.unit.indirect import indirect
 from amp_migrate.unit.order import inside, key, levels, loop_of
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
-from amp_migrate.unit.skipped import counts
+from amp_migrate.unit.skipped import accumulates
 from amp_migrate.unit.steps import Step, boundary
 from amp_migrate.unit.unit import Unit
 from amp_migrate.unit.unscale import Unscale
@@ -76,7 +76,7 @@ def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
         calls = [n for n in walk(holder.scope) if _reaches(unit, n, function)]
         for level in levels(tree, node):
             if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
-                yield counts(level.test)
+                yield accumulates(unit, holder, node, level)
 
 
 def _reaches(unit: Unit, node: ast.AST, function: Function) -> bool:

@@ -58,7 +58,12 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
 
 def counts_micro_batches(limit: ast.If) -> bool:
     """Tell whether the test of an `if` counts micro-batches: ``(i + 1) % k == 0``."""
-    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(limit.test))
+    return counts(limit.test)
+
+
+def counts(test: ast.expr) -> bool:
+    """Tell whether a test counts: ``(i + 1) % k == 0``."""
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
 
 
 def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:

@@ -1,0 +1,150 @@
+"""What clears gradients: ``zero_grad()``, ``p.grad = None``, ``p.grad.zero_()``, in loops and in helpers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from amp_migrate.facts.paths import root, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.flow import Graph, Kind, Point, build
+from amp_migrate.project import Function, Project
+
+_OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
+_LISTS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
+_Visit = ast.For | ast.AsyncFor | ast.comprehension
+
+
+def clears(node: ast.AST) -> bool:
+    """Tell whether a node itself clears a gradient, or those of a network or optimizer."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _OF_OPTIMIZER:
+            return True
+        return node.func.attr == "zero_" and _is_gradient(node.func.value)
+    if isinstance(node, ast.Assign):
+        return _is_nothing(node.value) and any(map(_is_gradient, node.targets))
+    return isinstance(node, ast.Delete) and any(map(_is_gradient, node.targets))
+
+
+def _is_gradient(node: ast.expr) -> bool:
+    """Tell whether an expression is a gradient, or shares its memory: ``p.grad.data``, ``p.grad.detach_()``."""
+    while isinstance(node, ast.Attribute | ast.Call):
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        return name == "zeros_like"
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+class Clearing:
+    """Tells where the functions of a project clear gradients, themselves or through what they call."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._always: dict[Function, bool] = {}
+        self._graphs: dict[Function, Graph] = {}
+
+    def graph(self, function: Function) -> Graph:
+        """Return the control-flow graph of a function."""
+        found = self._graphs.get(function)
+        if found is None:
+            found = self._graphs[function] = build(function.scope)
+        return found
+
+    def nodes(self, function: Function) -> Iterator[ast.AST]:
+        """Yield what clears gradients in a function: whole loops where one visits what it clears."""
+        tree = function.module.tree
+        for node in walk(function.scope):
+            if clears(node) or (isinstance(node, ast.Call) and self.calls(node)):
+                found = _visiting(tree, node)
+                if found is not None:
+                    yield found
+
+    def calls(self, call: ast.Call) -> bool:
+        """Tell whether a call always clears gradients, whatever it reaches."""
+        callees = list(self._project.callees(call))
+        return bool(callees) and all(map(self.always, callees))
+
+    def always(self, function: Function) -> bool:
+        """Tell whether every run of a function clears gradients."""
+        known = self._always.get(function)
+        if known is None:
+            self._always[function] = False
+            points = self.points(function) if function.node is not None else []
+            graph = self.graph(function)
+            known = bool(points) and graph.order(False).must_reach(graph.entry, points)
+            self._always[function] = known
+        return known
+
+    def points(self, function: Function) -> list[Point]:
+        """Return the moments at which gradients are clear, in a function."""
+        graph = self.graph(function)
+        found: list[Point] = []
+        for node in self.nodes(function):
+            visits = isinstance(node, _Visit)
+            found += graph.at(node, Kind.NEXT) if visits else graph.within(node)
+        return found
+
+
+_CLEARING: WeakKeyDictionary[Project, Clearing] = WeakKeyDictionary()
+
+
+def clearing(project: Project) -> Clearing:
+    """Return what tells where a project clears gradients; made once."""
+    found = _CLEARING.get(project)
+    if found is None:
+        found = _CLEARING[project] = Clearing(project)
+    return found
+
+
+def _visiting(tree: Tree, node: ast.AST) -> ast.AST | None:
+    """Return the outermost loop whose items a node clears, or the node; None where a test leaves some out."""
+    names = _cleared_names(node)
+    found = node
+    for up in tree.ancestors(node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            break
+        loops: list[_Visit] = []
+        if isinstance(up, ast.For | ast.AsyncFor):
+            loops = [up]
+        elif isinstance(up, _LISTS):
+            loops = list(reversed(up.generators))
+        for loop in loops:
+            if names & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+                if not all(_asks_gradient(test) for test in _tests(tree, found, loop)):
+                    return None
+                found, names = loop, {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    return found
+
+
+def _cleared_names(node: ast.AST) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node]
+    found = {root(target) for target in targets}
+    if isinstance(node, ast.Call):
+        found |= {root(argument) for argument in node.args}
+    return {name for name in found if name is not None}
+
+
+def _tests(tree: Tree, node: ast.AST, loop: ast.AST) -> Iterator[ast.expr]:
+    """Yield the tests between a node and a loop around it."""
+    if isinstance(loop, ast.comprehension):
+        yield from loop.ifs
+    for up in tree.ancestors(node):
+        if up is loop:
+            return
+        if isinstance(up, ast.If):
+            yield up.test
+
+
+def _asks_gradient(test: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("grad", "requires_grad")
+        for part in ast.walk(test)
+    )
