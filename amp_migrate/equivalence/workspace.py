@@ -49,7 +49,7 @@ class Migration(NamedTuple):
 
     def notes(self) -> tuple[str, ...]:
         """Return what is not migrated, in words."""
-        stays = (f"{self.left} Apex sites are left unmigrated",) if self.left else ()
+        stays = (f"{self.left} uses of Apex are left as they were",) if self.left else ()
         return (*stays, *(f"not migrated: {problem}" for problem in self.unread))
 
 

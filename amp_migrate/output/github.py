@@ -14,6 +14,8 @@ _PENDING = {
     Status.FIXED: "amp-migrate would fix this, which changes the training",
     Status.ROUTINE: "amp-migrate would change this",
 }
+_VERBS = ("becomes", "goes", "moves", "passes", "imports")
+"""How messages begin that speak of the place itself."""
 
 
 def github(report: Report) -> str:
@@ -35,7 +37,8 @@ def _annotation(finding: Finding, places: Places) -> str:
     properties |= {name: str(value) for name, value in numbers.items()}
     message, advice = places.said(finding)
     pending = _PENDING.get(finding.status)
-    said = f"{pending}: {message}" if pending else message
+    subject = "it " if message.partition(" ")[0] in _VERBS else ""
+    said = f"{pending}: {subject}{message}" if pending else message
     text = "\n".join(sentence(part) for part in (said, advice) if part)
     return _command(_LEVELS[LEVELS[finding.status]], properties, text)
 

@@ -235,6 +235,16 @@ class TestGithub:
         )
         assert [line.split()[0] for line in lines] == ["::error", "::notice", "::warning"]
 
+    def test_annotation_is_a_whole_sentence(self, folder: Path) -> None:
+        (folder / "a.py").write_text(APEX_PROGRAM)
+
+        done = amp_migrate(".", "--check", "--api", "torch.cuda.amp", "--output-format", "github")
+
+        texts = [line.rpartition("::")[2] for line in done.stdout.splitlines()]
+        assert (
+            "amp-migrate would migrate this: it becomes `scaler.scale(loss).backward()`." in texts
+        )
+
     def test_problem_is_an_error(self, folder: Path) -> None:
         (folder / "a.py").write_text("from apex import amp\nprint '100%'\n")
 
