@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
-from types import ModuleType
 
+from amp_migrate.answers import (
+    Answer,
+    brings_along,
+    cut_modules,
+    cut_out,
+    first_cause,
+    keeps_native,
+    uses_apex,
+)
 from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.facts.tree import Tree
@@ -20,20 +27,18 @@ from amp_migrate.plan import (
 from amp_migrate.project import Module
 from amp_migrate.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
 from amp_migrate.rules import (
-    amp101_imports,
-    amp114_native_beside,
     amp213_import_missing,
     amp308_unknown_amp,
 )
 from amp_migrate.rules import modules as rule_modules
-from amp_migrate.rules.amp114_native_beside import cut, fall_back, remove
+from amp_migrate.rules.amp114_native_beside import fall_back, remove
 from amp_migrate.rules.amp308_unknown_amp import beside_left, report
 from amp_migrate.rules.base import Context, FileContext
 from amp_migrate.rules.in_apex import fixes, unexamined
 from amp_migrate.rules.kept import only_asks
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.rules.torch_import import needed_import
-from amp_migrate.settings import MIGRATION, Settings
+from amp_migrate.settings import Settings
 from amp_migrate.staying import holding, kept_for, left, refused_sites, unspoken
 from amp_migrate.unit.build import Index, units
 from amp_migrate.unit.cannot import Cannot
@@ -42,14 +47,11 @@ from amp_migrate.unit.dual import Branch, branches, nodes_of
 from amp_migrate.unit.engines import engine
 from amp_migrate.unit.fallback import fallback
 from amp_migrate.unit.forgotten import indexed
-from amp_migrate.unit.installed import imports_apex
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.unit.unreachable import Unreachable, unreachable
 from amp_migrate.unit_summary import UnitSummary, summary
-
-Answer = tuple[list[Decision], set[ast.AST] | None, str]
 
 
 class Planner:
@@ -60,7 +62,7 @@ class Planner:
         self._trees = trees
         self._spelling = Spelling(settings.api == "torch.amp")
         self._index: Index | None = None
-        if any(map(_imports_apex, trees.values())):
+        if any(map(uses_apex, trees.values())):
             self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
@@ -107,7 +109,7 @@ class Planner:
             answers = [self._fixes(found, a) for found, a in zip(self._units, answers, strict=True)]
         elif any(gone is None for _, gone, _ in answers):
             answers = [
-                self._unless_dual(found, a, _cause(answers))
+                self._unless_dual(found, a, first_cause(answers))
                 for found, a in zip(self._units, answers, strict=True)
             ]
         for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
@@ -124,7 +126,7 @@ class Planner:
         if self._settings.only_fixes:
             return
         self._left = {s.module for found in self._units for s in found if s not in handled}
-        self._cut = self._modules_cut(answers)
+        self._cut = cut_modules(self._units, answers)
         held = holding(plan.decisions)
         for module in self._index.project.modules.values():
             if self._settings.migrates or module not in self._of_units():
@@ -151,15 +153,6 @@ class Planner:
         """Return the files in which a unit has a use of Apex."""
         return {site.module for found in self._units for site in found}
 
-    def _modules_cut(self, answers: list[Answer]) -> set[Module]:
-        """Return the files of the units that lose their way through Apex and keep a native one."""
-        return {
-            site.module
-            for found, (decisions, _, _) in zip(self._units, answers, strict=True)
-            if _keeps_native(decisions)
-            for site in found
-        }
-
     def refuse(self, refusal: Refusal, refused: dict[object, Refusal]) -> None:
         """Leave the units that edit a file, or the file's own rules where no unit does."""
         owners = self._owners.get(refusal.path, {})
@@ -184,7 +177,7 @@ class Planner:
                 return list(fall_back(native)), native.nodes(), ""
             beside = self._beside(index, found)
             if isinstance(beside, Unreachable):
-                return _cut_out(found, beside)
+                return cut_out(found, beside)
             if beside:
                 return list(remove(beside)), nodes_of(beside), ""
             return self._migrated(index, found)
@@ -215,7 +208,7 @@ class Planner:
             if gone is None:
                 refuse_beside_twin(index.project, found)
                 raise
-            return _cut_out(found, gone)
+            return cut_out(found, gone)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         found += context.unit.switches
         return decisions, context.gone_nodes | folded | context.unit.switched(), ""
@@ -229,7 +222,7 @@ class Planner:
         if index is None or gone is None:
             causes = (d.finding for d in decisions if d.finding.message == reason)
             return [unexamined(cause) for cause in causes], None, reason
-        if _keeps_native(decisions):
+        if keeps_native(decisions):
             return [], gone, ""
         try:
             context = prepare(index, found, self._settings, self._spelling)
@@ -239,7 +232,7 @@ class Planner:
 
     def _unless_dual(self, found: list[Site], answer: Answer, why: Finding | None) -> Answer:
         """Keep the Apex branches beside native ones where other Apex code of the project is left."""
-        if not _keeps_native(answer[0]):
+        if not keeps_native(answer[0]):
             return answer
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         reason = why.message if why else "other Apex code of the project is left"
@@ -293,7 +286,7 @@ class Planner:
         decisions: list[Decision] = []
         for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
             decide = getattr(rule, "decide_file", None)
-            if decide is None or not (self._settings.migrates or _brings_along(rule, decisions)):
+            if decide is None or not (self._settings.migrates or brings_along(rule, decisions)):
                 continue
             made = [d for d in decide(context) if d.finding.span.line not in skipped]
             decisions += made
@@ -303,30 +296,3 @@ class Planner:
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
             ]
         return decisions + list(unspoken(context, decisions) if self._settings.migrates else ())
-
-
-def _brings_along(rule: ModuleType, decisions: list[Decision]) -> bool:
-    """Tell whether a rule is used without the migration: its import goes with what other rules rewrote."""
-    other = rule.RULE.family != MIGRATION
-    return other or (rule is amp101_imports and any(made.edits for made in decisions))
-
-
-def _cut_out(found: list[Site], gone: Unreachable) -> Answer:
-    """Drop what only runs under Apex of a unit; `found` grows by the sites that go with it."""
-    found += [site for site in gone.sites if site not in found]
-    return list(cut(gone)), gone.nodes(), ""
-
-
-def _cause(answers: Iterable[Answer]) -> Finding | None:
-    """Return the first finding that says why some Apex code is left."""
-    findings = (d.finding for decisions, gone, _ in answers if gone is None for d in decisions)
-    return next((finding for finding in findings if finding.cause is None), None)
-
-
-def _keeps_native(decisions: Iterable[Decision]) -> bool:
-    """Tell whether a unit loses its way through Apex and keeps a native one."""
-    return any(d.finding.code == amp114_native_beside.RULE.code for d in decisions)
-
-
-def _imports_apex(tree: Tree) -> bool:
-    return "apex" in tree.text and (imports_apex(tree.module.body) or imports_by_name(tree.text))
