@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import root
+from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import dominates
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.sites import Kind, Site
 from amp_migrate.unit.unit import Unit
 
@@ -75,30 +78,43 @@ def refuse_moved_by_hand(unit: Unit) -> None:
 
 def refuse_ritual(unit: Unit) -> None:
     """Refuse code that restores the master weights of O2 by hand."""
-    for module in unit.modules:
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr in _RITUAL:
-                raise Cannot(
-                    "AMP909",
-                    module,
-                    node,
-                    f"`{node.attr}` is what Apex adds to an optimizer for O2, and native AMP adds nothing",
-                    "delete the lines that restore master weights, as the weights themselves are fp32 now, then run again",
-                )
+    for module, node in _private(unit, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node.attr in _RITUAL:
+            raise Cannot(
+                "AMP909",
+                module,
+                node,
+                f"`{node.attr}` is what Apex adds to an optimizer for O2, and native AMP adds nothing",
+                "delete the lines that restore master weights, as the weights themselves are fp32 now, then run again",
+            )
 
 
 def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
     """Refuse ``hasattr(optimizer, "_amp_stash")``, which asks whether Apex is on, where the test stays."""
-    for module in unit.modules:
-        for node in module.tree.nodes(ast.Constant):
-            if isinstance(node, ast.Constant) and node.value in _RITUAL and node not in folded:
-                raise Cannot(
-                    "AMP909",
-                    module,
-                    node,
-                    f"`{node.value}` is looked for to tell whether Apex is on, and native AMP leaves no such mark",
-                    "ask the flag that turns AMP on instead, then run again",
-                )
+    for module, node in _private(unit, ast.Constant):
+        if isinstance(node, ast.Constant) and node.value in _RITUAL and node not in folded:
+            raise Cannot(
+                "AMP909",
+                module,
+                node,
+                f"`{node.value}` is looked for to tell whether Apex is on, and native AMP leaves no such mark",
+                "ask the flag that turns AMP on instead, then run again",
+            )
+
+
+def _private(unit: Unit, kind: type[ast.expr]) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield the nodes of a kind in the files of a unit, and in what its programs run of others that speak of Apex."""
+    functions: set[Function] | None = None
+    for module in unit.project.modules.values():
+        if not any(word in module.tree.text for word in _RITUAL):
+            continue
+        own = module in unit.modules
+        if not own and functions is None:
+            starts = {up for f in unit.functions for up in upwards(unit.project, f)}
+            functions = {f for start in starts for f in reachable(unit.project, start)}
+        for node in module.tree.nodes(kind):
+            if own or unit.project.function_of(module, node) in (functions or ()):
+                yield module, node
 
 
 def by_hand(site: Site) -> str:

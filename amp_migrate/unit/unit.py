@@ -53,13 +53,13 @@ class Unit:
         """Yield the sites of some kinds, in source order."""
         return (site for site in self.sites if site.kind in kinds)
 
-    @cached_property
+    @property
     def modules(self) -> list[Module]:
         """The files that have a site, step or backward of the unit."""
         items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
         return list(dict.fromkeys(item.module for item in items))
 
-    @cached_property
+    @property
     def functions(self) -> list[Function]:
         """The functions that have a site, step or backward of the unit."""
         items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
