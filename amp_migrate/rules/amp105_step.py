@@ -33,6 +33,7 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.closures import never_given
 from amp_migrate.unit.leaving import exits
 from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.stepping import name_for_result, refuse_within, returned
 from amp_migrate.unit.steps import Backward, Step, updates
 from amp_migrate.unit.untrained import frozen_at_times, never_unscaled, skipped_backward
 
@@ -56,10 +57,13 @@ def decide(context: Context) -> Iterator[Decision]:
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
+        updated = function not in context.shared.functions
         for step in steps:
-            yield _step(context, step, careful=step in unnamed and not backwards)
+            refuse_within(step)
+            careful = step in unnamed and not backwards
+            yield _step(context, step, careful=careful, kept=updated and returned(step) is not None)
         together = sorted([*_anchored(context, steps), *calls.get(function, ())], key=_place)
-        if together and function not in context.shared.functions:
+        if together and updated:
             yield from _updates(context, together, backwards)
         if steps:
             yield from _untrained(steps, backwards)
@@ -80,8 +84,16 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     """Write `update()` behind the steps of one function, and where it is left before that."""
     function = steps[0].function
     places = updates(steps, backwards)
-    for place in places:
-        yield _update(context, steps[0], place)
+    calls = {step.call for step in steps}
+    own_steps = [s for s in context.unit.steps_of(function) if s.call in calls]
+    returns = [r for step in own_steps if (r := returned(step)) is not None]
+    for place in dict.fromkeys([*places, *returns]):
+        if isinstance(place, ast.Return):
+            if place not in returns:
+                raise _returns_helper(steps[0], place)
+            yield _returned(context, own_steps, place)
+        else:
+            yield _update(context, steps[0], place)
     own = [u for u in context.unscales if u.function is function]
     for zeroing in dict.fromkeys(u.cleared for u in own if u.cleared is not None):
         yield _update(context, steps[0], zeroing)
@@ -129,8 +141,21 @@ def _anchored(context: Context, steps: list[Step]) -> list[Step]:
     return found
 
 
-def _step(context: Context, step: Step, *, careful: bool) -> Decision:
-    """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake."""
+def _returns_helper(step: Step, place: ast.Return) -> Cannot:
+    return Cannot(
+        "AMP905",
+        step.module,
+        place,
+        "this returns what a function gives that steps, and scaler.update() has to come between the two",
+        "give the result a name, and return that in a statement of its own, then run again",
+    )
+
+
+def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decision:
+    """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake.
+
+    What returns the result is rewritten as a whole where that is `kept` for the update.
+    """
     handed_on = never_given(context.unit.project, step)
     if (step.call.args or step.call.keywords) and not handed_on:
         given_one = step.call.args[0] if step.call.args else step.call.keywords[0].value
@@ -144,20 +169,55 @@ def _step(context: Context, step: Step, *, careful: bool) -> Decision:
             f"{called} before the step and write {step.text}.step(), then run again; an optimizer that has to call it "
             "several times, as LBFGS, cannot train with AMP",
         )
-    scaler = context.scaler(step.function, step.call)
-    given = [step.optimizer, *(step.call.args if handed_on else ())]
-    text = f"{scaler}.step({', '.join(map(step.tree.segment, given))})"
+    text = _through(context, step)
     edit: Edit = ReplaceExpression(step.tree.span(step.call), text)
     statement = step.tree.statement(step.call)
     if careful and isinstance(statement, ast.Expr):
         groups = f"{step.tree.segment(step.optimizer)}.param_groups"
         test = f'any(p.grad is not None for group in {groups} for p in group["params"])'
         edit = Replace(step.tree.span(statement), f"if {test}:\n    {text}")
-    return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", [edit])
+    edits = [] if kept else [edit]
+    return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", edits)
+
+
+def _through(context: Context, step: Step) -> str:
+    """Return the call that steps through the scaler."""
+    scaler = context.scaler(step.function, step.call)
+    handed_on = never_given(context.unit.project, step)
+    given = [step.optimizer, *(step.call.args if handed_on else ())]
+    return f"{scaler}.step({', '.join(map(step.tree.segment, given))})"
+
+
+def _returned(context: Context, steps: list[Step], place: ast.Return) -> Decision:
+    """Keep what is returned over the update."""
+    own = [s for s in steps if returned(s) is place]
+    if place.value is None or not own:
+        raise ValueError("no step is returned here")
+    tree, function = own[0].tree, own[0].function
+    texts: dict[ast.expr, str] = {s.call: _through(context, s) for s in own}
+    name = name_for_result(function)
+    lines = _lines(context, own[0], place)
+    text = "\n".join([f"{name} = {tree.segment(place.value, texts)}", *lines, f"return {name}"])
+    message = f"`{lines[0]}` stands before the result of the step is returned"
+    edit = Replace(tree.span(place), text)
+    return decision(RULE, Status.ROUTINE, own[0].module, place, message, [edit])
 
 
 def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = False) -> Decision:
     """Put an update after a statement, or before one that leaves the iteration."""
+    lines = _lines(context, step, place)
+    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=not leaving)
+    where = (
+        "stands before the iteration is left"
+        if leaving
+        else "follows the last step of the iteration"
+    )
+    message = f"`{lines[0]}` {where}"
+    return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+
+
+def _lines(context: Context, step: Step, place: ast.stmt) -> list[str]:
+    """Return the lines that update the scaler and keep its bounds."""
     scaler = context.scaler(step.function, place)
     options = [context.unit.options[site] for site in context.creations]
     bounds = {(o.pinned, o.minimum, o.maximum) for o in options}
@@ -167,14 +227,7 @@ def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = Fa
         lines += [f"if {scaler}.get_scale() < {minimum}:", f"    {scaler}.update({minimum})"]
     if maximum:
         lines += [f"if {scaler}.get_scale() > {maximum}:", f"    {scaler}.update({maximum})"]
-    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=not leaving)
-    where = (
-        "stands before the iteration is left"
-        if leaving
-        else "follows the last step of the iteration"
-    )
-    message = f"`{lines[0]}` {where}"
-    return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+    return lines
 
 
 def _untrained(steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
