@@ -26,7 +26,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from amp_migrate.plan import Decision, Edit, Finding, Insert, Status
+from amp_migrate.plan import Decision, Edit, Finding, Insert, ReplaceExpression, Status
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.asked import Entry
@@ -34,6 +34,7 @@ from amp_migrate.unit.condition import as_bool
 from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.lacking import lacking
 from amp_migrate.unit.places import last_assignment
+from amp_migrate.unit.slots import slot
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
 
@@ -66,6 +67,7 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
     for cls in lacking(home):
         yield _disabled(context, cls)
+    yield from _slots(context)
     for function in home.callers.uncalled:
         message = f"{function.qualname}() takes the GradScaler now, and nothing in the files given calls it"
         advice = f"pass the GradScaler as `{home.name}` wherever {function.qualname}() is called"
@@ -122,6 +124,17 @@ def _disabled(context: Context, cls: Class) -> Decision:
     edit = Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
     message = f"the objects of {cls.qualname} that make no GradScaler have a disabled one"
     return decision(RULE, Status.ROUTINE, cls.module, cls.node, message, [edit])
+
+
+def _slots(context: Context) -> Iterator[Decision]:
+    """Let classes with slots have one for the scaler."""
+    name = context.unit.home.name
+    for cls in sorted(context.unit.home.keepers, key=lambda cls: (cls.module.path, cls.qualname)):
+        longer = slot(cls, name)
+        if longer is not None:
+            edit = ReplaceExpression(cls.module.tree.span(longer[0]), longer[1])
+            message = f"`{name}` is among the slots of {cls.qualname}"
+            yield decision(RULE, Status.ROUTINE, cls.module, cls.node, message, [edit])
 
 
 def _decision(
