@@ -15,6 +15,7 @@ from amp_migrate.unit.normed import added_to, divides_by_norm, only_freed, sets_
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.thrown_away import thrown_away
 from amp_migrate.unit.unit import Unit
 
 _REDUCE = (
@@ -57,7 +58,9 @@ def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) 
     tree = function.module.tree
     backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
     found = []
-    for candidate in _candidates(unit, function):
+    removed = thrown_away(unit, function, steps, gone)
+    taken = [Use(_statement(tree, node), node, False, named) for node, named in removed.items()]
+    for candidate in [*_candidates(unit, function), *taken]:
         use = _before_loops(unit, candidate, function, steps)
         if use.node in gone or not _between(tree, use, backwards, steps):
             continue

@@ -43,14 +43,14 @@ def _onward(
     graph = found.graph(function)
     paths = Paths(graph, exceptions=False)
     cleared = found.points(function)
-    training = _training(unit, function, graph)
+    trains = training(unit, function, graph)
     kept = [*avoided, *cleared]
     starts = list(starts)
-    if any(paths.witness(a, b, kept) is not None for a in starts for b in training):
+    if any(paths.witness(a, b, kept) is not None for a in starts for b in trains):
         return True
     if not any(paths.witness(a, graph.exit, kept) is not None for a in starts):
         return False
-    if training and all(paths.witness(graph.entry, b, cleared) is None for b in training):
+    if trains and all(paths.witness(graph.entry, b, cleared) is None for b in trains):
         return False
     callers = unit.project.callers(function)
     if function.node is None:
@@ -68,7 +68,7 @@ def _onward(
     )
 
 
-def _training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
+def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
     """Return the moments at which a function runs a backward, itself or in what it calls."""
     own = {b.node: b for b in unit.backwards_of(function)}
     running = {b.function for b in unit.backwards}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module
+from amp_migrate.unit.clearing import clears
 from amp_migrate.unit.order import Loop, inside, key, loop_of, position
 from amp_migrate.unit.region import Region
 from amp_migrate.unit.steps import Backward, Step, boundary, outermost_anchor
@@ -156,21 +157,17 @@ def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
     return any(unit.trains(step.module, part) for part in between)
 
 
-_ZEROING = (
-    "zero_grad",
-    ".grad = None",
-    "grad.zero_",
-    "set_to_none",
-    ".grad.data.zero_",
-    "reset_grad",
-    "zero_none",
-)
+_ZEROING = ("zero_grad", "set_to_none", "reset_grad", "zero_none")
 
 
 def zeroes_nowhere(unit: Unit) -> bool:
     """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
-    texts = [module.tree.text for module in unit.project.modules.values()]
     looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
-    return (
-        looped and bool(unit.steps) and not any(word in text for word in _ZEROING for text in texts)
+    return looped and bool(unit.steps) and not any(map(_zeroes, unit.project.modules.values()))
+
+
+def _zeroes(module: Module) -> bool:
+    """Tell whether a file zeroes gradients, or names what may."""
+    return any(word in module.tree.text for word in _ZEROING) or any(
+        map(clears, module.tree.nodes(ast.Call, ast.Assign, ast.Delete))
     )
