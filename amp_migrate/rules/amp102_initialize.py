@@ -35,6 +35,7 @@ from amp_migrate.plan import (
     Status,
 )
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.declared import undeclared
 from amp_migrate.rules.library_forward import forwards_cast
 from amp_migrate.rules.scaler_made import made_after, scaler_made
 from amp_migrate.unit.apart import elements
@@ -91,6 +92,7 @@ def _replaced(
         edits += _default(context, site, creation)
         if context.unit.home.made_global and site.function.node is not None:
             edits += _module_level(context, site)
+    edits += undeclared(context, site, lambda s: _rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
     stmt = site.statement
     if isinstance(site.module.tree.parent(site.node), ast.stmt):

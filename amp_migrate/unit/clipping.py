@@ -14,6 +14,7 @@ from amp_migrate.unit.indirect import indirect, unscale_through
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
 from amp_migrate.unit.penalty import place_before
 from amp_migrate.unit.rehearsal import cleared, cleared_optimizer, place
+from amp_migrate.unit.renamed import reached
 from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.skipped import accumulates, refuse_kept
@@ -77,6 +78,9 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
         before = place(function, found, zeroing)
         optimizer = cleared_optimizer(function, zeroing)
         result.append(Unscale(function, before, optimizer, cleared=zeroing))
+    for unscale in result:
+        if not unscale.loop and unscale.inside is None:
+            unscale.optimizer = reached(unit, function, unscale.optimizer, unscale.before)
     return sorted(result, key=lambda u: key(u.before))
 
 
