@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import walk
@@ -12,9 +13,11 @@ from amp_migrate.unit.condition import Condition
 from amp_migrate.unit.creation import Creation
 from amp_migrate.unit.order import Loop, in_branch, inside, levels
 from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.unit.surviving import stay
 from amp_migrate.unit.unit import Unit
 
 _LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+_NOT_APEX = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 Fact = tuple[str, bool]
 
 
@@ -22,7 +25,7 @@ def refuse_aside(unit: Unit, creations: list[Creation]) -> None:
     """Refuse a plain backward under a test that is not that of Apex, where no step of its function follows.
 
     Under Apex it gave true gradients to whatever reads them. A test of Apex is no obstacle: where it fails, the
-    scaler is off. Neither is one that may change while the function runs: a later round may step.
+    scaler is off. Neither is one that may change while the function runs, where its gradients wait for a later round.
     """
     if not creations or all(c.casts.value is False for c in creations):
         return
@@ -48,7 +51,9 @@ def _deciding(
         if not isinstance(level, ast.If) or not _holds(level, backward.node):
             continue
         other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
-        if _asks(unit, backward, level.test, creations) or not _lasting(backward, level.test):
+        if _asks(unit, backward, level.test, creations):
+            return None
+        if not _lasting(backward, level.test) and stay(unit, backward):
             return None
         if found is None and any(in_branch(tree, s.node, other) for s in scaled):
             found = level
@@ -67,7 +72,9 @@ def _asks(unit: Unit, backward: Backward, test: ast.expr, creations: list[Creati
     if any(c.sometimes or c.instead for c in creations):
         return True
     module = backward.module
-    if any(unit.project.external(module, n) for n in ast.walk(test) if isinstance(n, ast.Name)):
+    names = (n for n in ast.walk(test) if isinstance(n, ast.Name))
+    outside = (unit.project.external(module, n) or "" for n in names)
+    if any(name and name.partition(".")[0] not in _NOT_APEX for name in outside):
         return True
     deciding = {name for c in creations for name in _named(c.casts)}
     return bool(deciding) and (not _options(test) or bool(deciding & _last_names(test)))

@@ -11,6 +11,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.clearing import clearing
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.steps import Backward
 from amp_migrate.unit.unit import Unit
 
 
@@ -29,6 +30,15 @@ def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> 
         if in_branch(function.module.tree, stepping, branch):
             avoided += [point for stmt in branch for point in graph.within(stmt)]
     return _onward(unit, function, start[:1], avoided, {function})
+
+
+def stay(unit: Unit, backward: Backward) -> bool:
+    """Tell whether a later backward may add to the gradients of one, which no step took and nothing cleared."""
+    function = backward.function
+    graph = clearing(unit.project).graph(function)
+    node = backward.node.items[0] if isinstance(backward.node, ast.With) else backward.node
+    stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
+    return _onward(unit, function, graph.within(node)[-1:], stepping, {function})
 
 
 def _onward(
