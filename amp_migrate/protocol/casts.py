@@ -1,0 +1,71 @@
+"""What runs inside autocast blocks, and which weights a block has cast without gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.protocol.machine import Moved
+from amp_migrate.training.contexts import Context
+from amp_migrate.training.events import Event, Kind
+
+_DEEPEST = 12  # a recursion that enters contexts is followed no further down
+_CASTING = (Context.CASTS, Context.NO_CASTS)
+
+
+class Inside(NamedTuple):
+    """The contexts around a place, outermost first, and the networks whose weights are cached without gradients."""
+
+    contexts: tuple[Context, ...] = ()
+    cached: frozenset[int] = frozenset()
+
+    @property
+    def casts(self) -> bool:
+        """Whether autocast is on."""
+        return next((c for c in reversed(self.contexts) if c in _CASTING), None) is Context.CASTS
+
+    @property
+    def no_grad(self) -> bool:
+        """Whether gradients are off."""
+        modes = (Context.NO_GRAD, Context.GRAD)
+        return next((c for c in reversed(self.contexts) if c in modes), None) is Context.NO_GRAD
+
+
+class CastMachine:
+    """Follows the contexts of a program, with AMP on."""
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """A program begins outside of all contexts."""
+        return (Inside(),)
+
+    def enter(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state inside a context."""
+        assert isinstance(state, Inside)
+        if len(state.contexts) == _DEEPEST:
+            return state
+        return state._replace(contexts=(*state.contexts, context))
+
+    def leave(self, state: Hashable) -> Hashable:
+        """Return the state behind the innermost context; the weight cache goes with the outermost autocast."""
+        assert isinstance(state, Inside)
+        contexts = state.contexts[:-1]
+        kept = any(c in _CASTING for c in contexts)
+        return Inside(contexts, state.cached if kept else frozenset())
+
+    def move(self, state: Hashable, event: Event) -> Moved:
+        """Return what an event makes of a state."""
+        assert isinstance(state, Inside)
+        if not state.casts:
+            return Moved((state,))
+        if event.kind is Kind.STEP:
+            return Moved((state,), (Breach.CAST_STEP,))
+        if event.kind is Kind.BACKWARD:
+            return Moved((state,), (Breach.CAST_BACKWARD,))
+        if event.kind is Kind.REFUSES_CASTS:
+            return Moved((state,), (Breach.REFUSED,))
+        if event.kind is Kind.FORWARD:
+            if state.no_grad:
+                return Moved((state._replace(cached=state.cached | event.networks),))
+            return Moved((state,), (Breach.CACHED,) if state.cached & event.networks else ())
+        return Moved((state,))

@@ -1,0 +1,51 @@
+"""Holds a project against the protocol of native AMP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.project import Project
+from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.gradients import GradientMachine
+from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.memory import Memory
+from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.scaler import ScalerMachine
+from amp_migrate.protocol.solve import Run
+
+
+def faults(project: Project) -> list[Fault]:
+    """Return what a project does against the protocol of native AMP while AMP is on, by place."""
+    program = Program(project)
+    if not program.training.objects.scalers:
+        return []
+    memory = Memory(project)
+    found: dict[tuple[Breach, str, int], Fault] = {}
+    for fault in _gradients(program, memory):
+        found.setdefault(_key(fault), fault)
+    others: list[Machine] = [ScalerMachine(s.number) for s in program.training.objects.scalers]
+    for machine in (*others, CastMachine()):
+        for fault in Run(program, machine, memory).faults():
+            found.setdefault(_key(fault), fault)
+    return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
+
+
+def _key(fault: Fault) -> tuple[Breach, str, int]:
+    return fault.breach, fault.place.path, fault.place.line
+
+
+def _gradients(program: Program, memory: Memory) -> Iterator[Fault]:
+    """Yield the faults of every optimizer; one that may concern any of several must concern all of them."""
+    objects = program.training.objects
+    runs = []
+    for optimizer in objects.optimizers:
+        scalers = frozenset(
+            s.number for s in objects.scalers if optimizer.number in s.optimizers
+        )
+        machine = GradientMachine(optimizer.number, scalers, len(objects.optimizers) == 1)
+        runs.append({_key(f): f for f in Run(program, machine, memory).faults()})
+    for run in runs:
+        for key, fault in run.items():
+            if fault.certain or all(key in other for other in runs):
+                yield fault

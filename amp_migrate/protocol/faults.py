@@ -1,0 +1,56 @@
+"""What goes against the protocol of native AMP, and the way that leads there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Breach(Enum):
+    """A rule of native AMP that some path breaks; the value says it in words."""
+
+    SCALED_READ = "gradients are read while they are still multiplied by the loss scale"
+    SCALED_STEP = "the optimizer steps on gradients that are still multiplied by the loss scale"
+    MIXED = "scaled and unscaled gradients are added up"
+    DIVIDED = "scaler.step() divides gradients by the loss scale that were never multiplied by it"
+    AFTER_UNSCALE = "a scaled backward adds to gradients that are unscaled already"
+    UNSCALED_TWICE = "scaler.unscale_() runs twice for one optimizer without scaler.update() in between"
+    UNSCALED_LATE = "scaler.unscale_() runs after scaler.step() without scaler.update() in between"
+    STEPPED_TWICE = "scaler.step() runs twice for one optimizer without scaler.update() in between"
+    UPDATE_ALONE = "scaler.update() runs although nothing was unscaled or stepped since the last one"
+    CAST_STEP = "the optimizer steps inside an autocast block"
+    CAST_BACKWARD = "a backward pass runs inside an autocast block"
+    REFUSED = "binary cross entropy runs under autocast, which torch refuses"
+    CACHED = (
+        "one autocast block runs a network without gradients and then with them: "
+        "its weights get no gradients on torch before 2.13"
+    )
+    UNBOUND = "the GradScaler is used on a path that does not make it"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A breach at a place; `way` are the places that lead there, first to last, the breach itself included.
+
+    `certain` tells whether the event names what it concerns; else it may concern any optimizer.
+    """
+
+    breach: Breach
+    place: Place
+    way: tuple[Place, ...]
+    certain: bool = True
+
+    def sentence(self) -> str:
+        """Return the fault in one sentence, with its way."""
+        return f"{self.breach.value} ({' -> '.join(map(str, self.way))})"

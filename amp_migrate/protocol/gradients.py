@@ -1,0 +1,159 @@
+"""The gradients of one optimizer and its part of the GradScaler, while AMP is on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from enum import Enum
+from typing import NamedTuple
+
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.protocol.machine import Moved
+from amp_migrate.training.contexts import Context
+from amp_migrate.training.events import Event, Kind
+
+
+class Grad(Enum):
+    """What the gradients are. OLD: those of a step that is over, which zero_grad clears sooner or later."""
+
+    EMPTY = "empty"
+    SCALED = "scaled"
+    PLAIN = "never scaled"
+    TRUE = "unscaled"
+    MIXED = "mixed"
+    OLD = "old"
+
+
+class Stage(Enum):
+    """Where the scaler is with one optimizer since its last `update()`."""
+
+    READY = "ready"
+    UNSCALED = "unscaled"
+    STEPPED = "stepped"
+
+
+class State(NamedTuple):
+    """Gradients and stage together."""
+
+    grad: Grad
+    stage: Stage
+
+
+_START = State(Grad.EMPTY, Stage.READY)
+_AFTER_SCALED = {
+    Grad.EMPTY: Grad.SCALED,
+    Grad.SCALED: Grad.SCALED,
+    Grad.PLAIN: Grad.MIXED,
+    Grad.TRUE: Grad.MIXED,
+    Grad.MIXED: Grad.MIXED,
+    Grad.OLD: Grad.SCALED,
+}
+_AFTER_PLAIN = {
+    Grad.EMPTY: Grad.PLAIN,
+    Grad.SCALED: Grad.MIXED,
+    Grad.PLAIN: Grad.PLAIN,
+    Grad.TRUE: Grad.TRUE,
+    Grad.MIXED: Grad.MIXED,
+    Grad.OLD: Grad.PLAIN,
+}
+
+
+class GradientMachine:
+    """Follows one optimizer by its number.
+
+    A backward or a read that may concern any optimizer concerns this one; `alone` tells whether there is no
+    other, in which case a backward does reach it.
+    """
+
+    def __init__(self, number: int, scalers: frozenset[int], alone: bool) -> None:
+        self._number = number
+        self._scalers = scalers
+        self._alone = alone
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """Gradients are empty when a program begins."""
+        return (_START,)
+
+    def enter(self, state: Hashable, context: Context) -> Hashable:
+        """No context changes gradients."""
+        return state
+
+    def leave(self, state: Hashable) -> Hashable:
+        """No context changes gradients."""
+        return state
+
+    def concerns(self, event: Event) -> bool:
+        """Tell whether an event may concern the optimizer."""
+        return event.optimizers is None or self._number in event.optimizers
+
+    def move(self, state: Hashable, event: Event) -> Moved:
+        """Return what an event makes of a state."""
+        assert isinstance(state, State)
+        if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
+            return Moved((state._replace(stage=Stage.READY),))
+        if not self.concerns(event):
+            return Moved((state,))
+        moved = self._moved(state, event)
+        if event.optimizers is None or len(event.optimizers) == 1:
+            return moved
+        breaches = tuple(b for b in moved.breaches if b is Breach.SCALED_READ)
+        return Moved(tuple(dict.fromkeys((*moved.states, state))), breaches)
+
+    def _moved(self, state: State, event: Event) -> Moved:
+        if event.kind is Kind.BACKWARD:
+            return self._backward(state, event)
+        if event.kind is Kind.READ_GRAD:
+            bad = state.grad in (Grad.SCALED, Grad.MIXED)
+            return Moved((state,), (Breach.SCALED_READ,) if bad else ())
+        if event.kind is Kind.ZERO_GRAD:
+            return Moved((state._replace(grad=Grad.EMPTY),))
+        if event.kind is Kind.UNSCALE:
+            return _unscale(state)
+        if event.kind is Kind.STEP:
+            return _step(state) if event.scaler is not None else _plain_step(state)
+        return Moved((state,))
+
+    def _backward(self, state: State, event: Event) -> Moved:
+        states: dict[Hashable, None] = {}
+        breaches: tuple[Breach, ...] = ()
+        if event.scaled is not False:
+            states[state._replace(grad=_AFTER_SCALED[state.grad])] = None
+            if state.grad is Grad.TRUE and self._alone:
+                breaches = (Breach.AFTER_UNSCALE,)
+        if event.scaled is not True:
+            states[state._replace(grad=_AFTER_PLAIN[state.grad])] = None
+        if not self._alone and event.optimizers is None:
+            states[state] = None
+        return Moved(tuple(states), breaches)
+
+
+def _unscale(state: State) -> Moved:
+    if state.stage is Stage.UNSCALED:
+        return Moved((state,), (Breach.UNSCALED_TWICE,))
+    if state.stage is Stage.STEPPED:
+        return Moved((state,), (Breach.UNSCALED_LATE,))
+    return Moved((State(_true(state.grad), Stage.UNSCALED),), _added(state))
+
+
+def _step(state: State) -> Moved:
+    if state.stage is Stage.STEPPED:
+        return Moved((state,), (Breach.STEPPED_TWICE,))
+    breaches = _added(state) if state.stage is Stage.READY or state.grad is Grad.MIXED else ()
+    grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
+    return Moved((State(grad, Stage.STEPPED),), breaches)
+
+
+def _plain_step(state: State) -> Moved:
+    bad = state.grad in (Grad.SCALED, Grad.MIXED)
+    grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
+    return Moved((state._replace(grad=grad),), (Breach.SCALED_STEP,) if bad else ())
+
+
+def _true(grad: Grad) -> Grad:
+    return grad if grad in (Grad.EMPTY, Grad.OLD) else Grad.TRUE
+
+
+def _added(state: State) -> tuple[Breach, ...]:
+    """What dividing the gradients by the scale breaks."""
+    if state.grad is Grad.MIXED:
+        return (Breach.MIXED,)
+    return (Breach.DIVIDED,) if state.grad is Grad.PLAIN else ()

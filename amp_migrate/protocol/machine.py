@@ -1,0 +1,38 @@
+"""The machines that run over a training: each keeps a small state and says what breaks the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol, TypeVar
+
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.training.contexts import Context
+from amp_migrate.training.events import Event
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Moved(NamedTuple):
+    """The states after an event, and the breaches that it is in some of them."""
+
+    states: tuple[Hashable, ...]
+    breaches: tuple[Breach, ...] = ()
+
+
+class Machine(Protocol):
+    """A finite machine over events and contexts. States are hashable and never changed."""
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """Return the states in which a program begins.
+
+        `called` tells of a function that code out of reach calls, at any time.
+        """
+
+    def move(self, state: Hashable, event: Event) -> Moved:
+        """Return what an event makes of a state."""
+
+    def enter(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state inside a context."""
+
+    def leave(self, state: Hashable) -> Hashable:
+        """Return the state behind the innermost context."""

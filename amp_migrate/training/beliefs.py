@@ -1,0 +1,95 @@
+"""What is believed of names, each with its reason. Everything else is asked of the code itself."""
+
+from __future__ import annotations
+
+# torch's functions that clip gradients or compute their norm. Copies of them in a project are read instead; a
+# function of an unknown library that has their name does what they do.
+READS_GRADIENTS = frozenset(
+    {
+        "clip_grad_norm",
+        "clip_grad_norm_",
+        "clip_grad_value_",
+        "clip_grads_with_norm_",
+        "get_total_norm",
+    }
+)
+
+# Methods of modules and optimizers that hand out parameters: gradients are reached through them alone.
+HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
+
+# Attributes of a gradient that say nothing of its values.
+SHAPE_OF_GRADIENT = frozenset(
+    {"device", "dim", "dtype", "is_sparse", "layout", "ndim", "numel", "requires_grad", "shape", "size"}
+)
+
+# Methods of a gradient that commute with the scale, or end it: multiplying, averaging over processes, clearing.
+KEEPS_THE_SCALE = frozenset(
+    {"coalesce", "contiguous", "data", "detach", "detach_", "div_", "is_contiguous", "mul_", "to", "view"}
+)
+CLEARS = frozenset({"zero_", "zero_grad"})
+
+# Collective operations add gradients of processes, or copy them: the scale stays. The words are those of
+# torch.distributed, horovod and apex.
+REDUCES = ("all_reduce", "allreduce", "reduce_scatter", "all_gather", "broadcast", "synchronize")
+
+# Methods of a network that run none of its layers.
+RUNS_NO_FORWARD = frozenset(
+    {
+        "add_module",
+        "apply",
+        "buffers",
+        "children",
+        "cpu",
+        "cuda",
+        "double",
+        "eval",
+        "float",
+        "half",
+        "load_state_dict",
+        "modules",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "no_sync",
+        "parameters",
+        "register_buffer",
+        "register_forward_hook",
+        "requires_grad_",
+        "share_memory",
+        "state_dict",
+        "to",
+        "train",
+        "type",
+        "zero_grad",
+    }
+)
+
+# torch refuses to run these while autocast is on.
+REFUSES_CASTS = frozenset(
+    {
+        "torch.binary_cross_entropy",
+        "torch.nn.functional.binary_cross_entropy",
+    }
+)
+REFUSING_LAYERS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
+
+SCALER_CLASSES = frozenset(
+    {
+        "torch.GradScaler",
+        "torch.amp.GradScaler",
+        "torch.amp.grad_scaler.GradScaler",
+        "torch.cuda.amp.GradScaler",
+        "torch.cuda.amp.grad_scaler.GradScaler",
+    }
+)
+AUTOCASTS = frozenset(
+    {
+        "torch.amp.autocast",
+        "torch.amp.autocast_mode.autocast",
+        "torch.autocast",
+        "torch.cuda.amp.autocast",
+        "torch.cuda.amp.autocast_mode.autocast",
+    }
+)
+WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"})

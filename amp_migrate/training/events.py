@@ -1,0 +1,38 @@
+"""What happens in a training, as data."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What an event is; the comment says what `optimizers` of such an event are."""
+
+    BACKWARD = "backward"  # those whose gradients it may add to
+    READ_GRAD = "reads gradients"  # those whose gradients it reads
+    UNSCALE = "unscale_"  # the one it is called for
+    STEP = "step"  # the one that steps
+    UPDATE = "update"  # all of its scaler
+    SET_SCALE = "update(scale)"  # all of its scaler
+    ZERO_GRAD = "zero_grad"  # those whose gradients it clears
+    FORWARD = "forward"  # those that train the network
+    REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One event at a node.
+
+    `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
+    GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
+    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
+    """
+
+    kind: Kind
+    node: ast.AST
+    optimizers: frozenset[int] | None = None
+    scaler: int | None = None
+    scaled: bool | None = False
+    networks: frozenset[int] = frozenset()

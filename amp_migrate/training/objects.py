@@ -1,0 +1,219 @@
+"""The GradScalers, optimizers and networks of a project, told apart by the values that flow between names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Module, Project
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
+
+Groups = frozenset[int]
+
+
+@dataclass(eq=False)
+class Optimizer:
+    """An optimizer that a GradScaler steps or unscales.
+
+    `groups` are the names that hold it; `networks` those of the modules whose parameters it was made with,
+    None where that is not known. `text` is how the program calls it.
+    """
+
+    number: int
+    groups: set[int]
+    text: str
+    networks: set[int] | None = None
+
+
+@dataclass(eq=False)
+class Scaler:
+    """A GradScaler, and the numbers of its optimizers."""
+
+    number: int
+    groups: set[int]
+    text: str
+    optimizers: set[int] = field(default_factory=set)
+
+
+class Objects:
+    """Finds who is who; asks only in files that speak of native AMP or are called with what they hold."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._values = project.values
+
+    def groups(self, module: Module, node: ast.expr) -> Groups:
+        """Return the names that may hold the object of an expression."""
+        return self._values.groups(module, node)
+
+    @cached_property
+    def method_calls(self) -> dict[str, list[tuple[Module, ast.Call]]]:
+        """The calls ``x.method(...)`` of the project by the name of the method."""
+        found: dict[str, list[tuple[Module, ast.Call]]] = {}
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if isinstance(call.func, ast.Attribute):
+                    found.setdefault(call.func.attr, []).append((module, call))
+        return found
+
+    @cached_property
+    def stored(self) -> dict[str, list[tuple[Module, ast.Attribute, ast.expr]]]:
+        """The assignments to attributes by the name of the attribute: module, target and value."""
+        found: dict[str, list[tuple[Module, ast.Attribute, ast.expr]]] = {}
+        for module in self._project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                if isinstance(node.ctx, ast.Store):
+                    statement = module.tree.statement(node)
+                    value = getattr(statement, "value", None)
+                    if isinstance(value, ast.expr):
+                        found.setdefault(node.attr, []).append((module, node, value))
+        return found
+
+    @cached_property
+    def scalers(self) -> tuple[Scaler, ...]:
+        """The GradScalers: what is made as one, and what scales a loss or unscales gradients as one does."""
+        held: list[tuple[str, Groups]] = []
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if self.makes_scaler(module, call):
+                    held.append(("", self.groups(module, call)))
+        for module, call in self.method_calls.get("unscale_", []):
+            held.append(self._receiver(module, call))
+        for module, call in self.method_calls.get("scale", []):
+            up = module.tree.parent(call)
+            if isinstance(up, ast.Attribute) and up.attr == "backward" and len(call.args) == 1:
+                held.append(self._receiver(module, call))
+        return tuple(Scaler(n, g, text) for n, (text, g) in enumerate(_merged(held)))
+
+    def makes_scaler(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call makes a GradScaler of torch."""
+        return self._project.external(module, call.func) in SCALER_CLASSES
+
+    @cached_property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        """The optimizers that GradScalers step or unscale: one for each call that makes one, where that is known."""
+        held: list[tuple[str, Groups]] = []
+        steps: list[tuple[int, Groups]] = []
+        for method in ("step", "unscale_"):
+            for module, call in self.method_calls.get(method, []):
+                assert isinstance(call.func, ast.Attribute)
+                scaler = self.scaler(module, call.func.value)
+                if scaler is not None and call.args:
+                    groups = self.groups(module, call.args[0])
+                    held.append((ast.unparse(call.args[0]), groups))
+                    steps.append((scaler, groups))
+        found = self._told_apart(held)
+        for optimizer in found:
+            optimizer.networks = self._trained(optimizer.groups)
+            for scaler, groups in steps:
+                if optimizer.groups & groups:
+                    self.scalers[scaler].optimizers.add(optimizer.number)
+        return found
+
+    def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
+        found: list[tuple[str, set[int]]] = []
+        for text, groups in _merged(held):
+            made = self._makers & groups
+            if len(made) > 1:
+                found += [(self._spelt(origin, held) or text, {origin}) for origin in sorted(made)]
+            else:
+                found.append((text, groups))
+        return tuple(Optimizer(n, groups, text) for n, (text, groups) in enumerate(found))
+
+    def _spelt(self, origin: int, held: list[tuple[str, Groups]]) -> str:
+        return next((text for text, groups in held if origin in groups), "")
+
+    @cached_property
+    def _makers(self) -> set[int]:
+        """The names of what calls make of parameters, as optimizers are made."""
+        found = set()
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                name = self._project.external(module, call.func) or ""
+                if name.startswith("torch.optim.") and ".lr_scheduler." not in name:
+                    group = self._values.group(module, call)
+                    found |= set() if group is None else {group}
+        return found
+
+    def scaler(self, module: Module, node: ast.expr) -> int | None:
+        """Return the number of the GradScaler that an expression holds."""
+        groups = self.groups(module, node)
+        return next((s.number for s in self.scalers if s.groups & groups), None)
+
+    def optimizers_of(self, module: Module, node: ast.expr) -> frozenset[int]:
+        """Return the numbers of the optimizers that an expression may hold."""
+        groups = self.groups(module, node)
+        return frozenset(o.number for o in self.optimizers if o.groups & groups)
+
+    def training(self, networks: Iterable[int]) -> frozenset[int] | None:
+        """Return the optimizers that train one of some networks; None where one is not known to train any."""
+        wanted = set(networks)
+        if not wanted or any(o.networks is None for o in self.optimizers):
+            return None
+        found = frozenset(o.number for o in self.optimizers if (o.networks or set()) & wanted)
+        return found or None
+
+    def owners(self, module: Module, node: ast.AST) -> set[int]:
+        """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""
+        return {
+            group
+            for base in self._bases(module, node, set())
+            for group in self.groups(module, base)
+        }
+
+    def _receiver(self, module: Module, call: ast.Call) -> tuple[str, Groups]:
+        assert isinstance(call.func, ast.Attribute)
+        return ast.unparse(call.func.value), self.groups(module, call.func.value)
+
+    def _trained(self, groups: set[int]) -> set[int] | None:
+        """Return the networks whose parameters an optimizer was made with."""
+        found: set[int] = set()
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if (call.args or call.keywords) and self.groups(module, call) & groups:
+                    for argument in (*call.args, *(k.value for k in call.keywords)):
+                        found |= self.owners(module, argument)
+        return found or None
+
+    def _bases(self, module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
+        """Yield what hands out parameters in an expression, or in what its names were assigned."""
+        for part in ast.walk(node):
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
+                yield part.value
+            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                scope = module.scopes.owner(part)
+                for binding in module.scopes.bindings(scope, part.id) if scope else ():
+                    value = bound_value(module, binding)
+                    if value is not None and value not in seen:
+                        yield from self._bases(module, value, seen)
+
+
+def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
+    """Return what a name is bound to: an assigned value, or what a loop goes over."""
+    value = assigned(module.tree, binding)
+    if value is not None:
+        return value
+    up: ast.AST | None = binding
+    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
+        up = module.tree.parent(up)
+    return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
+
+
+def _merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:
+    """Put together what shares a name."""
+    found: list[tuple[str, set[int]]] = []
+    for text, groups in held:
+        if not groups:
+            continue
+        same = [entry for entry in found if entry[1] & groups]
+        texts = [entry[0] for entry in same if entry[0]] + ([text] if text else [])
+        merged = set(groups).union(*(entry[1] for entry in same))
+        found = [entry for entry in found if entry not in same]
+        found.append((texts[0] if texts else "", merged))
+    return found

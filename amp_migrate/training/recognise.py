@@ -1,0 +1,155 @@
+"""Finds the events of a project's trainings: one recogniser for each kind of event."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from amp_migrate.facts.paths import tail
+from amp_migrate.flow.cfg.build import Graphs
+from amp_migrate.project import Function, Project
+from amp_migrate.training.beliefs import (
+    READS_GRADIENTS,
+    REFUSES_CASTS,
+    REFUSING_LAYERS,
+    RUNS_NO_FORWARD,
+)
+from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.gradients import Gradients
+from amp_migrate.training.objects import Objects
+from amp_migrate.training.scaled import Losses
+
+Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
+
+
+class Training:
+    """The events of a project, by function and node; found when first asked for."""
+
+    def __init__(self, project: Project, graphs: Graphs) -> None:
+        self.project = project
+        self.objects = Objects(project)
+        self._losses = Losses(project, graphs, self.objects)
+        self._gradients = Gradients(project)
+        self._methods: dict[str, Recogniser] = {
+            "backward": self._backward,
+            "step": self._step,
+            "unscale_": self._unscale,
+            "update": self._update,
+            "zero_grad": self._zero_grad,
+        }
+
+    @cached_property
+    def by_function(self) -> Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]:
+        """The functions in which something happens, and the events at their nodes."""
+        found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
+        for module in self.project.modules.values():
+            for node in (*module.tree.nodes(ast.Call), *module.tree.nodes(ast.Attribute)):
+                if isinstance(node, ast.Attribute) and node.attr != "grad":
+                    continue
+                function = self.project.function_of(module, node)
+                events = tuple(self._events(function, node))
+                if events:
+                    found.setdefault(function, {})[node] = events
+        return found
+
+    def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:
+        if isinstance(node, ast.Attribute):
+            yield from self._grad(function, node)
+            return
+        if isinstance(node.func, ast.Attribute):
+            recogniser = self._methods.get(node.func.attr)
+            if recogniser is not None:
+                yield from recogniser(function, node)
+                return
+        yield from self._called(function, node)
+
+    def _backward(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        assert isinstance(call.func, ast.Attribute)
+        loss: ast.expr = call.func.value
+        if self.project.external(function.module, call.func) == "torch.autograd.backward":
+            if not call.args:
+                return
+            loss = call.args[0]
+        elif self.project.callees(call) or _is_super(loss):
+            return
+        scaled = self._losses.scaled(function, loss)
+        reached = self.objects.training(self._losses.networks(function, loss))
+        yield Event(Kind.BACKWARD, call, reached, None, scaled)
+
+    def _step(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        assert isinstance(call.func, ast.Attribute)
+        module = function.module
+        scaler = self.objects.scaler(module, call.func.value)
+        if scaler is not None and call.args:
+            yield Event(Kind.STEP, call, self._optimizers(function, call.args[0]), scaler)
+        elif scaler is None and not self.project.callees(call):
+            optimizers = self.objects.optimizers_of(module, call.func.value)
+            if optimizers:
+                yield Event(Kind.STEP, call, optimizers)
+
+    def _unscale(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        assert isinstance(call.func, ast.Attribute)
+        scaler = self.objects.scaler(function.module, call.func.value)
+        if scaler is not None and call.args:
+            yield Event(Kind.UNSCALE, call, self._optimizers(function, call.args[0]), scaler)
+
+    def _optimizers(self, function: Function, node: ast.expr) -> frozenset[int] | None:
+        return self.objects.optimizers_of(function.module, node) or None
+
+    def _update(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        assert isinstance(call.func, ast.Attribute)
+        scaler = self.objects.scaler(function.module, call.func.value)
+        if scaler is not None:
+            kind = Kind.SET_SCALE if call.args or call.keywords else Kind.UPDATE
+            yield Event(kind, call, None, scaler)
+
+    def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        assert isinstance(call.func, ast.Attribute)
+        if self.project.callees(call) or _is_super(call.func.value):
+            return
+        module = function.module
+        named = self.objects.optimizers_of(module, call.func.value)
+        cleared = named or self.objects.training(self.objects.groups(module, call.func.value))
+        yield Event(Kind.ZERO_GRAD, call, cleared or None)
+
+    def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        module = function.module
+        name = self.project.external(module, call.func)
+        if tail(call) in READS_GRADIENTS and not self.project.callees(call):
+            subject = call.args[0] if call.args else call
+            owners = self.objects.owners(module, subject)
+            yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
+        elif name in REFUSES_CASTS or self._refuses(function, call):
+            yield Event(Kind.REFUSES_CASTS, call)
+        else:
+            yield from self._forward(function, call)
+
+    def _refuses(self, function: Function, call: ast.Call) -> bool:
+        made = self.project.values.made_by(function.module, call.func)
+        return bool(made) and all(name in REFUSING_LAYERS for name in made)
+
+    def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        network = call.func
+        if isinstance(network, ast.Attribute) and not self.project.callees(call):
+            if network.attr in RUNS_NO_FORWARD:
+                return
+        groups = self.objects.groups(function.module, network)
+        if not groups and isinstance(network, ast.Attribute):
+            groups = self.objects.groups(function.module, network.value)
+        known = [o for o in self.objects.optimizers if o.networks and o.networks & groups]
+        if known:
+            numbers = frozenset(o.number for o in known)
+            yield Event(Kind.FORWARD, call, numbers, networks=groups)
+
+    def _grad(self, function: Function, node: ast.Attribute) -> Iterator[Event]:
+        use = self._gradients.use(function, node)
+        if use is None:
+            return
+        owners = self.objects.owners(function.module, node.value)
+        kind = Kind.READ_GRAD if use == "read" else Kind.ZERO_GRAD
+        yield Event(kind, node, self.objects.training(owners))
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -1,0 +1,202 @@
+"""Whether a loss is multiplied by the loss scale where a backward pass runs on it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.flow.cfg.build import Graphs
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.objects import Objects, bound_value
+
+
+class Losses:
+    """Follows a loss back to what computed it: assignments that reach it, parameters, results of helpers."""
+
+    def __init__(self, project: Project, graphs: Graphs, objects: Objects) -> None:
+        self._project = project
+        self._graphs = graphs
+        self._objects = objects
+
+    def scaled(self, function: Function, loss: ast.expr) -> bool | None:
+        """Tell whether a loss is scaled; None where it may be either."""
+        found = set(self._scaled(function, loss, set()))
+        return next(iter(found)) if len(found) == 1 else (None if found else False)
+
+    def networks(self, function: Function, loss: ast.expr) -> set[int]:
+        """Return the names of the networks that compute a loss, as far as it can be followed back."""
+        found: set[int] = set()
+        self._collect(function, loss, set(), found)
+        return found
+
+    def _collect(
+        self, function: Function, node: ast.expr, seen: set[ast.AST], found: set[int]
+    ) -> None:
+        queue: list[tuple[Function, ast.AST]] = [(function, node)]
+        while queue:
+            where, part = queue.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call):
+                found |= self._run(where, part)
+                for callee in self._project.callees(part):
+                    queue += [(callee, value) for value in returned(callee)]
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                for value in self._reaching(where, part):
+                    if isinstance(value, ast.arg):
+                        queue += self._arguments(where, value)
+                    elif value is not None:
+                        queue.append((where, value))
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+                queue += self._stored(where, part)
+            queue += [(where, child) for child in ast.iter_child_nodes(part)]
+
+    def _run(self, function: Function, call: ast.Call) -> set[int]:
+        groups = set(self._objects.groups(function.module, call.func))
+        if isinstance(call.func, ast.Attribute):
+            groups |= self._objects.groups(function.module, call.func.value)
+        return groups
+
+    def _stored(self, function: Function, node: ast.Attribute) -> list[tuple[Function, ast.AST]]:
+        """Return what is stored in an attribute that is read: ``self.loss`` of another method."""
+        groups = self._objects.groups(function.module, node)
+        found: list[tuple[Function, ast.AST]] = []
+        for module, target, value in self._objects.stored.get(node.attr, ()):
+            if groups & self._objects.groups(module, target):
+                found.append((self._project.function_of(module, target), value))
+        return found
+
+    def _arguments(self, function: Function, parameter: ast.arg) -> list[tuple[Function, ast.AST]]:
+        found: list[tuple[Function, ast.AST]] = []
+        for site in self._project.callers(function):
+            argument = self._project.arguments(site, function).get(parameter.arg)
+            if argument is not None:
+                module = self._project.module_of(argument)
+                found.append((self._project.function_of(module, argument), argument))
+        return found
+
+    def _scaled(
+        self, function: Function, node: ast.expr, seen: set[ast.AST]
+    ) -> Iterator[bool]:
+        """Yield what an expression may be, once for each way in which it comes about."""
+        if node in seen:
+            return
+        seen.add(node)
+        module = function.module
+        if isinstance(node, ast.Call):
+            yield from self._called(function, node, seen)
+        elif isinstance(node, ast.BinOp | ast.UnaryOp):
+            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.operand]
+            yield any(True in set(self._scaled(function, side, seen)) for side in sides)
+        elif isinstance(node, ast.IfExp):
+            yield from self._scaled(function, node.body, seen)
+            yield from self._scaled(function, node.orelse, seen)
+        elif isinstance(node, ast.NamedExpr):
+            yield from self._scaled(function, node.value, seen)
+        elif isinstance(node, ast.Name):
+            for value in self._reaching(function, node):
+                if isinstance(value, ast.arg):
+                    yield from self._given(function, value, seen)
+                elif value is None:
+                    yield False
+                else:
+                    yield from self._scaled(function, value, seen)
+        else:
+            yield self._holds_scaled(module, node)
+
+    def _called(self, function: Function, call: ast.Call, seen: set[ast.AST]) -> Iterator[bool]:
+        module = function.module
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "scale" and call.args:
+            if self._objects.scaler(module, call.func.value) is not None:
+                yield True
+                return
+        callees = self._project.callees(call)
+        if not callees:
+            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            inside = [*call.args, *([receiver] if receiver is not None else [])]
+            yield any(True in set(self._scaled(function, part, seen)) for part in inside)
+        for callee in callees:
+            for value in returned(callee):
+                yield from self._scaled(callee, value, seen)
+
+    def _given(self, function: Function, parameter: ast.arg, seen: set[ast.AST]) -> Iterator[bool]:
+        callers = self._project.callers(function)
+        if not callers:
+            yield False
+        for site in callers:
+            argument = self._project.arguments(site, function).get(parameter.arg)
+            if argument is not None:
+                holder = self._project.function_of(self._project.module_of(argument), argument)
+                yield from self._scaled(holder, argument, seen)
+            else:
+                yield False
+
+    def _holds_scaled(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an attribute or item was assigned a scaled loss somewhere."""
+        groups = self._objects.groups(module, node)
+        if not groups:
+            return False
+        for where, call in self._objects.method_calls.get("scale", []):
+            assert isinstance(call.func, ast.Attribute)
+            if self._objects.groups(where, call) & groups:
+                if self._objects.scaler(where, call.func.value) is not None:
+                    return True
+        return False
+
+    def _reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
+        """Return what a name may have been bound to where it is read; None for a value that is not one."""
+        module = function.module
+        if module.scopes.owner(name) is not function.scope:
+            scope = module.scopes.owner(name)
+            bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+            return [b if isinstance(b, ast.arg) else bound_value(module, b) for b in bindings]
+        graph = self._graphs.of(function.scope)
+        found: dict[ast.expr | ast.arg | None, None] = {}
+        seen: set[int] = set()
+        stack: list[Point] = list(graph.at(name))
+        while stack:
+            for edge in graph.predecessors(stack.pop()):
+                point = edge.source
+                if point.index in seen:
+                    continue
+                seen.add(point.index)
+                if point.kind is PointKind.STORE and _names(point.node) == name.id:
+                    found[_stored(module, point)] = None
+                elif point.kind is PointKind.ENTRY:
+                    found[_parameter(function, name.id)] = None
+                else:
+                    stack.append(point)
+        return list(found)
+
+
+def returned(function: Function) -> list[ast.expr]:
+    """Return the expressions that a function returns."""
+    if function.node is None:
+        return []
+    statements = [n for n in function.module.tree.nodes(ast.Return)]
+    tree = function.module.tree
+    return [s.value for s in statements if s.value is not None and tree.function(s) is function.node]
+
+
+def _names(node: ast.AST) -> str | None:
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _stored(module: Module, point: Point) -> ast.expr | None:
+    if point.value is not None:
+        return point.value
+    up = module.tree.parent(point.node)
+    if isinstance(up, ast.AugAssign):
+        return up.value
+    return bound_value(module, point.node)
+
+
+def _parameter(function: Function, name: str) -> ast.arg | None:
+    if function.node is None:
+        return None
+    given = function.node.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return next((a for a in every if a.arg == name), None)
