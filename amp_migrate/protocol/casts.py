@@ -53,14 +53,14 @@ class CastMachine:
         kept = any(c in _CASTING for c in contexts)
         return Inside(contexts, state.cached if kept else frozenset())
 
-    def move(self, state: Hashable, event: Event) -> Moved:
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         assert isinstance(state, Inside)
         if not state.casts:
             return Moved((state,))
         if event.kind is Kind.STEP:
             return Moved((state,), (Breach.CAST_STEP,))
-        if event.kind is Kind.BACKWARD:
+        if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
             return Moved((state,), (Breach.REFUSED,))

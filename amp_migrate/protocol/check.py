@@ -20,7 +20,7 @@ def faults(project: Project) -> list[Fault]:
     program = Program(project)
     if not program.training.objects.scalers:
         return []
-    memory = Memory(project)
+    memory = Memory(program)
     found: dict[tuple[Breach, str, int], Fault] = {}
     for fault in _gradients(program, memory):
         found.setdefault(_key(fault), fault)

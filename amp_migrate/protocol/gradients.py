@@ -85,7 +85,7 @@ class GradientMachine:
         """Tell whether an event may concern the optimizer."""
         return event.optimizers is None or self._number in event.optimizers
 
-    def move(self, state: Hashable, event: Event) -> Moved:
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         assert isinstance(state, State)
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
@@ -93,9 +93,13 @@ class GradientMachine:
         if not self.concerns(event):
             return Moved((state,))
         moved = self._moved(state, event)
-        if event.optimizers is None or len(event.optimizers) == 1:
+        if event.unsure:
+            return Moved((State(_after_unsure(moved.states[0]), Stage.READY),))
+        if visited or event.optimizers is None or len(event.optimizers) == 1:
             return moved
         breaches = tuple(b for b in moved.breaches if b is Breach.SCALED_READ)
+        if event.kind is Kind.UNSCALE:
+            return Moved(moved.states, breaches)
         return Moved(tuple(dict.fromkeys((*moved.states, state))), breaches)
 
     def _moved(self, state: State, event: Event) -> Moved:
@@ -104,6 +108,8 @@ class GradientMachine:
         if event.kind is Kind.READ_GRAD:
             bad = state.grad in (Grad.SCALED, Grad.MIXED)
             return Moved((state,), (Breach.SCALED_READ,) if bad else ())
+        if event.kind is Kind.MAKE:
+            return Moved((_START,))
         if event.kind is Kind.ZERO_GRAD:
             return Moved((state._replace(grad=Grad.EMPTY),))
         if event.kind is Kind.UNSCALE:
@@ -126,6 +132,12 @@ class GradientMachine:
         return Moved(tuple(states), breaches)
 
 
+def _after_unsure(state: Hashable) -> Grad:
+    """Return what gradients are behind a scaler that may be off: whatever it left, it left rightly."""
+    assert isinstance(state, State)
+    return state.grad if state.grad is Grad.EMPTY else Grad.OLD
+
+
 def _unscale(state: State) -> Moved:
     if state.stage is Stage.UNSCALED:
         return Moved((state,), (Breach.UNSCALED_TWICE,))
@@ -143,9 +155,13 @@ def _step(state: State) -> Moved:
 
 
 def _plain_step(state: State) -> Moved:
-    bad = state.grad in (Grad.SCALED, Grad.MIXED)
     grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
-    return Moved((state._replace(grad=grad),), (Breach.SCALED_STEP,) if bad else ())
+    breaches: tuple[Breach, ...] = ()
+    if state.grad in (Grad.SCALED, Grad.MIXED):
+        breaches = (Breach.SCALED_STEP,)
+    elif state.grad is Grad.TRUE:
+        breaches = (Breach.UNCHECKED,)
+    return Moved((state._replace(grad=grad),), breaches)
 
 
 def _true(grad: Grad) -> Grad:
@@ -156,4 +172,4 @@ def _added(state: State) -> tuple[Breach, ...]:
     """What dividing the gradients by the scale breaks."""
     if state.grad is Grad.MIXED:
         return (Breach.MIXED,)
-    return (Breach.DIVIDED,) if state.grad is Grad.PLAIN else ()
+    return (Breach.DIVIDED,) if state.grad in (Grad.PLAIN, Grad.TRUE) else ()

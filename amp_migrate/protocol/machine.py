@@ -28,8 +28,11 @@ class Machine(Protocol):
         `called` tells of a function that code out of reach calls, at any time.
         """
 
-    def move(self, state: Hashable, event: Event) -> Moved:
-        """Return what an event makes of a state."""
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state.
+
+        `visited` tells that the event concerns the one optimizer that a loop around it visits.
+        """
 
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""

@@ -3,48 +3,139 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.facts.paths import path
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.evaluate import evaluate, refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Class, Function
+from amp_migrate.protocol.program import Program
+
+
+_DEEPEST = 4  # an object that holds one of its kind would have names without end
 
 
 class Memory:
-    """Refines and forgets what is known along the edges of graphs.
+    """Refines and forgets what is known along the edges of graphs, and takes it through calls.
 
-    Only terms that several tests of a function share are remembered. An attribute keeps its value over a call
-    unless some function of the project, other than a constructor, stores an attribute of that name.
+    Only what several tests of a program read is remembered, where events hang on them. An attribute keeps its
+    value over a call unless some function of the project, other than a constructor, stores an attribute of
+    that name.
     """
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._shared: dict[Function, frozenset[str]] = {}
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._project = program.project
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
-        """Return what is known at the end of an edge; None where the edge cannot be taken."""
-        found: Assumption | None = self._kept(edge.source, known)
-        if edge.test is None or found is None:
+        """Return what is known at the end of an edge; None where the edge cannot be taken.
+
+        A test of whether there is a GradScaler comes out as it does with AMP on.
+        """
+        found = self._with_loss(function, edge.source, self._kept(edge.source, known))
+        if edge.test is None:
             return found
         truth = bool(edge.truth)
+        if self._program.asks_for_scaler(function, edge.test) is (not truth):
+            return None
         if evaluate(edge.test, found) is (not truth):
             return None
         refined = refine(found, edge.test, truth)
-        shared = self._terms(function)
-        return refined if refined is None else refined.only(lambda term: _shared(term, shared))
+        return None if refined is None else refined.only(self._is_shared)
 
-    def _terms(self, function: Function) -> frozenset[str]:
-        """Return the names and attributes that more than one test of a function reads."""
-        if function not in self._shared:
-            counts: Counter[str] = Counter()
+    def loss(self, name: str, known: Assumption) -> bool | None:
+        """Return whether the loss of a name is scaled on the path so far."""
+        stated = known.get(_loss(name))
+        return None if stated is None else stated.truth
+
+    def _with_loss(self, function: Function, point: Point, known: Assumption) -> Assumption:
+        node = point.node
+        if point.kind is not Kind.STORE or not isinstance(node, ast.Name):
+            return known
+        scaled = self._program.scales(function, node, point.value)
+        return known if scaled is None else known.with_fact(_loss(node.id), Known(scaled))
+
+    def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        """Return what a function knows when a call begins it: of its arguments, by the names of its parameters."""
+        found = _renamed(known, self._names(call, callee), self._global_names(call, callee))
+        for name, given in self._constants(call, callee):
+            if name in self._shared:
+                term = Term(name, frozenset({Operand(name, Aspect.BINDING)}))
+                found = found.with_fact(term, given)
+        return found
+
+    def back(self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption) -> Assumption:
+        """Return what is known behind a call: what was, and what the function learnt of its arguments."""
+        names = {inner: outer for outer, inner in self._names(call, callee).items()}
+        kept = self._over(call, known)
+        for fact in _renamed(learnt, names, self._global_names(call, callee)).facts:
+            kept = kept.with_fact(fact.term, fact.value)
+        return kept
+
+    def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | None:
+        """Return what is known where the object of a method call is of a class; None where it is of another."""
+        text = path(receiver)
+        if text is None:
+            return known
+        term = Term(f"type({text})", frozenset({_operand(text)}))
+        value = Known(f"{cls.module.path}:{cls.qualname}")
+        stated = known.get(term)
+        if stated is not None:
+            return known if stated == value else None
+        return known.with_fact(term, value)
+
+    def _is_shared(self, term: Term) -> bool:
+        return term.text.startswith(("type(", "scaled(")) or any(
+            _last(operand.text) in self._shared for operand in term.operands
+        )
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """The last parts of names that several tests read on which events hang."""
+        counts: Counter[str] = Counter()
+        for function in self._program.relevant:
             for node in ast.walk(function.scope):
-                if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-                    counts.update(_read(node.test))
-            self._shared[function] = frozenset(text for text, n in counts.items() if n > 1)
-        return self._shared[function]
+                if isinstance(node, ast.If | ast.While | ast.IfExp):
+                    if self._program.trains(function, node):
+                        counts.update(set(map(_last, _read(node.test))))
+        return frozenset(text for text, n in counts.items() if n > 1)
+
+    def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
+        """Return the parameters of a function by the paths that a call gives for them."""
+        found: dict[str, str] = {}
+        for name, given in self._given(call, callee).items():
+            text = path(given)
+            if text is not None:
+                found.setdefault(text, name)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        text = path(receiver) if receiver is not None else None
+        if text is not None and callee.takes_receiver and not callee.is_class:
+            found[text] = callee.parameters.positional[0]
+        return found
+
+    def _given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
+        for site in self._project.calls_of(callee):
+            if site.call is call:
+                return self._project.arguments(site, callee)
+        return {}
+
+    def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
+        given = {**callee.parameters.defaults, **self._given(call, callee)}
+        for name, value in given.items():
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None):
+                yield name, Known(value.value)
+
+    def _global_names(self, call: ast.Call, callee: Function) -> frozenset[str]:
+        """Return the names that mean the same on both sides of a call: those of their one module."""
+        module = self._project.module_of(call)
+        if module is not callee.module:
+            return frozenset()
+        return frozenset(module.scopes.names(module.tree.module))
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         if known is NOTHING or not known.facts:
@@ -52,32 +143,75 @@ class Memory:
         node = point.node
         if point.kind in (Kind.STORE, Kind.DELETE, Kind.UNBIND, Kind.IMPORT):
             return known.without(lambda operand: _changes(node, operand))
-        if point.kind in (Kind.CALL, Kind.AWAIT, Kind.YIELD):
-            return known.without(self._may_change)
+        if point.kind is Kind.CALL and isinstance(node, ast.Call):
+            return self._over(node, known)
         return known
 
-    def _may_change(self, operand: Operand) -> bool:
-        if operand.aspect is Aspect.BINDING:
-            return False
-        if operand.aspect is Aspect.CONTENT:
-            return False
-        return operand.attribute is None or operand.attribute in self._stored
+    def _over(self, call: ast.Call, known: Assumption) -> Assumption:
+        """Return what is still known behind a call: attributes that it may store are not."""
+        stored = frozenset[str]().union(
+            *(self._stores.get(f, frozenset()) for f in self._project.callees(call))
+        )
+        if not stored:
+            return known
+        return known.without(lambda o: o.aspect is Aspect.PATH and o.attribute in stored)
 
     @cached_property
-    def _stored(self) -> frozenset[str]:
-        """The attributes that functions of the project store, constructors apart."""
-        found = set()
+    def _stores(self) -> dict[Function, frozenset[str]]:
+        """The attributes that a function, or one that it calls, may store."""
+        own: dict[Function, set[str]] = {}
         for module in self._project.modules.values():
             for node in module.tree.nodes(ast.Attribute):
                 if not isinstance(node.ctx, ast.Load):
-                    function = module.tree.function(node)
-                    if function is not None and function.name != "__init__":
-                        found.add(node.attr)
-        return frozenset(found)
+                    function = self._project.function_of(module, node)
+                    own.setdefault(function, set()).add(node.attr)
+        queue = list(own)
+        while queue:
+            function = queue.pop()
+            for site in self._project.callers(function):
+                held = own.setdefault(site.function, set())
+                if not own[function] <= held:
+                    held |= own[function]
+                    queue.append(site.function)
+        return {function: frozenset(names) for function, names in own.items()}
 
 
-def _shared(term: Term, shared: frozenset[str]) -> bool:
-    return any(operand.text in shared for operand in term.operands)
+def _renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -> Assumption:
+    """Return the facts whose operands all have a name on the other side of a call, by those names."""
+    found = NOTHING
+    for fact in known.facts:
+        texts = {operand.text for operand in fact.term.operands}
+        new = {text: _other_name(text, names, same) for text in texts}
+        if all(text and text.count(".") < _DEEPEST for text in new.values()):
+            text = fact.term.text
+            for old in sorted(new, key=len, reverse=True):
+                text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(new[old]), text)
+            operands = frozenset(
+                Operand(str(new[o.text]), o.aspect, o.attribute) for o in fact.term.operands
+            )
+            found = found.with_fact(Term(text, operands), fact.value)
+    return found
+
+
+def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> str | None:
+    for old, new in names.items():
+        if text == old or text.startswith((f"{old}.", f"{old}[")):
+            return new + text[len(old) :]
+    return text if re.split(r"[.\[]", text, maxsplit=1)[0] in same else None
+
+
+def _loss(name: str) -> Term:
+    return Term(f"scaled({name})", frozenset({Operand(name, Aspect.BINDING)}))
+
+
+def _operand(text: str) -> Operand:
+    if "." in text:
+        return Operand(text, Aspect.PATH, text.rpartition(".")[2])
+    return Operand(text, Aspect.BINDING)
+
+
+def _last(text: str) -> str:
+    return re.split(r"[.\[]", text)[-1]
 
 
 def _read(test: ast.expr) -> set[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Class, Function, Project
 from amp_migrate.training.contexts import Context, context, decorated
 from amp_migrate.training.events import Event
 from amp_migrate.training.recognise import Training
@@ -76,9 +76,85 @@ class Program:
         """Return what happens at a node."""
         return self.training.by_function.get(function, {}).get(node, ())
 
+    def asks_for_scaler(self, function: Function, test: ast.expr) -> bool | None:
+        """Return how a test of whether there is a GradScaler comes out with AMP on; None for any other test."""
+        subject, positive = test, True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            subject, positive = test.operand, False
+        elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+            against = test.comparators[0]
+            if not isinstance(against, ast.Constant) or against.value is not None:
+                return None
+            subject, positive = test.left, isinstance(test.ops[0], ast.IsNot | ast.NotEq)
+        if not isinstance(subject, ast.Name | ast.Attribute):
+            return None
+        if self.training.objects.scaler(function.module, subject) is None:
+            return None
+        return positive
+
+    def scales(self, function: Function, name: ast.Name, value: ast.expr | None) -> bool | None:
+        """Return whether what a name is bound to is a scaled loss, if a backward that may be either needs to know."""
+        if value is None or name.id not in self._unclear.get(function, ()):
+            return None
+        return self.training.losses.scaled(function, value)
+
+    @cached_property
+    def _unclear(self) -> dict[Function, set[str]]:
+        """The names of losses of which the way decides whether they are scaled."""
+        found: dict[Function, set[str]] = {}
+        for function, events in self.training.by_function.items():
+            for held in events.values():
+                for name in (e.loss for e in held if e.scaled is None and e.loss is not None):
+                    found.setdefault(function, set()).add(name)
+        return found
+
+    def trains(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether an event, or a call that may lead to one, stands in a node."""
+        events = self.training.by_function.get(function, {})
+        return any(
+            part in events or (isinstance(part, ast.Call) and bool(self.callees(part)))
+            for part in ast.walk(node)
+        )
+
+    def visits_optimizers(self, function: Function, loop: ast.AST) -> bool:
+        """Tell whether a loop goes over optimizers: each of them meets its body once."""
+        return loop in self._visiting.get(function, ())
+
+    def of_visited(self, function: Function, event: Event) -> bool:
+        """Tell whether an event concerns the optimizer that a loop around it visits."""
+        named = event.named()
+        return named is not None and any(
+            _binds(loop, named) for loop in self._loops(function, event.node)
+        )
+
+    @cached_property
+    def _visiting(self) -> dict[Function, set[ast.AST]]:
+        found: dict[Function, set[ast.AST]] = {}
+        for function, events in self.training.by_function.items():
+            for node, held in events.items():
+                for named in filter(None, (event.named() for event in held)):
+                    loops = {x for x in self._loops(function, node) if _binds(x, named)}
+                    found.setdefault(function, set()).update(loops)
+        return found
+
+    def _loops(self, function: Function, node: ast.AST) -> list[ast.For | ast.AsyncFor]:
+        ancestors = function.module.tree.ancestors(node)
+        return [up for up in ancestors if isinstance(up, ast.For | ast.AsyncFor)]
+
     def callees(self, call: ast.Call) -> list[Function]:
         """Return the functions of a training that a call may run."""
         return [f for f in self.project.callees(call) if f in self.relevant]
+
+    def methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
+        """Return the classes that the object of a method call may have, and the method that each of them runs."""
+        if not isinstance(call.func, ast.Attribute):
+            return []
+        module = self.project.module_of(call)
+        classes = self.project.instance_classes(module, call.func.value)
+        every = {sub for cls in classes for sub in (cls, *cls.subclasses())}
+        found = [(cls, cls.method(call.func.attr)) for cls in every]
+        reached = self.project.callees(call)
+        return [(cls, method) for cls, method in found if method is not None and method in reached]
 
     def handed(self, call: ast.Call) -> list[Function]:
         """Return the functions of a training that a call out of the project may run, or keep."""
@@ -118,3 +194,9 @@ class Program:
             if f.node is not None
             and (any(s.function in self.relevant for s in self.project.callers(f)) or f in self._mentioned)
         }
+
+
+def _binds(loop: ast.For | ast.AsyncFor, named: ast.expr) -> bool:
+    """Tell whether the target of a loop binds a name that an expression reads."""
+    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(named))

@@ -28,12 +28,12 @@ class ScalerMachine:
         """No context changes a scaler."""
         return state
 
-    def move(self, state: Hashable, event: Event) -> Moved:
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         if event.scaler != self._number:
             return Moved((state,))
         if event.kind is Kind.UPDATE:
-            return Moved((False,), () if state else (Breach.UPDATE_ALONE,))
+            return Moved((False,), () if state or event.unsure else (Breach.UPDATE_ALONE,))
         if event.kind is Kind.SET_SCALE:
             return Moved((False,))
         return Moved((True,) if event.kind in (Kind.STEP, Kind.UNSCALE) else (state,))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
-from amp_migrate.flow.cfg.points import EdgeKind, Kind, Point
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
 from amp_migrate.training.contexts import Context
+from amp_migrate.training.events import Event
 
 
 class Start(Enum):
@@ -26,30 +27,43 @@ class Start(Enum):
     RESUME = "resume"  # behind a `yield`
 
 
+class State(NamedTuple):
+    """The state of the machine, and what is known of tests."""
+
+    machine: Hashable
+    known: Assumption
+
+
 class Key(NamedTuple):
     """A run of a function from one state on."""
 
     function: Function
     start: Start
-    state: Hashable
+    state: State
 
 
 class Here(NamedTuple):
-    """A moment of a run: a point, the state of the machine, and what is known of tests."""
+    """A moment of a run; `turned` tells at the head of a loop whether a turn is behind it."""
 
     point: Point
-    state: Hashable
-    known: Assumption
+    state: State
+    turned: bool = False
 
 
 @dataclass
 class Summary:
     """The states in which a run ends or suspends, who waits for them, and how each moment was reached."""
 
-    exits: set[Hashable] = field(default_factory=set)
-    yields: set[Hashable] = field(default_factory=set)
+    exits: set[State] = field(default_factory=set)
+    yields: set[State] = field(default_factory=set)
     waiting: set[tuple[Key, Here]] = field(default_factory=set)
     came: dict[Here, Here | None] = field(default_factory=dict)
+
+
+_TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
+_MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
+_OVER = (EdgeKind.FALSE,)
+_HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 
 
 class Run:
@@ -67,7 +81,7 @@ class Run:
         """Return the breaches that some path shows, one for each node."""
         for function, called in self._program.entries:
             for state in self._machine.starts(called):
-                self._begin(Key(function, Start.ENTRY, state))
+                self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
             self._advance(*self._queue.popleft())
         return list(self._faults.values())
@@ -77,14 +91,14 @@ class Run:
             self._summaries[key] = Summary()
             graph = self._program.graph(key.function)
             if key.start is Start.ENTRY:
-                state = key.state
+                state = key.state.machine
                 for context in self._program.decorated(key.function):
                     state = self._machine.enter(state, context)
-                self._reach(key, Here(graph.entry, state, NOTHING), None)
+                self._reach(key, Here(graph.entry, State(state, key.state.known)), None)
             else:
                 for point in graph.points:
                     if point.kind is Kind.YIELD:
-                        self._onward(key, Here(point, key.state, NOTHING), key.state)
+                        self._onward(key, Here(point, key.state), [key.state])
         return self._summaries[key]
 
     def _reach(self, key: Key, here: Here, came: Here | None) -> None:
@@ -99,108 +113,160 @@ class Run:
             self._end(key, here.state)
         elif here.point.kind is Kind.YIELD:
             self._end(key, here.state, suspended=True)
-            self._onward(key, here, here.state)
+            self._onward(key, here, [here.state])
         elif here.point.kind is Kind.NEXT:
             self._next(key, here)
         else:
-            for state in self._after(key, here):
-                self._onward(key, here, state)
+            self._onward(key, here, self._after(key, here))
 
-    def _end(self, key: Key, state: Hashable, suspended: bool = False) -> None:
+    def _end(self, key: Key, state: State, suspended: bool = False) -> None:
         summary = self._summaries[key]
+        machine = state.machine
         for _ in self._program.decorated(key.function) if not suspended else ():
-            state = self._machine.leave(state)
+            machine = self._machine.leave(machine)
         found = summary.yields if suspended else summary.exits
+        state = State(machine, state.known)
         if state not in found:
             found.add(state)
             self._queue.extend(summary.waiting)
 
-    def _onward(self, key: Key, here: Here, state: Hashable, kinds: Iterable[EdgeKind] = ()) -> None:
+    def _onward(
+        self, key: Key, here: Here, states: Iterable[State], kinds: tuple[EdgeKind, ...] = ()
+    ) -> None:
         """Go on along the edges out of a point, those of some kinds if any are named."""
         for edge in self._program.graph(key.function).successors(here.point):
             if edge.kind is EdgeKind.EXCEPTION or (kinds and edge.kind not in kinds):
                 continue
-            known = self._memory.along(key.function, edge, here.known)
-            if known is not None:
-                self._reach(key, Here(edge.target, state, known), here)
+            for state in states:
+                known = self._memory.along(key.function, edge, state.known)
+                if known is not None:
+                    then = Here(edge.target, State(state.machine, known), _turns(edge))
+                    self._reach(key, then, here)
 
     def _next(self, key: Key, here: Here) -> None:
         """Take the next item of a loop, which may run a generator of the project up to its next `yield`."""
+        node = here.point.node
+        if self._program.visits_optimizers(key.function, node):
+            self._onward(key, here, [here.state], _OVER if here.turned else _MORE)
+            return
         runs = self._generators(here.point)
         more, over = ({here.state}, {here.state}) if not runs else (set(), set())
-        for function in runs:
+        for call, function in runs:
             for start in Start:
-                summary = self._wait(key, here, Key(function, start, here.state))
-                more |= summary.yields
-                over |= summary.exits
-        for state in more:
-            self._onward(key, here, state, (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP))
-        for state in over:
-            self._onward(key, here, state, (EdgeKind.FALSE,))
+                summary = self._wait(key, here, call, function, start)
+                more |= self._back(call, function, summary.yields, here.state)
+                over |= self._back(call, function, summary.exits, here.state)
+        self._onward(key, here, more, _MORE)
+        self._onward(key, here, over, _OVER)
 
-    def _generators(self, point: Point) -> list[Function]:
+    def _generators(self, point: Point) -> list[tuple[ast.Call, Function]]:
         node = point.node
         call = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
         if not isinstance(call, ast.Call):
             return []
-        return [f for f in self._program.callees(call) if self._program.suspends(f)]
+        return [(call, f) for f in self._program.callees(call) if self._program.suspends(f)]
 
-    def _wait(self, key: Key, here: Here, of: Key) -> Summary:
-        summary = self._begin(of)
+    def _wait(
+        self,
+        key: Key,
+        here: Here,
+        call: ast.Call,
+        function: Function,
+        start: Start = Start.ENTRY,
+        known: Assumption | None = None,
+    ) -> Summary:
+        into = self._memory.into(call, function, here.state.known if known is None else known)
+        summary = self._begin(Key(function, start, State(here.state.machine, into)))
         summary.waiting.add((key, here))
         return summary
 
-    def _after(self, key: Key, here: Here) -> Iterable[Hashable]:
+    def _back(
+        self, call: ast.Call, function: Function, ends: Iterable[State], before: State
+    ) -> set[State]:
+        return {
+            State(end.machine, self._memory.back(call, function, end.known, before.known))
+            for end in ends
+        }
+
+    def _after(self, key: Key, here: Here) -> Iterable[State]:
         """Return the states behind a point, what it calls included."""
         point, function = here.point, key.function
         if point.kind in (Kind.ENTER, Kind.LEAVE) and isinstance(point.node, ast.withitem):
             return self._context(key, here, point.node)
-        states: set[Hashable] = {here.state}
+        states: set[State] = {here.state}
         if point.kind is Kind.CALL and isinstance(point.node, ast.Call):
             states = self._call(key, here, point.node)
-        if point.kind in (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE):
+        if point.kind in _HAPPENS:
             for event in self._program.events(function, point.node):
-                moved: set[Hashable] = set()
+                visited = self._program.of_visited(function, event)
+                moved: set[State] = set()
                 for state in states:
-                    after = self._machine.move(state, event)
-                    moved.update(after.states)
+                    exact = self._exact(event, state.known)
+                    after = self._machine.move(state.machine, exact, visited)
+                    moved.update(State(machine, state.known) for machine in after.states)
                     for breach in after.breaches:
-                        self._fault(key, here, breach, len(event.optimizers or ()) == 1)
+                        certain = visited or len(event.optimizers or ()) == 1
+                        self._fault(key, here, breach, certain)
                 states = moved
         return states
 
-    def _call(self, key: Key, here: Here, call: ast.Call) -> set[Hashable]:
-        callees = self._program.callees(call)
-        if not callees:
+    def _exact(self, event: Event, known: Assumption) -> Event:
+        """Return a backward with what the path knows of its loss."""
+        if event.scaled is not None or event.loss is None:
+            return event
+        scaled = self._memory.loss(event.loss, known)
+        return event if scaled is None else replace(event, scaled=scaled)
+
+    def _call(self, key: Key, here: Here, call: ast.Call) -> set[State]:
+        if not self._program.project.callees(call):
             states = {here.state}
             for function in self._program.handed(call):
-                states |= self._wait(key, here, Key(function, Start.ENTRY, here.state)).exits
+                summary = self._wait(key, here, call, function)
+                states |= {State(end.machine, here.state.known) for end in summary.exits}
             return states
         states = set()
-        for function in callees:
-            if self._program.suspends(function):
-                states.add(here.state)
-                continue
-            states |= self._wait(key, here, Key(function, Start.ENTRY, here.state)).exits
-        everything = self._program.project.callees(call)
-        if len(callees) < len(everything):
-            states.add(here.state)
+        for function, known in self._dispatched(call, here.state.known):
+            before = State(here.state.machine, known)
+            if function is None or self._program.suspends(function):
+                states.add(before)
+            else:
+                summary = self._wait(key, here, call, function, known=known)
+                states |= self._back(call, function, summary.exits, before)
         return states
 
-    def _context(self, key: Key, here: Here, item: ast.withitem) -> Iterable[Hashable]:
+    def _dispatched(
+        self, call: ast.Call, known: Assumption
+    ) -> Iterator[tuple[Function | None, Assumption]]:
+        """Yield what a call may run, None for a function without events, and what is known of its object then."""
+        every = self._program.project.callees(call)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        chosen = self._program.methods(call)
+        if receiver is None or len(chosen) < 2:
+            for function in every:
+                yield (function if function in self._program.relevant else None), known
+            return
+        for cls, function in chosen:
+            refined = self._memory.of_class(receiver, cls, known)
+            if refined is not None:
+                yield (function if function in self._program.relevant else None), refined
+
+    def _context(self, key: Key, here: Here, item: ast.withitem) -> Iterable[State]:
         entering = here.point.kind is Kind.ENTER
         context = self._program.context(key.function, item.context_expr)
         if context is not None:
-            return [self._changed(here.state, context, entering)]
+            machine = self._changed(here.state.machine, context, entering)
+            return [State(machine, here.state.known)]
         call = item.context_expr
         runs = self._program.callees(call) if isinstance(call, ast.Call) else []
-        states: set[Hashable] = set()
+        runs = [function for function in runs if self._program.suspends(function)]
+        states: set[State] = set()
         for function in runs:
-            if self._program.suspends(function):
-                start = Start.ENTRY if entering else Start.RESUME
-                summary = self._wait(key, here, Key(function, start, here.state))
-                states |= summary.yields if entering else summary.exits
-        return states if runs and any(map(self._program.suspends, runs)) else [here.state]
+            assert isinstance(call, ast.Call)
+            start = Start.ENTRY if entering else Start.RESUME
+            summary = self._wait(key, here, call, function, start)
+            ends = summary.yields if entering else summary.exits
+            states |= self._back(call, function, ends, here.state)
+        return states if runs else [here.state]
 
     def _changed(self, state: Hashable, context: Context, entering: bool) -> Hashable:
         return self._machine.enter(state, context) if entering else self._machine.leave(state)
@@ -223,3 +289,7 @@ class Run:
                 lines.append(at.point.line)
             at = came.get(at)
         return tuple(Place(path, line) for line in reversed(lines[:8]))
+
+
+def _turns(edge: Edge) -> bool:
+    return edge.kind in _TURNS and edge.target.kind is Kind.NEXT

@@ -26,6 +26,8 @@ SHAPE_OF_GRADIENT = frozenset(
 KEEPS_THE_SCALE = frozenset(
     {"coalesce", "contiguous", "data", "detach", "detach_", "div_", "is_contiguous", "mul_", "to", "view"}
 )
+# What says the same of a gradient and of its multiples.
+KNOWS_NO_SCALE = frozenset({"isfinite", "isinf", "isnan", "sign", "count_nonzero"})
 CLEARS = frozenset({"zero_", "zero_grad"})
 
 # Collective operations add gradients of processes, or copy them: the scale stays. The words are those of

@@ -10,6 +10,7 @@ from enum import Enum
 class Kind(Enum):
     """What an event is; the comment says what `optimizers` of such an event are."""
 
+    MAKE = "made"  # the optimizer that a call makes
     BACKWARD = "backward"  # those whose gradients it may add to
     READ_GRAD = "reads gradients"  # those whose gradients it reads
     UNSCALE = "unscale_"  # the one it is called for
@@ -28,6 +29,8 @@ class Event:
     `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
+    `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
+    BACKWARD, where it has one.
     """
 
     kind: Kind
@@ -36,3 +39,10 @@ class Event:
     scaler: int | None = None
     scaled: bool | None = False
     networks: frozenset[int] = frozenset()
+    unsure: bool = False
+    loss: str | None = None
+
+    def named(self) -> ast.expr | None:
+        """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
+        given = isinstance(self.node, ast.Call) and self.scaler is not None and self.node.args
+        return self.node.args[0] if given and isinstance(self.node, ast.Call) else None

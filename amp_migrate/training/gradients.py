@@ -10,9 +10,11 @@ from amp_migrate.training.beliefs import (
     CLEARS,
     HAND_OUT_PARAMETERS,
     KEEPS_THE_SCALE,
+    KNOWS_NO_SCALE,
     REDUCES,
     SHAPE_OF_GRADIENT,
 )
+from amp_migrate.training.magnitude import Magnitude
 from amp_migrate.training.objects import bound_value
 
 
@@ -32,7 +34,8 @@ class Gradients:
             return self._stored(up)
         if not isinstance(node.ctx, ast.Load):
             return "clear"
-        return _loaded(node, tree.parents)
+        found = _loaded(node, tree.parents)
+        return None if found == "read" and Magnitude(function).cancels(node) else found
 
     def _stored(self, up: ast.AST | None) -> str | None:
         if isinstance(up, ast.Assign | ast.AnnAssign):
@@ -99,7 +102,7 @@ def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
         called = parents.get(up)
         if up.attr in CLEARS:
             return "clear"
-        if up.attr in SHAPE_OF_GRADIENT:
+        if up.attr in SHAPE_OF_GRADIENT or up.attr in KNOWS_NO_SCALE:
             return None
         if up.attr in KEEPS_THE_SCALE:
             value: ast.expr = called if isinstance(called, ast.Call) and called.func is up else up
@@ -107,8 +110,20 @@ def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
         return "read"
     if isinstance(up, ast.Expr | ast.If | ast.BoolOp | ast.UnaryOp | ast.IfExp):
         return None
-    if isinstance(up, ast.Call) and any(word in tail(up) for word in REDUCES):
-        return None
+    if isinstance(up, ast.Subscript) and up.value is node:
+        return _item(up, parents)
+    if isinstance(up, ast.Call):
+        if any(word in tail(up) for word in REDUCES) or tail(up) in KNOWS_NO_SCALE:
+            return None
     if isinstance(up, ast.AugAssign) and up.target is node:
         return None if isinstance(up.op, ast.Mult | ast.Div) else "read"
     return "read"
+
+
+def _item(node: ast.Subscript, parents: dict[ast.AST, ast.AST]) -> str | None:
+    """Return what an item of a gradient is for; one that is set to zero is as good as cleared."""
+    if isinstance(node.ctx, ast.Load):
+        return _loaded(node, parents)
+    up = parents.get(node)
+    zero = isinstance(up, ast.Assign) and isinstance(up.value, ast.Constant) and up.value.value == 0
+    return None if zero else "read"

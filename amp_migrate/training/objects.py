@@ -19,13 +19,15 @@ class Optimizer:
     """An optimizer that a GradScaler steps or unscales.
 
     `groups` are the names that hold it; `networks` those of the modules whose parameters it was made with,
-    None where that is not known. `text` is how the program calls it.
+    None where that is not known; `within` are the modules that those are parts of. `text` is how the program
+    calls it.
     """
 
     number: int
     groups: set[int]
     text: str
     networks: set[int] | None = None
+    within: set[int] = field(default_factory=set)
 
 
 @dataclass(eq=False)
@@ -78,7 +80,7 @@ class Objects:
         held: list[tuple[str, Groups]] = []
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
-                if self.makes_scaler(module, call):
+                if self.makes_scaler(module, call) and not _is_off(call):
                     held.append(("", self.groups(module, call)))
         for module, call in self.method_calls.get("unscale_", []):
             held.append(self._receiver(module, call))
@@ -88,14 +90,28 @@ class Objects:
                 held.append(self._receiver(module, call))
         return tuple(Scaler(n, g, text) for n, (text, g) in enumerate(_merged(held)))
 
+    def may_be_off(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression may hold a GradScaler that is made to be off."""
+        return bool(self._off & self.groups(module, node))
+
+    @cached_property
+    def _off(self) -> frozenset[int]:
+        found: set[int] = set()
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if _is_off(call) and self.makes_scaler(module, call):
+                    group = self._values.group(module, call)
+                    found |= set() if group is None else {group}
+        return frozenset(found)
+
     def makes_scaler(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call makes a GradScaler of torch."""
         return self._project.external(module, call.func) in SCALER_CLASSES
 
     @cached_property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """The optimizers that GradScalers step or unscale: one for each call that makes one, where that is known."""
-        held: list[tuple[str, Groups]] = []
+        """The optimizers of torch, and what else GradScalers step or unscale: one for each call that makes one."""
+        held: list[tuple[str, Groups]] = [("", frozenset({group})) for group in self._makers]
         steps: list[tuple[int, Groups]] = []
         for method in ("step", "unscale_"):
             for module, call in self.method_calls.get(method, []):
@@ -107,7 +123,7 @@ class Objects:
                     steps.append((scaler, groups))
         found = self._told_apart(held)
         for optimizer in found:
-            optimizer.networks = self._trained(optimizer.groups)
+            optimizer.networks, optimizer.within = self._trained(optimizer.groups)
             for scaler, groups in steps:
                 if optimizer.groups & groups:
                     self.scalers[scaler].optimizers.add(optimizer.number)
@@ -128,14 +144,19 @@ class Objects:
 
     @cached_property
     def _makers(self) -> set[int]:
-        """The names of what calls make of parameters, as optimizers are made."""
-        found = set()
+        """The names of the optimizers that calls make."""
+        groups = [self._values.group(module, call) for call, module in self._making.items()]
+        return {group for group in groups if group is not None}
+
+    @cached_property
+    def _making(self) -> dict[ast.Call, Module]:
+        """The calls that make an optimizer of torch."""
+        found = {}
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
                 name = self._project.external(module, call.func) or ""
                 if name.startswith("torch.optim.") and ".lr_scheduler." not in name:
-                    group = self._values.group(module, call)
-                    found |= set() if group is None else {group}
+                    found[call] = module
         return found
 
     def scaler(self, module: Module, node: ast.expr) -> int | None:
@@ -151,6 +172,8 @@ class Objects:
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
         """Return the optimizers that train one of some networks; None where one is not known to train any."""
         wanted = set(networks)
+        if wanted == {-1}:
+            return frozenset()
         if not wanted or any(o.networks is None for o in self.optimizers):
             return None
         found = frozenset(o.number for o in self.optimizers if (o.networks or set()) & wanted)
@@ -168,15 +191,45 @@ class Objects:
         assert isinstance(call.func, ast.Attribute)
         return ast.unparse(call.func.value), self.groups(module, call.func.value)
 
-    def _trained(self, groups: set[int]) -> set[int] | None:
-        """Return the networks whose parameters an optimizer was made with."""
+    def _trained(self, groups: set[int]) -> tuple[set[int] | None, set[int]]:
+        """Return the networks whose parameters an optimizer was made with, and what those are parts of."""
         found: set[int] = set()
+        around: set[int] = set()
+        for module, call in self._calls_by_group(groups):
+            for argument in (*call.args, *(k.value for k in call.keywords)):
+                for base in self._bases(module, argument, set()):
+                    found |= self.groups(module, base)
+                    while isinstance(base, ast.Attribute):
+                        base = base.value
+                        around |= self.groups(module, base)
+        return found or None, around - found
+
+    def _calls_by_group(self, groups: set[int]) -> list[tuple[Module, ast.Call]]:
+        return [call for group in groups for call in self._by_group.get(group, ())]
+
+    @cached_property
+    def _by_group(self) -> dict[int, list[tuple[Module, ast.Call]]]:
+        """The calls with arguments, by the names that may hold their result."""
+        found: dict[int, list[tuple[Module, ast.Call]]] = {}
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
-                if (call.args or call.keywords) and self.groups(module, call) & groups:
-                    for argument in (*call.args, *(k.value for k in call.keywords)):
-                        found |= self.owners(module, argument)
-        return found or None
+                if call.args or call.keywords:
+                    for group in self.groups(module, call):
+                        found.setdefault(group, []).append((module, call))
+        return found
+
+    def around(self, numbers: frozenset[int]) -> frozenset[int]:
+        """Return the optimizers of the networks that some optimizers train, or of which those are parts."""
+        named = [o for o in self.optimizers if o.number in numbers]
+        shared = {g for o in named for g in (*o.within, *(o.networks or ()))}
+        return frozenset(o.number for o in self.optimizers if (o.networks or set()) & shared)
+
+    def made(self, module: Module, call: ast.Call) -> int | None:
+        """Return the number of the optimizer of torch that a call makes."""
+        if call not in self._making:
+            return None
+        group = self._values.group(module, call)
+        return next((o.number for o in self.optimizers if group in o.groups), None)
 
     def _bases(self, module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
         """Yield what hands out parameters in an expression, or in what its names were assigned."""
@@ -192,6 +245,13 @@ class Objects:
                     value = bound_value(module, binding)
                     if value is not None and value not in seen:
                         yield from self._bases(module, value, seen)
+
+
+def _is_off(call: ast.Call) -> bool:
+    return any(
+        k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
+        for k in call.keywords
+    )
 
 
 def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:

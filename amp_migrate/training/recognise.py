@@ -29,7 +29,7 @@ class Training:
     def __init__(self, project: Project, graphs: Graphs) -> None:
         self.project = project
         self.objects = Objects(project)
-        self._losses = Losses(project, graphs, self.objects)
+        self.losses = Losses(project, graphs, self.objects)
         self._gradients = Gradients(project)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
@@ -73,16 +73,21 @@ class Training:
             loss = call.args[0]
         elif self.project.callees(call) or _is_super(loss):
             return
-        scaled = self._losses.scaled(function, loss)
-        reached = self.objects.training(self._losses.networks(function, loss))
-        yield Event(Kind.BACKWARD, call, reached, None, scaled)
+        elif call.args and self.losses.networks(function, call.args[0]):
+            return  # an engine that is given the loss: what it does with the scale is its own
+        scaled = self.losses.scaled(function, loss)
+        reached = self.objects.training(self.losses.networks(function, loss))
+        name = loss.id if isinstance(loss, ast.Name) else None
+        yield Event(Kind.BACKWARD, call, reached, None, scaled, loss=name)
 
     def _step(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         module = function.module
         scaler = self.objects.scaler(module, call.func.value)
         if scaler is not None and call.args:
-            yield Event(Kind.STEP, call, self._optimizers(function, call.args[0]), scaler)
+            optimizers = self._optimizers(function, call.args[0])
+            unsure = self.objects.may_be_off(module, call.func.value)
+            yield Event(Kind.STEP, call, optimizers, scaler, unsure=unsure)
         elif scaler is None and not self.project.callees(call):
             optimizers = self.objects.optimizers_of(module, call.func.value)
             if optimizers:
@@ -92,7 +97,9 @@ class Training:
         assert isinstance(call.func, ast.Attribute)
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None and call.args:
-            yield Event(Kind.UNSCALE, call, self._optimizers(function, call.args[0]), scaler)
+            optimizers = self._optimizers(function, call.args[0])
+            unsure = self.objects.may_be_off(function.module, call.func.value)
+            yield Event(Kind.UNSCALE, call, optimizers, scaler, unsure=unsure)
 
     def _optimizers(self, function: Function, node: ast.expr) -> frozenset[int] | None:
         return self.objects.optimizers_of(function.module, node) or None
@@ -102,7 +109,8 @@ class Training:
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None:
             kind = Kind.SET_SCALE if call.args or call.keywords else Kind.UPDATE
-            yield Event(kind, call, None, scaler)
+            unsure = self.objects.may_be_off(function.module, call.func.value)
+            yield Event(kind, call, None, scaler, unsure=unsure)
 
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
@@ -111,12 +119,17 @@ class Training:
         module = function.module
         named = self.objects.optimizers_of(module, call.func.value)
         cleared = named or self.objects.training(self.objects.groups(module, call.func.value))
+        if named:
+            cleared = named | self.objects.around(named)
         yield Event(Kind.ZERO_GRAD, call, cleared or None)
 
     def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module = function.module
         name = self.project.external(module, call.func)
-        if tail(call) in READS_GRADIENTS and not self.project.callees(call):
+        made = self.objects.made(module, call)
+        if made is not None:
+            yield Event(Kind.MAKE, call, frozenset({made}))
+        elif tail(call) in READS_GRADIENTS and not self.project.callees(call):
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
             yield Event(Kind.READ_GRAD, call, self.objects.training(owners))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.objects import Objects, bound_value
+
+
+_COPY = -1
 
 
 class Losses:
@@ -26,7 +30,10 @@ class Losses:
         return next(iter(found)) if len(found) == 1 else (None if found else False)
 
     def networks(self, function: Function, loss: ast.expr) -> set[int]:
-        """Return the names of the networks that compute a loss, as far as it can be followed back."""
+        """Return the names of the networks that compute a loss, as far as it can be followed back.
+
+        A copy of a network that a function makes for itself has the name -1.
+        """
         found: set[int] = set()
         self._collect(function, loss, set(), found)
         return found
@@ -55,6 +62,10 @@ class Losses:
             queue += [(where, child) for child in ast.iter_child_nodes(part)]
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
+        if isinstance(call.func, ast.Name):
+            made = self._reaching(function, call.func)
+            if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
+                return {_COPY}
         groups = set(self._objects.groups(function.module, call.func))
         if isinstance(call.func, ast.Attribute):
             groups |= self._objects.groups(function.module, call.func.value)

@@ -1,0 +1,79 @@
+"""Where the scale of gradients cancels out: a gradient divided by its norm, or by the scale itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function
+from amp_migrate.training.beliefs import KNOWS_NO_SCALE
+from amp_migrate.training.objects import bound_value
+
+_SCALE = "get_scale"
+
+
+class Magnitude:
+    """Asks whether a value that is read from gradients depends on their scale, within one function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._tree = function.module.tree
+
+    def cancels(self, node: ast.expr) -> bool:
+        """Tell whether what is computed of a gradient does not depend on the scale."""
+        return self._cancels(node, set())
+
+    def _cancels(self, node: ast.expr, seen: set[ast.AST]) -> bool:
+        if node in seen:
+            return True
+        seen.add(node)
+        child: ast.AST = node
+        up = self._tree.parent(node)
+        while isinstance(up, ast.expr | ast.keyword):
+            if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
+                other = up.right if child is up.left else up.left
+                if self._has_scale(other, set()):
+                    return True
+            if isinstance(up, ast.Compare):
+                return all(_is_zero(side) for side in (up.left, *up.comparators) if side is not child)
+            if isinstance(up, ast.Call) and child is not up.func and tail(up) in KNOWS_NO_SCALE:
+                return True
+            child, up = up, self._tree.parent(up)
+        if isinstance(up, ast.Assign) and len(up.targets) == 1:
+            return self._all_cancel(up.targets[0], seen)
+        return False
+
+    def _all_cancel(self, target: ast.expr, seen: set[ast.AST]) -> bool:
+        if not isinstance(target, ast.Name):
+            return False
+        reads = list(self._loads(target.id))
+        return bool(reads) and all(self._cancels(read, seen) for read in reads)
+
+    def _loads(self, name: str) -> Iterator[ast.Name]:
+        scope = self._function.module.scopes
+        for node in self._tree.nodes(ast.Name):
+            if node.id == name and isinstance(node.ctx, ast.Load):
+                if scope.owner(node) is self._function.scope:
+                    yield node
+
+    def _has_scale(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """Tell whether an expression is multiplied by the scale: a norm of gradients, or the scale itself."""
+        for part in ast.walk(node):
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Attribute) and part.attr in ("grad", _SCALE):
+                return True
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                scopes = self._function.module.scopes
+                scope = scopes.owner(part)
+                for binding in scopes.bindings(scope, part.id) if scope is not None else ():
+                    value = bound_value(self._function.module, binding)
+                    if value is not None and self._has_scale(value, seen):
+                        return True
+        return False
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (0, None)
