@@ -83,7 +83,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     while True:
         with _without_collector():
             plan, units = planner.plan(refused)
-        failures = _apply(plan, trees, outcomes)
+        failures = _apply(plan, trees, outcomes) or _untrue(trees, outcomes, refused, settings)
         if not failures:
             break
         for failure in failures:
@@ -136,9 +136,9 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
     paths = plan.paths()
     if not paths:
         return []
+    from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.cleanup import leftovers, tidied
-    from amp_migrate.selfcheck import check, unused
 
     failures: list[Refusal] = []
     for path in paths:
@@ -161,6 +161,31 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
         elif after != tree.text:
             outcomes[path].after = after
     return failures
+
+
+def _untrue(
+    trees: dict[str, Tree],
+    outcomes: dict[str, Outcome],
+    refused: dict[object, Refusal],
+    settings: Settings,
+) -> list[Refusal]:
+    """Return why texts that pass as texts are no training as native AMP wants it."""
+    from amp_migrate.facts.mentions import uses_apex
+
+    after = {o.path: o.after for o in outcomes.values() if o.after is not None}
+    if settings.only_fixes or not any(uses_apex(trees[path].text) for path in after):
+        return []
+    from amp_migrate.check.training import breaches
+
+    found = []
+    for fault in breaches(trees, after):
+        paths = [place.path for place in reversed(fault.way) if place.path in after]
+        paths = [path for path in paths if path not in refused] or [
+            path for path in after if path not in refused
+        ]
+        reason = fault.sentence()
+        found += [Refusal(path, reason, place=fault.place) for path in paths[:1]]
+    return found
 
 
 def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:

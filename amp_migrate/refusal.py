@@ -19,21 +19,39 @@ from amp_migrate.plan import (
     RenameParameter,
     Wrap,
 )
-from amp_migrate.project import Project
+from amp_migrate.project import Module, Project
+from amp_migrate.protocol.faults import Place
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.sites import Site
 
 _BY_HAND = "remove the comment and run again, or migrate by hand what works with this line"
+_WOULD = "migrated, this training would go wrong: {}"
+_ADVICE = (
+    "change the code so that gradients are touched only between the last backward and the step, or migrate it by "
+    "hand and compare with `amp-migrate verify`"
+)
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The rewrite of a file that is not used, and why; `line` is that of a comment that asks to skip it, or 0."""
+    """The rewrite of a file that is not used, and why.
+
+    `line` is that of a comment that asks to skip it, or 0. `place` is where the training would go wrong, None where
+    the text itself failed.
+    """
 
     path: str
     reason: str
     line: int = 0
+    place: Place | None = None
+
+    @property
+    def code(self) -> str:
+        """The rule that reports it."""
+        if self.place is not None:
+            return "AMP913"
+        return "AMP911" if self.line else "AMP910"
 
 
 def edited_against_a_comment(before: str, after: str, edits: Iterable[Edit]) -> int | None:
@@ -73,16 +91,31 @@ def refuse_skipped(found: list[Site]) -> None:
 def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Cannot:
     """Say why a unit is left whose rewrite is not used."""
     site = found[0]
+    if refusal.place is not None:
+        return Cannot(
+            "AMP913", *_statement(project, site, refusal), _WOULD.format(refusal.reason), _ADVICE
+        )
     if not refusal.line:
         advice = "report this to amp-migrate, and migrate this code by hand"
         reason = f"the rewrite of {PurePath(refusal.path).name} failed its check: {refusal.reason}"
         return Cannot("AMP910", site.module, site.node, reason, advice)
-    module = project.modules[refusal.path]
+    module, node = _at(project, refusal.path, refusal.line, site.node)
+    return Cannot("AMP911", module, node, refusal.reason, _BY_HAND)
+
+
+def _statement(project: Project, site: Site, refusal: Refusal) -> tuple[Module, ast.AST]:
+    place = refusal.place
+    if place is None or place.path not in project.modules:
+        return site.module, site.node
+    return _at(project, place.path, place.line, site.node)
+
+
+def _at(project: Project, path: str, line: int, otherwise: ast.AST) -> tuple[Module, ast.AST]:
+    """Return the innermost statement of a file at a line."""
+    module = project.modules[path]
     around = [
         node
         for node in ast.walk(module.tree.module)
-        if isinstance(node, ast.stmt)
-        and node.lineno <= refusal.line <= (node.end_lineno or node.lineno)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    innermost = max(around, key=lambda node: node.lineno, default=site.node)
-    return Cannot("AMP911", module, innermost, refusal.reason, _BY_HAND)
+    return module, max(around, key=lambda node: node.lineno, default=otherwise)

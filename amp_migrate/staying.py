@@ -45,9 +45,10 @@ def kept_for(found: list[Site], code: str, cause: Place | None) -> Iterator[Deci
 
 def refused_sites(sites: list[Site], refusal: Refusal) -> Iterator[Decision]:
     """Report the sites of a file whose own rewrite is not used."""
-    code = "AMP911" if refusal.line else "AMP910"
     for site in sites:
-        yield Decision(Finding(site.module.path, site.span, code, Status.LEFT, refusal.reason))
+        yield Decision(
+            Finding(site.module.path, site.span, refusal.code, Status.LEFT, refusal.reason)
+        )
 
 
 def unspoken(context: FileContext, decisions: list[Decision]) -> Iterator[Decision]:

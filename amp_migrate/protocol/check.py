@@ -40,9 +40,7 @@ def _gradients(program: Program, memory: Memory) -> Iterator[Fault]:
     objects = program.training.objects
     runs = []
     for optimizer in objects.optimizers:
-        scalers = frozenset(
-            s.number for s in objects.scalers if optimizer.number in s.optimizers
-        )
+        scalers = frozenset(s.number for s in objects.scalers if optimizer.number in s.optimizers)
         machine = GradientMachine(optimizer.number, scalers, len(objects.optimizers) == 1)
         runs.append({_key(f): f for f in Run(program, machine, memory).faults()})
     for run in runs:

@@ -11,14 +11,20 @@ class Breach(Enum):
 
     SCALED_READ = "gradients are read while they are still multiplied by the loss scale"
     SCALED_STEP = "the optimizer steps on gradients that are still multiplied by the loss scale"
-    UNCHECKED = "the optimizer steps by itself on gradients that scaler.unscale_() checked for an overflow"
+    UNCHECKED = (
+        "the optimizer steps by itself on gradients that scaler.unscale_() checked for an overflow"
+    )
     MIXED = "scaled and unscaled gradients are added up"
     DIVIDED = "scaler.step() divides gradients by the loss scale that were never multiplied by it"
     AFTER_UNSCALE = "a scaled backward adds to gradients that are unscaled already"
-    UNSCALED_TWICE = "scaler.unscale_() runs twice for one optimizer without scaler.update() in between"
+    UNSCALED_TWICE = (
+        "scaler.unscale_() runs twice for one optimizer without scaler.update() in between"
+    )
     UNSCALED_LATE = "scaler.unscale_() runs after scaler.step() without scaler.update() in between"
     STEPPED_TWICE = "scaler.step() runs twice for one optimizer without scaler.update() in between"
-    UPDATE_ALONE = "scaler.update() runs although nothing was unscaled or stepped since the last one"
+    UPDATE_ALONE = (
+        "scaler.update() runs although nothing was unscaled or stepped since the last one"
+    )
     CAST_STEP = "the optimizer steps inside an autocast block"
     CAST_BACKWARD = "a scaled backward pass runs inside an autocast block"
     REFUSED = "binary cross entropy runs under autocast, which torch refuses"

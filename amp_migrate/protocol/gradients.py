@@ -98,7 +98,7 @@ class GradientMachine:
         if visited or event.optimizers is None or len(event.optimizers) == 1:
             return moved
         breaches = tuple(b for b in moved.breaches if b is Breach.SCALED_READ)
-        if event.kind is Kind.UNSCALE:
+        if event.kind in (Kind.UNSCALE, Kind.ZERO_GRAD):
             return Moved(moved.states, breaches)
         return Moved(tuple(dict.fromkeys((*moved.states, state))), breaches)
 

@@ -11,11 +11,11 @@ from functools import cached_property
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
-from amp_migrate.flow.evaluate import evaluate, refine
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.program import Program
-
 
 _DEEPEST = 4  # an object that holds one of its kind would have names without end
 
@@ -69,7 +69,9 @@ class Memory:
                 found = found.with_fact(term, given)
         return found
 
-    def back(self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption) -> Assumption:
+    def back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
         """Return what is known behind a call: what was, and what the function learnt of its arguments."""
         names = {inner: outer for outer, inner in self._names(call, callee).items()}
         kept = self._over(call, known)

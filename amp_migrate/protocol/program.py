@@ -177,7 +177,9 @@ class Program:
     def manages(self, function: Function) -> bool:
         """Tell whether a generator is made a context manager by its decorator."""
         decorators = function.node.decorator_list if function.node is not None else []
-        names = {d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", "") for d in decorators}
+        names = {
+            d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", "") for d in decorators
+        }
         return bool(names & _MANAGERS)
 
     @cached_property
@@ -192,7 +194,10 @@ class Program:
             f
             for f in functions
             if f.node is not None
-            and (any(s.function in self.relevant for s in self.project.callers(f)) or f in self._mentioned)
+            and (
+                any(s.function in self.relevant for s in self.project.callers(f))
+                or f in self._mentioned
+            )
         }
 
 

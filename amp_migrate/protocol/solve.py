@@ -225,13 +225,13 @@ class Run:
                 states |= {State(end.machine, here.state.known) for end in summary.exits}
             return states
         states = set()
-        for function, known in self._dispatched(call, here.state.known):
+        for run, known in self._dispatched(call, here.state.known):
             before = State(here.state.machine, known)
-            if function is None or self._program.suspends(function):
+            if run is None or self._program.suspends(run):
                 states.add(before)
             else:
-                summary = self._wait(key, here, call, function, known=known)
-                states |= self._back(call, function, summary.exits, before)
+                summary = self._wait(key, here, call, run, known=known)
+                states |= self._back(call, run, summary.exits, before)
         return states
 
     def _dispatched(
@@ -284,8 +284,12 @@ class Run:
         lines = [here.point.line]
         at = came.get(here)
         while at is not None:
-            calls = isinstance(at.point.node, ast.Call) and bool(self._program.callees(at.point.node))
-            if (calls or self._program.events(key.function, at.point.node)) and lines[-1] != at.point.line:
+            calls = isinstance(at.point.node, ast.Call) and bool(
+                self._program.callees(at.point.node)
+            )
+            if (calls or self._program.events(key.function, at.point.node)) and lines[
+                -1
+            ] != at.point.line:
                 lines.append(at.point.line)
             at = came.get(at)
         return tuple(Place(path, line) for line in reversed(lines[:8]))

@@ -122,4 +122,14 @@ RULES = (
         "    with amp.scale_loss(loss, optimizer) as scaled_loss: ...",
         "    Delete one of the two, or put each under the test that chooses it; then run again.",
     ),
+    _left(
+        "AMP913",
+        "the migrated training would go wrong on some path",
+        "Before anything is written, the new text is read again as a native training: gradients are unscaled once before\n"
+        "anything reads them, nothing steps on scaled ones, `update()` runs once between two steps, and no step,\n"
+        "no binary cross entropy and no mix of passes with and without gradients lies under autocast. The finding\n"
+        "shows the lines that lead to the breach.",
+        "    for i, (x, y) in enumerate(loader):\n        if i: look_at(registry)\n        scaled_loss.backward()",
+        "    Touch gradients between the last backward and the step, or migrate by hand and run `amp-migrate verify`.",
+    ),
 )

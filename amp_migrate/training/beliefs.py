@@ -19,12 +19,34 @@ HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups
 
 # Attributes of a gradient that say nothing of its values.
 SHAPE_OF_GRADIENT = frozenset(
-    {"device", "dim", "dtype", "is_sparse", "layout", "ndim", "numel", "requires_grad", "shape", "size"}
+    {
+        "device",
+        "dim",
+        "dtype",
+        "is_sparse",
+        "layout",
+        "ndim",
+        "numel",
+        "requires_grad",
+        "shape",
+        "size",
+    }
 )
 
 # Methods of a gradient that commute with the scale, or end it: multiplying, averaging over processes, clearing.
 KEEPS_THE_SCALE = frozenset(
-    {"coalesce", "contiguous", "data", "detach", "detach_", "div_", "is_contiguous", "mul_", "to", "view"}
+    {
+        "coalesce",
+        "contiguous",
+        "data",
+        "detach",
+        "detach_",
+        "div_",
+        "is_contiguous",
+        "mul_",
+        "to",
+        "view",
+    }
 )
 # What says the same of a gradient and of its multiples.
 KNOWS_NO_SCALE = frozenset({"isfinite", "isinf", "isnan", "sign", "count_nonzero"})

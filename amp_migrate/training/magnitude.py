@@ -36,7 +36,9 @@ class Magnitude:
                 if self._has_scale(other, set()):
                     return True
             if isinstance(up, ast.Compare):
-                return all(_is_zero(side) for side in (up.left, *up.comparators) if side is not child)
+                return all(
+                    _is_zero(side) for side in (up.left, *up.comparators) if side is not child
+                )
             if isinstance(up, ast.Call) and child is not up.func and tail(up) in KNOWS_NO_SCALE:
                 return True
             child, up = up, self._tree.parent(up)

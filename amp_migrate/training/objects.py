@@ -12,6 +12,7 @@ from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 
 Groups = frozenset[int]
+COPY = -1  # the name of a copy of a network that a function makes for itself
 
 
 @dataclass(eq=False)
@@ -172,12 +173,10 @@ class Objects:
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
         """Return the optimizers that train one of some networks; None where one is not known to train any."""
         wanted = set(networks)
-        if wanted == {-1}:
-            return frozenset()
         if not wanted or any(o.networks is None for o in self.optimizers):
             return None
         found = frozenset(o.number for o in self.optimizers if (o.networks or set()) & wanted)
-        return found or None
+        return found if found or COPY in wanted else None
 
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""

@@ -44,9 +44,9 @@ class Training:
         """The functions in which something happens, and the events at their nodes."""
         found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
         for module in self.project.modules.values():
-            for node in (*module.tree.nodes(ast.Call), *module.tree.nodes(ast.Attribute)):
-                if isinstance(node, ast.Attribute) and node.attr != "grad":
-                    continue
+            grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr == "grad"]
+            nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call), *grads]
+            for node in nodes:
                 function = self.project.function_of(module, node)
                 events = tuple(self._events(function, node))
                 if events:
@@ -165,4 +165,6 @@ class Training:
 
 
 def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )

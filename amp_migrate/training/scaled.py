@@ -10,10 +10,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.objects import Objects, bound_value
-
-
-_COPY = -1
+from amp_migrate.training.objects import COPY, Objects, bound_value
 
 
 class Losses:
@@ -32,7 +29,7 @@ class Losses:
     def networks(self, function: Function, loss: ast.expr) -> set[int]:
         """Return the names of the networks that compute a loss, as far as it can be followed back.
 
-        A copy of a network that a function makes for itself has the name -1.
+        A copy of a network that a function makes for itself is `COPY`.
         """
         found: set[int] = set()
         self._collect(function, loss, set(), found)
@@ -65,7 +62,7 @@ class Losses:
         if isinstance(call.func, ast.Name):
             made = self._reaching(function, call.func)
             if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
-                return {_COPY}
+                return {COPY}
         groups = set(self._objects.groups(function.module, call.func))
         if isinstance(call.func, ast.Attribute):
             groups |= self._objects.groups(function.module, call.func.value)
@@ -89,9 +86,7 @@ class Losses:
                 found.append((self._project.function_of(module, argument), argument))
         return found
 
-    def _scaled(
-        self, function: Function, node: ast.expr, seen: set[ast.AST]
-    ) -> Iterator[bool]:
+    def _scaled(self, function: Function, node: ast.expr, seen: set[ast.AST]) -> Iterator[bool]:
         """Yield what an expression may be, once for each way in which it comes about."""
         if node in seen:
             return
@@ -187,9 +182,11 @@ def returned(function: Function) -> list[ast.expr]:
     """Return the expressions that a function returns."""
     if function.node is None:
         return []
-    statements = [n for n in function.module.tree.nodes(ast.Return)]
+    statements = list(function.module.tree.nodes(ast.Return))
     tree = function.module.tree
-    return [s.value for s in statements if s.value is not None and tree.function(s) is function.node]
+    return [
+        s.value for s in statements if s.value is not None and tree.function(s) is function.node
+    ]
 
 
 def _names(node: ast.AST) -> str | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from textwrap import dedent
 
 from amp_migrate import native
+from amp_migrate.check.text import check
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Edit, Status
 from amp_migrate.rewrite import rewrite
-from amp_migrate.selfcheck import check
 
 
 def remarked(text: str) -> list[tuple[int, str]]:

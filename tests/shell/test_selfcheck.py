@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.selfcheck import check
+from amp_migrate.check.text import check
 
 
 @pytest.mark.parametrize(

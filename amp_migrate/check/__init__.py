@@ -1,0 +1,1 @@
+"""What is written is checked before it is used: its text, and the training that it is."""
