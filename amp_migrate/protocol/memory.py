@@ -31,6 +31,7 @@ class Memory:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._project = program.project
+        self._bindings: dict[tuple[ast.Call, Function], Mapping[str, ast.expr]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         """Return what is known at the end of an edge; None where the edge cannot be taken.
@@ -121,10 +122,12 @@ class Memory:
         return found
 
     def _given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
-        for site in self._project.calls_of(callee):
-            if site.call is call:
-                return self._project.arguments(site, callee)
-        return {}
+        found = self._bindings.get((call, callee))
+        if found is None:
+            sites = (s for s in self._project.calls_of(callee) if s.call is call)
+            found = next((self._project.arguments(site, callee) for site in sites), {})
+            self._bindings[call, callee] = found
+        return found
 
     def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
         given = {**callee.parameters.defaults, **self._given(call, callee)}

@@ -8,11 +8,26 @@ from functools import cached_property
 
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
+from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.training.contexts import Context, context, decorated
 from amp_migrate.training.events import Event
 from amp_migrate.training.recognise import Training
 
+_ALWAYS = frozenset(
+    {
+        PointKind.ENTRY,
+        PointKind.EXIT,
+        PointKind.RAISED,
+        PointKind.TEST,
+        PointKind.NEXT,
+        PointKind.YIELD,
+        PointKind.ENTER,
+        PointKind.LEAVE,
+    }
+)
+_BINDS = frozenset({PointKind.STORE, PointKind.DELETE, PointKind.UNBIND, PointKind.IMPORT})
 _MANAGERS = {"contextmanager", "asynccontextmanager"}
 
 
@@ -20,6 +35,9 @@ class Program:
     """What a machine runs over: graphs of functions, their events, contexts and calls."""
 
     def __init__(self, project: Project) -> None:
+        self._edges: dict[Function, dict[Point, tuple[Edge, ...]]] = {}
+        self._methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
+        self._asked: dict[ast.expr, bool | None] = {}
         self.project = project
         self.graphs = Graphs()
         self.training = Training(project, self.graphs)
@@ -72,12 +90,63 @@ class Program:
         """Return the control-flow graph of a function."""
         return self.graphs.of(function.scope)
 
+    def edges(self, function: Function, point: Point) -> tuple[Edge, ...]:
+        """Return the edges out of a point, those of exceptions apart, each to the next point that matters."""
+        known = self._edges.setdefault(function, {})
+        if point not in known:
+            graph = self.graph(function)
+            known[point] = tuple(
+                edge._replace(target=self._onward(function, graph, edge.target))
+                for edge in graph.successors(point)
+                if edge.kind is not EdgeKind.EXCEPTION
+            )
+        return known[point]
+
+    def _onward(self, function: Function, graph: Graph, point: Point) -> Point:
+        seen = {point}
+        while not self._matters(function, point):
+            out = [e for e in graph.successors(point) if e.kind is not EdgeKind.EXCEPTION]
+            if len(out) != 1 or out[0].target in seen or out[0].target.kind is PointKind.NEXT:
+                break
+            point = out[0].target
+            seen.add(point)
+        return point
+
+    def _matters(self, function: Function, point: Point) -> bool:
+        """Tell whether something may happen at a point: an event, a call, a test, or a name that tests read."""
+        node = point.node
+        if point.kind in _ALWAYS or self.events(function, node):
+            return True
+        if point.kind is PointKind.CALL and isinstance(node, ast.Call):
+            return bool(self.project.callees(node)) or node in self._handed
+        if point.kind in _BINDS:
+            return bool(bound_names(node) & self._watched)
+        return False
+
+    @cached_property
+    def _watched(self) -> frozenset[str]:
+        """The names and attributes whose value decides a test, the method of a call, or whether a loss is scaled."""
+        found = {name for names in self._unclear.values() for name in names}
+        for function in self.relevant:
+            for node in ast.walk(function.scope):
+                if isinstance(node, ast.If | ast.While | ast.IfExp):
+                    found |= names_in(node.test)
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    if len(self.methods(node)) > 1:
+                        found |= names_in(node.func.value)
+        return frozenset(found)
+
     def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
         """Return what happens at a node."""
         return self.training.by_function.get(function, {}).get(node, ())
 
     def asks_for_scaler(self, function: Function, test: ast.expr) -> bool | None:
         """Return how a test of whether there is a GradScaler comes out with AMP on; None for any other test."""
+        if test not in self._asked:
+            self._asked[test] = self._asks(function, test)
+        return self._asked[test]
+
+    def _asks(self, function: Function, test: ast.expr) -> bool | None:
         subject, positive = test, True
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             subject, positive = test.operand, False
@@ -147,7 +216,12 @@ class Program:
 
     def methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
         """Return the classes that the object of a method call may have, and the method that each of them runs."""
-        if not isinstance(call.func, ast.Attribute):
+        if call not in self._methods:
+            self._methods[call] = self._found_methods(call)
+        return self._methods[call]
+
+    def _found_methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
+        if not isinstance(call.func, ast.Attribute) or not self.project.callees(call):
             return []
         module = self.project.module_of(call)
         classes = self.project.instance_classes(module, call.func.value)
@@ -199,6 +273,29 @@ class Program:
                 or f in self._mentioned
             )
         }
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes that stand in an expression."""
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """Return the name that a point binds, or all that may be meant where it binds an item."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, ast.Subscript):
+        return names_in(node)
+    name = getattr(node, "name", None)
+    return {name} if isinstance(name, str) else set()
 
 
 def _binds(loop: ast.For | ast.AsyncFor, named: ast.expr) -> bool:

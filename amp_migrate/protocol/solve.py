@@ -134,8 +134,8 @@ class Run:
         self, key: Key, here: Here, states: Iterable[State], kinds: tuple[EdgeKind, ...] = ()
     ) -> None:
         """Go on along the edges out of a point, those of some kinds if any are named."""
-        for edge in self._program.graph(key.function).successors(here.point):
-            if edge.kind is EdgeKind.EXCEPTION or (kinds and edge.kind not in kinds):
+        for edge in self._program.edges(key.function, here.point):
+            if kinds and edge.kind not in kinds:
                 continue
             for state in states:
                 known = self._memory.along(key.function, edge, state.known)

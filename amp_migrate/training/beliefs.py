@@ -17,6 +17,13 @@ READS_GRADIENTS = frozenset(
 # Methods of modules and optimizers that hand out parameters: gradients are reached through them alone.
 HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
 
+# Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart.
+LEAVE_GRADIENTS_ALONE = frozenset(
+    {"builtins", "collections", "copy", "itertools", "logging", "math", "numpy", "pickle", "torch"}
+)
+# Methods of containers and averaged copies that keep parameters, and do nothing with their gradients.
+KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
+
 # Attributes of a gradient that say nothing of its values.
 SHAPE_OF_GRADIENT = frozenset(
     {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
@@ -10,6 +11,9 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Project
 from amp_migrate.training.beliefs import (
+    HAND_OUT_PARAMETERS,
+    KEEPS_PARAMETERS,
+    LEAVE_GRADIENTS_ALONE,
     READS_GRADIENTS,
     REFUSES_CASTS,
     REFUSING_LAYERS,
@@ -133,10 +137,25 @@ class Training:
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
             yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
+        elif self._may_read(call, name):
+            given = [*call.args, *(k.value for k in call.keywords)]
+            owners = {group for a in given for group in self.objects.owners(module, a)}
+            yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
         elif name in REFUSES_CASTS or self._refuses(function, call):
             yield Event(Kind.REFUSES_CASTS, call)
         else:
             yield from self._forward(function, call)
+
+    def _may_read(self, call: ast.Call, name: str | None) -> bool:
+        """Tell whether a function that nothing is known of is handed parameters: it may read their gradients."""
+        if self.project.callees(call) or _is_known(call, name):
+            return False
+        given = [*call.args, *(k.value for k in call.keywords)]
+        return any(
+            isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)
+            and a.func.attr in HAND_OUT_PARAMETERS and not a.args
+            for a in given
+        )  # fmt: skip
 
     def _refuses(self, function: Function, call: ast.Call) -> bool:
         made = self.project.values.made_by(function.module, call.func)
@@ -162,6 +181,15 @@ class Training:
         owners = self.objects.owners(function.module, node.value)
         kind = Kind.READ_GRAD if use == "read" else Kind.ZERO_GRAD
         yield Event(kind, node, self.objects.training(owners))
+
+
+def _is_known(call: ast.Call, name: str | None) -> bool:
+    """Tell whether a callee comes from where gradients are left alone, or makes or feeds an object that is known."""
+    if name is not None:
+        return name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
+    if isinstance(call.func, ast.Name):
+        return hasattr(builtins, call.func.id)
+    return isinstance(call.func, ast.Attribute) and call.func.attr in KEEPS_PARAMETERS
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -100,6 +100,9 @@ class Losses:
         elif isinstance(node, ast.IfExp):
             yield from self._scaled(function, node.body, seen)
             yield from self._scaled(function, node.orelse, seen)
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values:
+                yield from self._scaled(function, value, seen)
         elif isinstance(node, ast.NamedExpr):
             yield from self._scaled(function, node.value, seen)
         elif isinstance(node, ast.Name):

@@ -1,0 +1,84 @@
+"""A wrong decision of the planner becomes a refusal with the path that shows why."""
+
+from __future__ import annotations
+
+import pytest
+
+from amp_migrate.engine import Result, migrate
+from amp_migrate.plan import Status
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
+from generated.features import draw
+from generated.mutants import MUTANTS, Mutant
+from generated.program import Program, build
+
+CODE = "AMP913"
+PROGRAMS = 60
+FOUND_IN_THE_PROTOCOL = {
+    "no unscale_",
+    "update before step",
+    "no update",
+    "step unscaled",
+    "backward unscaled",
+    "second backward unscaled",
+}
+
+
+def _migrated(files: dict[str, bytes]) -> Result:
+    sources = [Source.from_bytes(name, data) for name, data in files.items()]
+    return migrate(sources, Settings(api="torch.cuda.amp"))
+
+
+def _wanted(mutant: Mutant) -> list[Program]:
+    drawn = [draw(seed) for seed in range(PROGRAMS)]
+    fits = [f for f in drawn if all(f[name] in options for name, options in mutant.wanted.items())]
+    return [build(f) for f in fits[:6]]
+
+
+@pytest.mark.parametrize(
+    "mutant", [m for m in MUTANTS if m.name in FOUND_IN_THE_PROTOCOL], ids=lambda m: m.name
+)
+def test_a_planted_fault_is_refused(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one rule spoilt, what it spoils is left byte for byte, and the finding names lines of the source."""
+    programs = _wanted(mutant)
+    sound = [_migrated(program.files) for program in programs]
+    assert not any(CODE in {f.code for f in r.plan.findings()} for r in sound)
+    monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
+    refused = 0
+    for program in programs:
+        result = _migrated(program.files)
+        found = [f for f in result.plan.findings() if f.code == CODE]
+        if found:
+            refused += 1
+            assert all(f.status is not Status.MIGRATED for f in found)
+            assert " -> " in found[0].message or ":" in found[0].message
+            assert all(o.after is None for o in result.outcomes if o.path == found[0].path)
+    assert refused >= len(programs) - 1
+
+
+def test_a_loop_that_clips_above_its_backward_is_unscaled_or_refused() -> None:
+    """The clip of the window before reads gradients that the loop has left scaled."""
+    text = b"""
+import torch
+from apex import amp
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+for i, (x, y) in enumerate(loader):
+    if i:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+"""
+    result = _migrated({"train.py": text})
+    after = result.outcomes[0].after
+    if after is None:
+        causes = [f for f in result.plan.findings() if f.code == CODE]
+        assert 10 in {f.span.line for f in causes}
+        assert any("train.py:15 -> train.py:10" in f.message for f in causes)
+    else:
+        assert after.index("unscale_") < after.index("clip_grad_norm_")
