@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amp_migrate.project import Project
+from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
@@ -28,6 +29,8 @@ def faults(project: Project) -> list[Fault]:
     for machine in (*others, CastMachine()):
         for fault in Run(program, machine, memory).faults():
             found.setdefault(_key(fault), fault)
+    for fault in unbound(program, memory):
+        found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import PurePath
 
 
 class Breach(Enum):
@@ -43,7 +44,7 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{PurePath(self.path).name}:{self.line}"
 
 
 @dataclass(frozen=True)

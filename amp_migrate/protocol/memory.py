@@ -11,6 +11,7 @@ from functools import cached_property
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
+from amp_migrate.flow.changes import after
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
@@ -75,7 +76,7 @@ class Memory:
     ) -> Assumption:
         """Return what is known behind a call: what was, and what the function learnt of its arguments."""
         names = {inner: outer for outer, inner in self._names(call, callee).items()}
-        kept = self._over(call, known)
+        kept = known.without(lambda operand: self._writes(call, operand))
         for fact in _renamed(learnt, names, self._global_names(call, callee)).facts:
             kept = kept.with_fact(fact.term, fact.value)
         return kept
@@ -143,23 +144,23 @@ class Memory:
         return frozenset(module.scopes.names(module.tree.module))
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
-        if known is NOTHING or not known.facts:
-            return known
-        node = point.node
-        if point.kind in (Kind.STORE, Kind.DELETE, Kind.UNBIND, Kind.IMPORT):
-            return known.without(lambda operand: _changes(node, operand))
-        if point.kind is Kind.CALL and isinstance(node, ast.Call):
-            return self._over(node, known)
-        return known
+        left, _ = after(point, known, self.may_change)
+        return left if left is known else left.only(self._is_shared)
 
-    def _over(self, call: ast.Call, known: Assumption) -> Assumption:
-        """Return what is still known behind a call: attributes that it may store are not."""
-        stored = frozenset[str]().union(
-            *(self._stores.get(f, frozenset()) for f in self._project.callees(call))
-        )
-        if not stored:
-            return known
-        return known.without(lambda o: o.aspect is Aspect.PATH and o.attribute in stored)
+    def may_change(self, point: Point, operand: Operand) -> bool:
+        """Tell whether what runs at a point may write an operand: attributes that a called function may store.
+
+        A store into an attribute or item may be, under another name, one into any of that name.
+        """
+        if point.kind in (Kind.STORE, Kind.DELETE):
+            return True
+        return isinstance(point.node, ast.Call) and self._writes(point.node, operand)
+
+    def _writes(self, call: ast.Call, operand: Operand) -> bool:
+        if operand.aspect is not Aspect.PATH:
+            return False
+        callees = self._project.callees(call)
+        return any(operand.attribute in self._stores.get(f, ()) for f in callees)
 
     @cached_property
     def _stores(self) -> dict[Function, frozenset[str]]:
@@ -225,21 +226,3 @@ def _read(test: ast.expr) -> set[str]:
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             found.add(ast.unparse(node))
     return found
-
-
-def _changes(node: ast.AST, operand: Operand) -> bool:
-    name = _bound(node)
-    if name is not None:
-        return operand.text == name or operand.text.startswith((f"{name}.", f"{name}["))
-    if isinstance(node, ast.Attribute):
-        return operand.attribute == node.attr
-    return operand.aspect is Aspect.PATH
-
-
-def _bound(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name).partition(".")[0]
-    name = getattr(node, "name", None)
-    return name if isinstance(name, str) else None

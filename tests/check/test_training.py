@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from generated.features import draw
+from generated.mutants import MUTANTS, Mutant
+from generated.program import Program, build
 
 from amp_migrate.engine import Result, migrate
 from amp_migrate.plan import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source import Source
-from generated.features import draw
-from generated.mutants import MUTANTS, Mutant
-from generated.program import Program, build
 
 CODE = "AMP913"
 PROGRAMS = 60

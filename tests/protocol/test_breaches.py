@@ -288,6 +288,23 @@ train([])
     assert _kinds(text.replace("unscale_(opt_d)", "unscale_(opt_g)")) >= {Breach.SCALED_READ}
 
 
+def _guarded(made: str, used: str) -> str:
+    body = (
+        f"if {made}:\n    scaler = torch.cuda.amp.GradScaler()\nfor x in loader:\n"
+        f"    loss = model(x)\n    if {used}:\n        scaler.scale(loss).backward()\n    optimizer.step()\n"
+    )
+    return "import torch\n\ndef train(args, model, optimizer, loader):\n" + textwrap.indent(
+        body, "    "
+    )
+
+
+def test_a_scaler_that_some_path_does_not_make_is_found() -> None:
+    """Made under a flag, it may be used under that flag, and nowhere else."""
+    assert Breach.UNBOUND not in _kinds(_guarded("args.fp16", "args.fp16"))
+    assert Breach.UNBOUND in _kinds(_guarded("args.fp16", "True"))
+    assert Breach.UNBOUND in _kinds(_guarded("args.fp16", "args.amp"))
+
+
 def test_code_without_a_scaler_is_not_asked() -> None:
     """Plain training has no protocol to break."""
     assert (
