@@ -101,8 +101,8 @@ class Losses:
             yield from self._scaled(function, node.body, seen)
             yield from self._scaled(function, node.orelse, seen)
         elif isinstance(node, ast.BoolOp):
-            for value in node.values:
-                yield from self._scaled(function, value, seen)
+            for operand in node.values:
+                yield from self._scaled(function, operand, seen)
         elif isinstance(node, ast.NamedExpr):
             yield from self._scaled(function, node.value, seen)
         elif isinstance(node, ast.Name):
