@@ -32,6 +32,9 @@ class Memory:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._project = program.project
+        self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
+        self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
+        self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
         self._bindings: dict[tuple[ast.Call, Function], Mapping[str, ast.expr]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -39,6 +42,12 @@ class Memory:
 
         A test of whether there is a GradScaler comes out as it does with AMP on.
         """
+        asked = (edge, known)
+        if asked not in self._edges:
+            self._edges[asked] = self._along(function, edge, known)
+        return self._edges[asked]
+
+    def _along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         found = self._with_loss(function, edge.source, self._kept(edge.source, known))
         if edge.test is None:
             return found
@@ -64,6 +73,12 @@ class Memory:
 
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         """Return what a function knows when a call begins it: of its arguments, by the names of its parameters."""
+        asked = (call, callee, known)
+        if asked not in self._calls:
+            self._calls[asked] = self._into(call, callee, known)
+        return self._calls[asked]
+
+    def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         found = _renamed(known, self._names(call, callee), self._global_names(call, callee))
         for name, given in self._constants(call, callee):
             if name in self._shared:
@@ -75,6 +90,14 @@ class Memory:
         self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
     ) -> Assumption:
         """Return what is known behind a call: what was, and what the function learnt of its arguments."""
+        asked = (call, callee, learnt, known)
+        if asked not in self._returns:
+            self._returns[asked] = self._back(call, callee, learnt, known)
+        return self._returns[asked]
+
+    def _back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
         names = {inner: outer for outer, inner in self._names(call, callee).items()}
         kept = known.without(lambda operand: self._writes(call, operand))
         for fact in _renamed(learnt, names, self._global_names(call, callee)).facts:
@@ -94,8 +117,10 @@ class Memory:
         return known.with_fact(term, value)
 
     def _is_shared(self, term: Term) -> bool:
-        return term.text.startswith(("type(", "scaled(")) or any(
-            _last(operand.text) in self._shared for operand in term.operands
+        return term.text.startswith(("type(", "scaled(")) or all(
+            _last(operand.text) in self._shared
+            for operand in term.operands
+            if operand.aspect is not Aspect.CONTENT
         )
 
     @cached_property

@@ -130,7 +130,8 @@ class Program:
         for function in self.relevant:
             for node in ast.walk(function.scope):
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
-                    found |= names_in(node.test)
+                    if self.trains(function, node):
+                        found |= names_in(node.test)
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     if len(self.methods(node)) > 1:
                         found |= names_in(node.func.value)

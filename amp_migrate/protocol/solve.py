@@ -58,8 +58,12 @@ class Summary:
     yields: set[State] = field(default_factory=set)
     waiting: set[tuple[Key, Here]] = field(default_factory=set)
     came: dict[Here, Here | None] = field(default_factory=dict)
+    apart: dict[tuple[Point, Hashable, bool], int] = field(default_factory=dict)
 
 
+_MOST = (
+    4  # sets of facts that a place tells apart; beyond that it forgets them, which loses no path
+)
 _TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
 _MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
 _OVER = (EdgeKind.FALSE,)
@@ -74,6 +78,7 @@ class Run:
         self._machine = machine
         self._memory = memory
         self._summaries: dict[Key, Summary] = {}
+        self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: deque[tuple[Key, Here]] = deque()
         self._faults: dict[tuple[Breach, ast.AST], Fault] = {}
 
@@ -87,6 +92,10 @@ class Run:
         return list(self._faults.values())
 
     def _begin(self, key: Key) -> Summary:
+        begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
+        if len(begun) >= _MOST and key not in self._summaries:
+            key = key._replace(state=State(key.state.machine, NOTHING))
+        begun.add(key.state.known)
         if key not in self._summaries:
             self._summaries[key] = Summary()
             graph = self._program.graph(key.function)
@@ -103,9 +112,16 @@ class Run:
 
     def _reach(self, key: Key, here: Here, came: Here | None) -> None:
         summary = self._summaries[key]
-        if here not in summary.came:
-            summary.came[here] = came
-            self._queue.append((key, here))
+        if here in summary.came:
+            return
+        told_apart = summary.apart.setdefault((here.point, here.state.machine, here.turned), 0)
+        if told_apart >= _MOST:
+            here = here._replace(state=State(here.state.machine, NOTHING))
+            if here in summary.came:
+                return
+        summary.apart[here.point, here.state.machine, here.turned] = told_apart + 1
+        summary.came[here] = came
+        self._queue.append((key, here))
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)
