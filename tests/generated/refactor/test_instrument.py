@@ -120,7 +120,7 @@ def test_a_seed_is_always_the_same_variant() -> None:
 
 def test_a_refactoring_without_a_place_changes_nothing() -> None:
     """Where no run of statements stands in a function, there is nothing to extract."""
-    assert applied(Project({"a.py": "x = 1\n"}, "a.py"), (_EXTRACT, 0)) is None
+    assert applied(Project({"a.py": "import os\n"}, "a.py"), (_EXTRACT, 0)) is None
 
 
 def test_a_failure_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,9 @@ def _cuts(src: Source, method: ast.FunctionDef) -> list[int]:
     a, statements = method.args, body(method)
     if method.decorator_list or a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs:
         return []
-    if not a.args or a.args[0].arg != "self" or statements[0].lineno == method.lineno:
+    if not statements or not a.args or a.args[0].arg != "self":
+        return []
+    if statements[0].lineno == method.lineno:
         return []
     if not src.alone(statements):
         return []

@@ -1,0 +1,34 @@
+"""A fixed sample of refactored trainings: migrated as their bases are."""
+
+from __future__ import annotations
+
+import pytest
+
+from generated.refactor.judge import OUTCOMES, judged
+from generated.refactor.saved import Kept, load
+from generated.refactor.variant import Variant
+
+CHUNK = 12
+SAMPLE = load()
+
+
+@pytest.mark.parametrize("first", range(0, len(SAMPLE), CHUNK))
+def test_variants_are_migrated_as_before(first: int) -> None:
+    """No variant fares worse than it is known to; one that fares better must be kept as such.
+
+    `python scripts/fuzz.py --refactor --programs 300 --sample` draws the sample anew.
+    """
+    kept = SAMPLE[first : first + CHUNK]
+    built = [k.build() for k in kept]
+    assert [k for k, variant in zip(kept, built, strict=True) if variant is None] == []
+    found = judged([variant for variant in built if isinstance(variant, Variant)])
+    changed = [(k, j) for k, j in zip(kept, found, strict=True) if j.outcome != k.outcome]
+    assert changed == []
+
+
+def test_the_sample_is_large_and_mostly_migrated() -> None:
+    """It holds a few hundred variants, of which nearly all are migrated."""
+    outcomes = [kept.outcome for kept in SAMPLE]
+    assert len(outcomes) >= 200
+    assert set(outcomes) <= set(OUTCOMES)
+    assert all(isinstance(kept, Kept) and 1 <= len(kept.steps) <= 5 for kept in SAMPLE)
