@@ -13,7 +13,11 @@ from generated.test_programs import PROGRAMS
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_broken_rewriter_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among the programs of the fixed run, one shows the fault that it does not have otherwise."""
+    """Among the programs of the fixed run, one shows the fault that it does not have otherwise.
+
+    The check of the written text, which would refuse what is wrong, is out of force.
+    """
+    monkeypatch.setattr("amp_migrate.check.training.breaches", lambda before, after: [])
     monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
     found = next(filter(_fails, _seeds(mutant)))
     monkeypatch.undo()

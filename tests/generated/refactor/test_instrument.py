@@ -85,7 +85,11 @@ def _plain(name: str) -> bool:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_wrong_migration_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a broken rewriter, some variant that is the same otherwise crashes, is broken, or trains wrong."""
+    """With a broken rewriter, some variant that is the same otherwise crashes, is broken, or trains wrong.
+
+    The check of the written text, which would refuse what is wrong, is out of force.
+    """
+    monkeypatch.setattr("amp_migrate.check.training.breaches", lambda before, after: [])
     variants = _variants(mutant)
     fine = [verdict.outcome in ("same", "ugly") for verdict in judged(variants)]
     variants = [variant for variant, same in zip(variants, fine, strict=True) if same]
