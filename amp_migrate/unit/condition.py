@@ -33,6 +33,8 @@ def reduce(test: ast.expr, known: Known, source: Callable[[ast.expr], str]) -> C
         return Condition(answer)
     if isinstance(test, ast.Constant) and isinstance(test.value, bool | type(None)):
         return Condition(bool(test.value))
+    if isinstance(test, ast.NamedExpr):
+        return reduce(test.value, known, source)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return negate(reduce(test.operand, known, source), test.operand)
     if isinstance(test, ast.BoolOp):

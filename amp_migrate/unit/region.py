@@ -72,6 +72,7 @@ class RegionFinder:
         self._setup = setup
         self._earlier = Earlier(forwards, barrier)
         self._assigned: dict[Function, set[str]] = {}
+        self._returning: set[Function] = set()
 
     def find(self, function: Function, at: ast.AST, loss: set[str]) -> Search:
         """Return the regions that compute the paths `loss`, read at the statement of `at`."""
@@ -190,10 +191,14 @@ class RegionFinder:
         )
 
     def _returned(self, function: Function, result: Search) -> None:
-        """Add the forward passes of a helper that give what it returns."""
+        """Add the forward passes of a helper that give what it returns; one that calls itself is searched once."""
+        if function in self._returning:
+            return
+        self._returning.add(function)
         for node in walk(function.scope):
             if isinstance(node, ast.Return) and node.value is not None:
                 result.regions += self._local(function, node, uses(node.value)).regions
+        self._returning.discard(function)
 
     def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
         chosen.reverse()
