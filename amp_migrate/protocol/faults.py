@@ -17,6 +17,9 @@ class Breach(Enum):
     )
     MIXED = "scaled and unscaled gradients are added up"
     DIVIDED = "scaler.step() divides gradients by the loss scale that were never multiplied by it"
+    RESCALED = (
+        "scaler.update() may change the loss scale between a backward and the step on its gradients"
+    )
     AFTER_UNSCALE = "a scaled backward adds to gradients that are unscaled already"
     UNSCALED_TWICE = (
         "scaler.unscale_() runs twice for one optimizer without scaler.update() in between"

@@ -13,10 +13,15 @@ from amp_migrate.training.events import Event, Kind
 
 
 class Grad(Enum):
-    """What the gradients are. OLD: those of a step that is over, which zero_grad clears sooner or later."""
+    """What the gradients are.
+
+    STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, which
+    zero_grad clears sooner or later.
+    """
 
     EMPTY = "empty"
     SCALED = "scaled"
+    STALE = "scaled before the last update"
     PLAIN = "never scaled"
     TRUE = "unscaled"
     MIXED = "mixed"
@@ -38,10 +43,12 @@ class State(NamedTuple):
     stage: Stage
 
 
+_SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
 _START = State(Grad.EMPTY, Stage.READY)
 _AFTER_SCALED = {
     Grad.EMPTY: Grad.SCALED,
     Grad.SCALED: Grad.SCALED,
+    Grad.STALE: Grad.STALE,
     Grad.PLAIN: Grad.MIXED,
     Grad.TRUE: Grad.MIXED,
     Grad.MIXED: Grad.MIXED,
@@ -50,6 +57,7 @@ _AFTER_SCALED = {
 _AFTER_PLAIN = {
     Grad.EMPTY: Grad.PLAIN,
     Grad.SCALED: Grad.MIXED,
+    Grad.STALE: Grad.MIXED,
     Grad.PLAIN: Grad.PLAIN,
     Grad.TRUE: Grad.TRUE,
     Grad.MIXED: Grad.MIXED,
@@ -89,7 +97,9 @@ class GradientMachine:
         """Return what an event makes of a state."""
         assert isinstance(state, State)
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
-            return Moved((state._replace(stage=Stage.READY),))
+            stale = self._alone and state.grad is Grad.SCALED
+            grad = Grad.STALE if stale else state.grad
+            return Moved((State(grad, Stage.READY),))
         if not self.concerns(event):
             return Moved((state,))
         moved = self._moved(state, event)
@@ -106,7 +116,7 @@ class GradientMachine:
         if event.kind is Kind.BACKWARD:
             return self._backward(state, event)
         if event.kind is Kind.READ_GRAD:
-            bad = state.grad in (Grad.SCALED, Grad.MIXED)
+            bad = state.grad in _SCALED
             return Moved((state,), (Breach.SCALED_READ,) if bad else ())
         if event.kind is Kind.MAKE:
             return Moved((_START,))
@@ -149,7 +159,7 @@ def _unscale(state: State) -> Moved:
 def _step(state: State) -> Moved:
     if state.stage is Stage.STEPPED:
         return Moved((state,), (Breach.STEPPED_TWICE,))
-    breaches = _added(state) if state.stage is Stage.READY or state.grad is Grad.MIXED else ()
+    breaches = _added(state) if state.stage is Stage.READY or state.grad in _SCALED else ()
     grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
     return Moved((State(grad, Stage.STEPPED),), breaches)
 
@@ -157,7 +167,7 @@ def _step(state: State) -> Moved:
 def _plain_step(state: State) -> Moved:
     grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
     breaches: tuple[Breach, ...] = ()
-    if state.grad in (Grad.SCALED, Grad.MIXED):
+    if state.grad in _SCALED:
         breaches = (Breach.SCALED_STEP,)
     elif state.grad is Grad.TRUE:
         breaches = (Breach.UNCHECKED,)
@@ -172,4 +182,6 @@ def _added(state: State) -> tuple[Breach, ...]:
     """What dividing the gradients by the scale breaks."""
     if state.grad is Grad.MIXED:
         return (Breach.MIXED,)
+    if state.grad is Grad.STALE:
+        return (Breach.RESCALED,)
     return (Breach.DIVIDED,) if state.grad in (Grad.PLAIN, Grad.TRUE) else ()

@@ -137,6 +137,12 @@ WRONG = {
         _LOSS + _BACKWARD + "if i % 2:\n    scaler.step(optimizer)\nscaler.update()\n",
         Breach.UPDATE_ALONE,
     ),
+    "update on every micro-batch": (
+        _LOSS
+        + _BACKWARD
+        + "if i % 4 == 3:\n    scaler.step(optimizer)\n    optimizer.zero_grad()\nscaler.update()\n",
+        Breach.RESCALED,
+    ),
     "unscale_ behind the step": (
         _LOSS + _BACKWARD + "scaler.step(optimizer)\n" + _UNSCALE + "scaler.update()\n",
         Breach.UNSCALED_LATE,
