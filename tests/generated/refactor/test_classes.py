@@ -36,7 +36,46 @@ def train(model, optimizer, xs):
 train(1, 2, 3)
 """
 
+HELD = """\
+class T:
+    def __init__(self, a, c):
+        self.a = a
+        self.b = tune(a)
+        self.c = c
+
+    def one(self, x):
+        self.a(x)
+        self.b += 1
+
+    def all(self):
+        for x in self.c:
+            self.one(x)
+        return self.b
+
+
+T(1, 2).all()
+"""
+
 EXACT = [
+    (
+        "methods move to a part that the object holds",
+        HELD,
+        "class Core:\n    def __init__(self, a):\n        self.a = a\n        self.b = tune(a)\n\n"
+        "    def one(self, x):\n        self.a(x)\n        self.b += 1\n\n\n"
+        "class T:\n    def __init__(self, a, c):\n        self.core = Core(a)\n        self.c = c\n\n"
+        "    def all(self):\n        for x in self.c:\n            self.core.one(x)\n"
+        "        return self.core.b\n\n\nT(1, 2).all()\n".replace("Core", "TParts"),
+    ),
+    (
+        "methods move to a part that the object holds",
+        HELD.replace("T(1, 2).all()", "T(1, 2).one(3)"),
+        "class Parts:\n    def __init__(self, a):\n        self.a = a\n        self.b = tune(a)\n\n"
+        "    def one(self, x):\n        self.a(x)\n        self.b += 1\n\n\n"
+        "class T:\n    def __init__(self, a, c):\n        self.inner = Parts(a)\n        self.c = c\n\n"
+        "    def one(self, x):\n        return self.inner.one(x)\n\n"
+        "    def all(self):\n        for x in self.c:\n            self.inner.one(x)\n"
+        "        return self.inner.b\n\n\nT(1, 2).one(3)\n",
+    ),
     (
         "methods move to a base class",
         "class T:\n    def a(self):\n        pass\n\n    def b(self):\n        step()\n",
@@ -205,6 +244,46 @@ def test_what_is_called_runs_as_before(name: str) -> None:
 
 
 NOWHERE = [
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        g(self)\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.a\n\n\nprint(T(1).a)\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return super().f(self.a)\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.a\n\n\nclass S(T):\n    pass\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T(Module):\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.a\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        'class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.a\n\n\ngetattr(T(1), "a")\n',
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.c\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    a = 1\n\n    def __init__(self, a):\n        self.a = a\n\n    def f(self):\n        return self.a\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        g(self)\n        self.a = a\n\n    def f(self):\n        return self.a\n",
+    ),
+    (
+        "methods move to a part that the object holds",
+        "class T:\n    def __init__(self, a):\n        if a:\n            return\n        self.a = self.g(a)\n\n    def f(self):\n        return self.a\n",
+    ),
     ("methods move to a base class", "class T:\n    def a(self):\n        return super().a()\n"),
     ("methods move to a mixin", "class T:\n    __slots__ = ()\n\n    def a(self):\n        pass\n"),
     (

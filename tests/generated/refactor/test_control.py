@@ -789,6 +789,67 @@ EXAMPLES = (
                 one()
         """,
     ),
+    (
+        "a loop is tested at the end of a pass",
+        """
+        step = 0
+        # train
+        while step < 10:
+            update()
+            step += 1
+        """,
+        """
+        step = 0
+        # train
+        while True:
+            update()
+            step += 1
+            if step >= 10:
+                break
+        """,
+    ),
+    (
+        "a loop is tested at the end of a pass",
+        """
+        def train(args):
+            for epoch in range(1, EPOCHS + 1):
+                update(epoch)
+
+
+        EPOCHS = 3
+        """,
+        """
+        def train(args):
+            epoch = 1
+            while True:
+                update(epoch)
+                epoch += 1
+                if epoch == EPOCHS + 1:
+                    break
+
+
+        EPOCHS = 3
+        """,
+    ),
+    (
+        "a loop is tested at the end of a pass",
+        """
+        parser.add_argument("--max-epochs", type=int, default=2)
+        args = parser.parse_args()
+        for _ in range(args.max_epochs):
+            update()
+        """,
+        """
+        parser.add_argument("--max-epochs", type=int, default=2)
+        args = parser.parse_args()
+        done = 0
+        while True:
+            update()
+            done += 1
+            if done >= args.max_epochs:
+                break
+        """,
+    ),
 )
 
 
@@ -902,6 +963,30 @@ NO_PLACE = (
     ),
     ("an if becomes a match", "if a == b:\n    x()\n"),
     ("an if becomes a match", "if a == 1:\n    x()\nelif c == 2:\n    y()\n"),
+    ("a loop is tested at the end of a pass", "step = 10\nwhile step < 10:\n    step += x()\n"),
+    (
+        "a loop is tested at the end of a pass",
+        "step = first()\nwhile step < 10:\n    step += x()\n",
+    ),
+    (
+        "a loop is tested at the end of a pass",
+        "for k in y:\n    while step < 10:\n        step += x()\n    step = 0\n",
+    ),
+    (
+        "a loop is tested at the end of a pass",
+        "step = 0\nwhile step < 10:\n    step += 1\n    if step == 3:\n        continue\n    x()\n",
+    ),
+    ("a loop is tested at the end of a pass", "for k in range(n):\n    x()\n"),
+    ("a loop is tested at the end of a pass", "for k in range(0):\n    x()\n"),
+    ("a loop is tested at the end of a pass", "for k in range(3):\n    x(k)\nprint(k)\n"),
+    ("a loop is tested at the end of a pass", "for k in range(3):\n    k += x()\n"),
+    ("a loop is tested at the end of a pass", "for k in range(3):\n    x(lambda: k)\n"),
+    (
+        "a loop is tested at the end of a pass",
+        "for k in range(3):\n    if k:\n        continue\n    x(k)\n",
+    ),
+    ("a loop is tested at the end of a pass", "n = 3\nfor k in range(n):\n    n = x()\n"),
+    ("a loop is tested at the end of a pass", "for k in range(3):\n    x()\nelse:\n    y()\n"),
 )
 
 

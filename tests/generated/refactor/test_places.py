@@ -45,6 +45,24 @@ TRAINER = """
 
 EXACT = [
     (
+        "final variables are read from a tuple",
+        "def f(xs):\n    a = make()\n    b = a.tune()\n\n    for x in xs:\n        b.step(a, x)\n",
+        "def f(xs):\n    a = make()\n    b = a.tune()\n    held = (a, b)\n\n"
+        "    for x in xs:\n        held[1].step(held[0], x)\n",
+    ),
+    (
+        "final variables are read from a tuple",
+        "def f(xs):\n    a = make()\n    b = a.tune()\n\n    for x in xs:\n        b.step(a, x)\n    return a\n",
+        "def f(xs):\n    a = make()\n    b = a.tune()\n    pair = (a, b)\n\n"
+        "    for x in xs:\n        a, b = pair\n        b.step(a, x)\n    return pair[0]\n",
+    ),
+    (
+        "final variables are read from a tuple",
+        "a = make()\na, b = wrap(a)\n\n\ndef f(x):\n    b.step(a, x)\n\n\nf(b)\n",
+        "a = make()\na, b = wrap(a)\nheld = (a, b)\n\n\ndef f(x):\n    a, b = held\n"
+        "    b.step(a, x)\n\n\nf(held[1])\n",
+    ),
+    (
         "variables move into a dict",
         "def f():\n    a = make()\n    a.step()\n",
         'def f():\n    state = {}\n    state["a"] = make()\n    state["a"].step()\n',
@@ -164,6 +182,24 @@ def test_what_is_written(name: str, before: str, after: str) -> None:
 
 
 NOWHERE = [
+    ("final variables are read from a tuple", "def f(a):\n    b = 1\n    return b\n"),
+    (
+        "final variables are read from a tuple",
+        "def f(a, b):\n    for x in a:\n        a, b = x(a, b)\n",
+    ),
+    (
+        "final variables are read from a tuple",
+        "def f(x):\n    if x:\n        a = b = 1\n    x = 2\n    return a, b\n",
+    ),
+    (
+        "final variables are read from a tuple",
+        "def f(a, b):\n    def g():\n        nonlocal a\n        a = b\n\n    g()\n    return a, b\n",
+    ),
+    (
+        "final variables are read from a tuple",
+        "def f(a, b):\n    print(locals())\n    return a, b\n",
+    ),
+    ("final variables are read from a tuple", 'def f(a, b):\n    return f"{a} {b}"\n'),
     ("variables move into a dict", "def f(a):\n    a = vars(a)\n"),
     ("variables move into a dict", "def f():\n    for a in xs:\n        a.step()\n"),
     ("variables move into a list", "def f():\n    a = 1\n    print(f'{a}')\n"),
