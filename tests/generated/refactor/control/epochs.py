@@ -185,13 +185,31 @@ def _recursive(place: Place, rng: Random) -> Project | None:
     return place.replaced(f"{lead}def {name}({epoch}):\n{one(inner)}\n{name}(0)\n")
 
 
+_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+
+
 def _stores(tree: ast.AST) -> Counter[str]:
-    """Count how often code binds each name, parameters among them."""
-    names = [n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)]
-    names += [
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    ]
-    return Counter(names)
+    """Count how often code binds each name in its own scope, parameters among them."""
+    found: Counter[str] = Counter()
+    whole_scope = tree.body[0] if isinstance(tree, ast.Module) and len(tree.body) == 1 else tree
+    stack = list(ast.iter_child_nodes(whole_scope))
+    for node in stack:
+        if isinstance(node, ast.arg):
+            found[node.arg] += 1
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found[node.id] += 1
+        if not isinstance(node, _SCOPES):
+            stack += ast.iter_child_nodes(node)
+    return found
 
 
 def _direct(place: Place) -> bool:
