@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generated.refactor.judge import OUTCOMES, judged
+from generated.refactor.hunt import alone_too
+from generated.refactor.judge import OUTCOMES
 from generated.refactor.saved import Kept, load
 from generated.refactor.variant import Variant
 
@@ -21,7 +22,7 @@ def test_variants_are_migrated_as_before(first: int) -> None:
     kept = SAMPLE[first : first + CHUNK]
     built = [k.build() for k in kept]
     assert [k for k, variant in zip(kept, built, strict=True) if variant is None] == []
-    found = judged([variant for variant in built if isinstance(variant, Variant)])
+    found = alone_too([variant for variant in built if isinstance(variant, Variant)])
     changed = [(k, j) for k, j in zip(kept, found, strict=True) if j.outcome != k.outcome]
     assert changed == []
 
