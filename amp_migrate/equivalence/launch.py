@@ -17,6 +17,7 @@ from pathlib import Path
 import amp_migrate
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.records import Crash, Run, read_crash, read_folder
+from amp_migrate.stopping import held
 from amp_migrate.words import os_reason
 
 Progress = Callable[[str, int, int], None]
@@ -116,27 +117,34 @@ def _execute(
 ) -> tuple[int, str]:
     """Return the exit code (124 past the time limit) and the last lines of the output."""
     with tempfile.TemporaryFile() as output:
+        process: subprocess.Popen[bytes] | None = None
         try:
-            process = subprocess.Popen(
-                [launch.moved(word) for word in launch.command],
-                cwd=launch.tree / launch.inside,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=None if launch.show else output,
-                stderr=None if launch.show else subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return 127, f"{launch.command[0]}: {os_reason(error)}"
-        deadline = time.monotonic() + launch.timeout
-        try:
+            with (
+                held() as stop_if_asked
+            ):  # a signal before the name is bound would lose the process
+                process = subprocess.Popen(
+                    [launch.moved(word) for word in launch.command],
+                    cwd=launch.tree / launch.inside,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=None if launch.show else output,
+                    stderr=None if launch.show else subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            stop_if_asked()
+            deadline = time.monotonic() + launch.timeout
             while process.poll() is None:
                 if time.monotonic() > deadline:
                     return 124, f"no end after {launch.timeout:g} s"
                 time.sleep(0.02)
                 progress(label, _rows(records), config.steps)
+        except OSError as error:
+            if process is not None:
+                raise
+            return 127, f"{launch.command[0]}: {os_reason(error)}"
         finally:  # also where this program is stopped: the copies that the command works in go
-            _kill(process)
+            if process is not None:
+                _kill(process)
         output.seek(0)
         lines = output.read().decode(errors="replace").strip().splitlines()
     return process.returncode, "\n".join(lines[-_TAIL_LINES:])

@@ -34,7 +34,10 @@ def options(project: Path) -> Options:
 
 
 def printed(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    python: str = "python",
 ) -> str:
     """Verify a project and return what the terminal shows, and write the page beside it."""
     monkeypatch.chdir(project)
@@ -47,7 +50,7 @@ def printed(
             "--json",
             "out.json",
             "--",
-            "python",
+            python,
             "train.py",
         ]
     )
@@ -57,10 +60,10 @@ def printed(
 def test_a_missing_package_is_shown_where_it_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """File, line and source line of the project, the Python that ran it, and the command that installs it."""
+    """File, line and source line of the project, the Python of the command, and the command that installs it."""
     project = tree(tmp_path / "a", f"import settings\n{ACCUMULATING}")
     (project / "settings.py").write_text("LR = 0.1\nfrom nowhere.config import CfgNode\n")
-    shown = printed(project, monkeypatch, capsys)
+    shown = printed(project, monkeypatch, capsys, sys.executable)
     report = json.loads((project / "out.json").read_text(encoding="utf-8"))
 
     assert shown.startswith("CANNOT_RUN(before: ModuleNotFoundError: No module named 'nowhere')\n")

@@ -8,8 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from amp_migrate.equivalence import launch
+from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.stopping import Stopped, raised
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINING = """
@@ -55,3 +60,25 @@ def test_signal_ends_the_program_and_removes_the_copies(
     assert process.returncode == 3
     assert os.listdir(tmp_path / "scratch") == []
     assert not Path(f"/proc/{started.read_text()}").exists()
+
+
+def test_signal_while_the_program_is_started_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything holds the new process, as on a busy machine."""
+    started = []
+
+    class Signalled(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(launch.subprocess, "Popen", Signalled)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    asked = launch.Launch((sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
+
+    with pytest.raises(Stopped), raised():
+        launch.run(asked, "before", CaptureConfig(""), lambda *_: None)
+
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
