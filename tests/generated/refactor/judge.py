@@ -24,7 +24,7 @@ from generated.refactor.variant import Variant
 
 SETTINGS = Settings(api="torch.cuda.amp")
 # Worst first. "invalid": the refactoring changed the program itself; "unfit": the base is not migrated or no
-# refactoring found a place; "claimed": it trains otherwise as a fix rule says that its base did not need.
+# refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round.
 OUTCOMES = ("crash", "broken", "wrong", "claimed", "left", "ugly", "same", "invalid", "unfit")
 FAILURES = OUTCOMES[:3]
 UGLY = 1.5
@@ -188,6 +188,12 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
             return Judged("left", f"{missing[0]} is not applied")
         new = [c for c in result.fixed if c not in like.migrated.fixed]
         return Judged("claimed" if new else "wrong", difference + (f" ({new[0]})" if new else ""))
+    claims = set(result.fixed) ^ set(like.migrated.fixed)
+    if claims:
+        side = "alone" if min(claims) in result.fixed else "no longer"
+        return Judged(
+            "claimed", f"{min(claims)} is fixed {side} in the variant, which trains alike"
+        )
     if result.lines > UGLY * like.migrated.lines:
         return Judged("ugly", f"{like.migrated.lines} changed lines became {result.lines}")
     return Judged("same")

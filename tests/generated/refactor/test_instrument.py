@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from generated.features import draw
 from generated.mutants import MUTANTS, Mutant
 from generated.refactor.bases import base, names
-from generated.refactor.judge import FAILURES, Judged, judged, known
+from generated.refactor.judge import FAILURES, Judged, Migrated, judged, known, migrated
 from generated.refactor.project import Project
 from generated.refactor.shrink import shrunk
 from generated.refactor.variant import Variant, applied, drawn, rebuilt
@@ -97,6 +97,24 @@ def test_a_wrong_migration_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPa
     outcomes = [verdict.outcome for verdict in judged(variants)]
     unfixed = {"left"} if mutant.name.endswith("every micro-batch") else set()
     assert set(outcomes) & {*FAILURES, *unfixed}, outcomes
+
+
+def test_a_fix_that_goes_by_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A codemod that claims a fix where a flag of a script has another word is told from one that does not."""
+    start = base("clip/update_skipped_at_times")
+    steps = [("a flag gets a word that says something else", seed) for seed in range(30)]
+    variants = [variant for step in steps if (variant := rebuilt(start, [step]))]
+    renamed = ["skip_update" not in variant.project.text for variant in variants]
+    assert {True, False} == set(renamed)
+    assert {verdict.outcome for verdict in judged(variants)} == {"same"}
+
+    def by_name(project: Project) -> Migrated:
+        fixed = () if "skip_update" in project.text else ("AMP208",)
+        return replace(migrated(project), fixed=fixed)
+
+    monkeypatch.setattr("generated.refactor.judge.migrated", by_name)
+    found = [verdict.outcome for verdict in judged(variants)]
+    assert found == ["claimed" if new else "same" for new in renamed]
 
 
 def _variants(mutant: Mutant) -> list[Variant]:

@@ -99,7 +99,7 @@ def _flag(project: Project, rng: Random) -> Project | None:
         tested = {name for held in texts.values() for name in _tested(held.tree)}
         wanted = {
             c: _spellings(project, texts, c) & tested
-            for c in ("locals", "parameters", "attributes", "options")
+            for c in ("locals", "parameters", "attributes", "definitions", "options")
         }
         choices = [(c, name) for c, found in wanted.items() for name in sorted(found)]
         words = [w for w in _FLAGS if not re.search(rf"\b{w}\b", project.text)]
