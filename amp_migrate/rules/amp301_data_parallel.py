@@ -46,12 +46,12 @@ from amp_migrate.rules.rest import (
     forget_native,
     is_skipped,
     is_variable,
-    only_names_type,
     origin,
     replaced_import,
     spell,
     uses,
 )
+from amp_migrate.rules.type_names import only_names_type
 from amp_migrate.unit.freezing import frozen_later
 from amp_migrate.unit.sites import Site
 

@@ -36,12 +36,12 @@ from amp_migrate.rules.rest import (
     by_value,
     is_skipped,
     is_variable,
-    only_names_type,
     origin,
     replaced_import,
     spell,
     uses,
 )
+from amp_migrate.rules.type_names import only_names_type
 from amp_migrate.unit.sites import Site
 
 RULE = Rule("AMP302", "Apex's SyncBatchNorm becomes torch's", Safety.FAITHFUL, order=ORDER)

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amp_migrate.facts.mentions import skipped_lines
-from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Insert, Replace, Status
-from amp_migrate.project import Module
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.unit.sites import Kind, Site, is_apex
 
@@ -162,49 +160,6 @@ def _root(node: ast.AST) -> ast.Name | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node if isinstance(node, ast.Name) else None
-
-
-def only_names_type(site: Site) -> bool:
-    """Tell whether a use only names the class: in `isinstance`, a comparison of types, or an annotation.
-
-    So does a list of types in a variable that nothing else reads.
-    """
-    return _names_type(site.module, site.node, set())
-
-
-def _names_type(module: Module, node: ast.AST, seen: set[str]) -> bool:
-    tree = module.tree
-    child, up = node, tree.parent(node)
-    while (
-        isinstance(up, ast.Tuple | ast.Subscript | ast.List | ast.Set)
-        or (isinstance(up, ast.BinOp) and isinstance(up.op, ast.BitOr | ast.Add))
-        or (isinstance(up, ast.Call) and up.args == [child] and tail(up) in ("tuple", "list"))
-    ):
-        child, up = up, tree.parent(up)
-    if isinstance(up, ast.Assign) and child is not node and len(up.targets) == 1:
-        return _holds_types(module, up.targets[0], seen)
-    if isinstance(up, ast.Call):
-        named = isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "issubclass")
-        return named and len(up.args) == 2 and up.args[1] is child
-    if isinstance(up, ast.Compare):
-        sides = [up.left, *up.comparators]
-        return any(
-            isinstance(s, ast.Call) and isinstance(s.func, ast.Name) and s.func.id == "type"
-            for s in sides
-        )
-    if isinstance(up, ast.arg | ast.AnnAssign):
-        return up.annotation is child
-    return isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef) and up.returns is child
-
-
-def _holds_types(module: Module, target: ast.expr, seen: set[str]) -> bool:
-    """Tell whether a variable of a function is only read where types are named."""
-    scope = module.tree.scope(target)
-    if not isinstance(target, ast.Name) or isinstance(scope, ast.Module) or target.id in seen:
-        return False
-    names = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
-    read = [n for n in names if isinstance(n.ctx, ast.Load)]
-    return all(_names_type(module, n, {*seen, target.id}) for n in read)
 
 
 def is_skipped(site: Site) -> bool:
