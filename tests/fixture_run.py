@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from amp_migrate.equivalence.reference import install
+from amp_migrate.equivalence.reference import install, modules
 
-# The first optimizer imports half of torch: once here, not in every child.
+# What every child would repeat: to import the modules of the reference, and half of torch with the first optimizer.
+modules.unregister()
 torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 
 

@@ -37,8 +37,10 @@ def move_import_paths(roots: tuple[tuple[str, str], ...]) -> None:
     """Point import paths and editable installs of the original project to its copy."""
     sys.path[:] = [_moved(entry, roots) for entry in sys.path]
     for name, module in list(sys.modules.items()):
+        if not name.startswith("__editable__"):
+            continue
         mapping = vars(module).get("MAPPING")
-        if name.startswith("__editable__") and isinstance(mapping, dict):
+        if isinstance(mapping, dict):
             mapping.update({key: _moved(path, roots) for key, path in mapping.items()})
 
 
