@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 import torch._dynamo  # imported by the first optimizer; here once for all trials
 
-import amp_migrate.equivalence.capture.session  # noqa: F401  what every trial needs, here once
+import amp_migrate.equivalence.capture.session  # what every trial needs, here once
 import amp_migrate.equivalence.reference.modules  # noqa: F401
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
