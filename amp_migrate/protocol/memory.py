@@ -29,6 +29,9 @@ class Memory:
     that name.
     """
 
+    most = 4  # sets of facts that a place tells apart
+    forgets = True  # beyond that it forgets them, which loses no path
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._project = program.project

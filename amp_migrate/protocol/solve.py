@@ -5,65 +5,20 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import NamedTuple
+from dataclasses import replace
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.runs import Breached, Here, Key, Start, State, Summary
+from amp_migrate.protocol.ways import Ways
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event
 
-
-class Start(Enum):
-    """Where a run of a function begins."""
-
-    ENTRY = "entry"
-    RESUME = "resume"  # behind a `yield`
-
-
-class State(NamedTuple):
-    """The state of the machine, and what is known of tests."""
-
-    machine: Hashable
-    known: Assumption
-
-
-class Key(NamedTuple):
-    """A run of a function from one state on."""
-
-    function: Function
-    start: Start
-    state: State
-
-
-class Here(NamedTuple):
-    """A moment of a run; `turned` tells at the head of a loop whether a turn is behind it."""
-
-    point: Point
-    state: State
-    turned: bool = False
-
-
-@dataclass
-class Summary:
-    """The states in which a run ends or suspends, who waits for them, and how each moment was reached."""
-
-    exits: set[State] = field(default_factory=set)
-    yields: set[State] = field(default_factory=set)
-    waiting: set[tuple[Key, Here]] = field(default_factory=set)
-    came: dict[Here, Here | None] = field(default_factory=dict)
-    apart: dict[tuple[Point, Hashable, bool], int] = field(default_factory=dict)
-
-
-_MOST = (
-    4  # sets of facts that a place tells apart; beyond that it forgets them, which loses no path
-)
 _TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
 _MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
 _OVER = (EdgeKind.FALSE,)
@@ -77,27 +32,36 @@ class Run:
         self._program = program
         self._machine = machine
         self._memory = memory
-        self._summaries: dict[Key, Summary] = {}
+        self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: deque[tuple[Key, Here]] = deque()
-        self._faults: dict[tuple[Breach, ast.AST], Fault] = {}
+        self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
 
     def faults(self) -> list[Fault]:
         """Return the breaches that some path shows, one for each node."""
+        ways = Ways(self._program, self.summaries)
+        found = []
+        for breach, key, here, _, certain in self.breached():
+            way = ways.lines(key, here)
+            found.append(Fault(breach, way[-1], way, certain))
+        return found
+
+    def breached(self) -> list[Breached]:
+        """Return the breaches that some path shows, one for each node, with the moments of it."""
         for function, called in self._program.entries:
             for state in self._machine.starts(called):
                 self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
             self._advance(*self._queue.popleft())
-        return list(self._faults.values())
+        return list(self._breached.values())
 
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
-        if len(begun) >= _MOST and key not in self._summaries:
+        if len(begun) >= self._memory.most and key not in self.summaries:
             key = key._replace(state=State(key.state.machine, NOTHING))
         begun.add(key.state.known)
-        if key not in self._summaries:
-            self._summaries[key] = Summary()
+        if key not in self.summaries:
+            self.summaries[key] = Summary()
             graph = self._program.graph(key.function)
             if key.start is Start.ENTRY:
                 state = key.state.machine
@@ -108,14 +72,16 @@ class Run:
                 for point in graph.points:
                     if point.kind is Kind.YIELD:
                         self._onward(key, Here(point, key.state), [key.state])
-        return self._summaries[key]
+        return self.summaries[key]
 
     def _reach(self, key: Key, here: Here, came: Here | None) -> None:
-        summary = self._summaries[key]
+        summary = self.summaries[key]
         if here in summary.came:
             return
         told_apart = summary.apart.setdefault((here.point, here.state.machine, here.turned), 0)
-        if told_apart >= _MOST:
+        if told_apart >= self._memory.most:
+            if not self._memory.forgets:
+                return
             here = here._replace(state=State(here.state.machine, NOTHING))
             if here in summary.came:
                 return
@@ -136,14 +102,14 @@ class Run:
             self._onward(key, here, self._after(key, here))
 
     def _end(self, key: Key, state: State, suspended: bool = False) -> None:
-        summary = self._summaries[key]
+        summary = self.summaries[key]
         machine = state.machine
         for _ in self._program.decorated(key.function) if not suspended else ():
             machine = self._machine.leave(machine)
         found = summary.yields if suspended else summary.exits
         state = State(machine, state.known)
         if state not in found:
-            found.add(state)
+            found[state] = None
             self._queue.extend(summary.waiting)
 
     def _onward(
@@ -166,7 +132,8 @@ class Run:
             self._onward(key, here, [here.state], _OVER if here.turned else _MORE)
             return
         runs = self._generators(here.point)
-        more, over = ({here.state}, {here.state}) if not runs else (set(), set())
+        first = {here.state: None} if not runs else {}
+        more, over = dict(first), dict(first)
         for call, function in runs:
             for start in Start:
                 summary = self._wait(key, here, call, function, start)
@@ -193,14 +160,14 @@ class Run:
     ) -> Summary:
         into = self._memory.into(call, function, here.state.known if known is None else known)
         summary = self._begin(Key(function, start, State(here.state.machine, into)))
-        summary.waiting.add((key, here))
+        summary.waiting[key, here] = None
         return summary
 
     def _back(
         self, call: ast.Call, function: Function, ends: Iterable[State], before: State
-    ) -> set[State]:
+    ) -> dict[State, None]:
         return {
-            State(end.machine, self._memory.back(call, function, end.known, before.known))
+            State(end.machine, self._memory.back(call, function, end.known, before.known)): None
             for end in ends
         }
 
@@ -209,20 +176,21 @@ class Run:
         point, function = here.point, key.function
         if point.kind in (Kind.ENTER, Kind.LEAVE) and isinstance(point.node, ast.withitem):
             return self._context(key, here, point.node)
-        states: set[State] = {here.state}
+        states: dict[State, None] = {here.state: None}
         if point.kind is Kind.CALL and isinstance(point.node, ast.Call):
             states = self._call(key, here, point.node)
         if point.kind in _HAPPENS:
             for event in self._program.events(function, point.node):
                 visited = self._program.of_visited(function, event)
-                moved: set[State] = set()
+                moved: dict[State, None] = {}
                 for state in states:
                     exact = self._exact(event, state.known)
                     after = self._machine.move(state.machine, exact, visited)
-                    moved.update(State(machine, state.known) for machine in after.states)
+                    moved.update({State(m, state.known): None for m in after.states})
                     for breach in after.breaches:
                         certain = visited or len(event.optimizers or ()) == 1
-                        self._fault(key, here, breach, certain)
+                        found = Breached(breach, key, here, event, certain)
+                        self._breached.setdefault((breach, here.point.node), found)
                 states = moved
         return states
 
@@ -233,18 +201,18 @@ class Run:
         scaled = self._memory.loss(event.loss, known)
         return event if scaled is None else replace(event, scaled=scaled)
 
-    def _call(self, key: Key, here: Here, call: ast.Call) -> set[State]:
+    def _call(self, key: Key, here: Here, call: ast.Call) -> dict[State, None]:
+        states: dict[State, None] = {}
         if not self._program.project.callees(call):
-            states = {here.state}
+            states[here.state] = None
             for function in self._program.handed(call):
                 summary = self._wait(key, here, call, function)
-                states |= {State(end.machine, here.state.known) for end in summary.exits}
+                states |= {State(end.machine, here.state.known): None for end in summary.exits}
             return states
-        states = set()
         for run, known in self._dispatched(call, here.state.known):
             before = State(here.state.machine, known)
             if run is None or self._program.suspends(run):
-                states.add(before)
+                states[before] = None
             else:
                 summary = self._wait(key, here, call, run, known=known)
                 states |= self._back(call, run, summary.exits, before)
@@ -275,7 +243,7 @@ class Run:
         call = item.context_expr
         runs = self._program.callees(call) if isinstance(call, ast.Call) else []
         runs = [function for function in runs if self._program.suspends(function)]
-        states: set[State] = set()
+        states: dict[State, None] = {}
         for function in runs:
             assert isinstance(call, ast.Call)
             start = Start.ENTRY if entering else Start.RESUME
@@ -286,29 +254,6 @@ class Run:
 
     def _changed(self, state: Hashable, context: Context, entering: bool) -> Hashable:
         return self._machine.enter(state, context) if entering else self._machine.leave(state)
-
-    def _fault(self, key: Key, here: Here, breach: Breach, certain: bool) -> None:
-        found = (breach, here.point.node)
-        if found not in self._faults:
-            way = self._way(key, here)
-            self._faults[found] = Fault(breach, way[-1], way, certain)
-
-    def _way(self, key: Key, here: Here) -> tuple[Place, ...]:
-        """Return the places of the events on one path to a moment, from the beginning of its function on."""
-        path = key.function.module.path
-        came = self._summaries[key].came
-        lines = [here.point.line]
-        at = came.get(here)
-        while at is not None:
-            calls = isinstance(at.point.node, ast.Call) and bool(
-                self._program.callees(at.point.node)
-            )
-            if (calls or self._program.events(key.function, at.point.node)) and lines[
-                -1
-            ] != at.point.line:
-                lines.append(at.point.line)
-            at = came.get(at)
-        return tuple(Place(path, line) for line in reversed(lines[:8]))
 
 
 def _turns(edge: Edge) -> bool:

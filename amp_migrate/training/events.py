@@ -20,6 +20,8 @@ class Kind(Enum):
     ZERO_GRAD = "zero_grad"  # those whose gradients it clears
     FORWARD = "forward"  # those that train the network
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
+    MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
+    HANDED = "handed"  # those that code out of sight is given; `scaler` where it is given one
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Event:
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
-    BACKWARD, where it has one.
+    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs.
     """
 
     kind: Kind
@@ -41,6 +43,7 @@ class Event:
     networks: frozenset[int] = frozenset()
     unsure: bool = False
     loss: str | None = None
+    assumed: bool = False
 
     def named(self) -> ast.expr | None:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""

@@ -133,18 +133,33 @@ class Training:
         made = self.objects.made(module, call)
         if made is not None:
             yield Event(Kind.MAKE, call, frozenset({made}))
+        elif self.objects.makes_scaler(module, call):
+            yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
         elif tail(call) in READS_GRADIENTS and not self.project.callees(call):
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
-            yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
+            read = self.objects.training(owners)
+            yield Event(Kind.READ_GRAD, call, read, assumed=name is None)
         elif self._may_read(call, name):
             given = [*call.args, *(k.value for k in call.keywords)]
             owners = {group for a in given for group in self.objects.owners(module, a)}
-            yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
+            yield Event(Kind.READ_GRAD, call, self.objects.training(owners), assumed=True)
         elif name in REFUSES_CASTS or self._refuses(function, call):
             yield Event(Kind.REFUSES_CASTS, call)
         else:
             yield from self._forward(function, call)
+            yield from self._handed(function, call, name)
+
+    def _handed(self, function: Function, call: ast.Call, name: str | None) -> Iterator[Event]:
+        """Yield that code out of sight is given a GradScaler or an optimizer, with which it may do anything."""
+        if self.project.callees(call) or _is_known(call, name):
+            return
+        module = function.module
+        for given in (*call.args, *(k.value for k in call.keywords)):
+            scaler = self.objects.scaler(module, given)
+            optimizers = self.objects.optimizers_of(module, given)
+            if scaler is not None or optimizers:
+                yield Event(Kind.HANDED, call, optimizers or None, scaler)
 
     def _may_read(self, call: ast.Call, name: str | None) -> bool:
         """Tell whether a function that nothing is known of is handed parameters: it may read their gradients."""

@@ -1,0 +1,65 @@
+"""What a run of a machine keeps of every function: the states that it met, and how it came to them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.training.events import Event
+
+
+class Start(Enum):
+    """Where a run of a function begins."""
+
+    ENTRY = "entry"
+    RESUME = "resume"  # behind a `yield`
+
+
+class State(NamedTuple):
+    """The state of the machine, and what is known of tests."""
+
+    machine: Hashable
+    known: Assumption
+
+
+class Key(NamedTuple):
+    """A run of a function from one state on."""
+
+    function: Function
+    start: Start
+    state: State
+
+
+class Here(NamedTuple):
+    """A moment of a run; `turned` tells at the head of a loop whether a turn is behind it."""
+
+    point: Point
+    state: State
+    turned: bool = False
+
+
+@dataclass
+class Summary:
+    """The states in which a run ends or suspends, who waits for them, and how each moment was reached."""
+
+    exits: dict[State, None] = field(default_factory=dict)
+    yields: dict[State, None] = field(default_factory=dict)
+    waiting: dict[tuple[Key, Here], None] = field(default_factory=dict)
+    came: dict[Here, Here | None] = field(default_factory=dict)
+    apart: dict[tuple[Point, Hashable, bool], int] = field(default_factory=dict)
+
+
+class Breached(NamedTuple):
+    """A breach at a moment of a run, and the event that is it."""
+
+    breach: Breach
+    key: Key
+    here: Here
+    event: Event
+    certain: bool
