@@ -11,10 +11,33 @@ sight turns on, the parameter may stay away without the flag, and raises where i
 Apex kept its state in the process; a GradScaler is an object that somebody must hold.
 
 ## Example
-    def train(loader, model, optimizer): ...
+    # engine.py
+    def train(loader, model, optimizer):
+        for images, labels in loader:
+            loss = criterion(model(images), labels)
+            optimizer.zero_grad()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+
+    # main.py
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    train(loader, model, optimizer)
 
 ## Use instead
-    def train(loader, model, optimizer, scaler): ...
+    # engine.py
+    def train(loader, model, optimizer, scaler):
+        for images, labels in loader:
+            with torch.cuda.amp.autocast():
+                loss = criterion(model(images), labels)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    # main.py
+    scaler = torch.cuda.amp.GradScaler()
+    train(loader, model, optimizer, scaler)
 
 ## Safety
 Faithful. Where some calls of a function are not in the files given, all of the program's Apex code is left, with AMP901.

@@ -15,13 +15,15 @@ another function: `custom_fwd` is for `torch.autograd.Function` alone.
     amp.register_float_function(torch, "batch_norm")
 
     @amp.float_function
-    def upsample(x, size): ...
+    def upsample(x, size):
+        return F.interpolate(x, size)
 
 ## Use instead
     torch.batch_norm = float_kernel(torch.batch_norm)
 
     @float_function
-    def upsample(x, size): ...
+    def upsample(x, size):
+        return F.interpolate(x, size)
 
 ## Safety
 Faithful. Where autocast is off, the function gets its arguments as they are, and under autocast its floating tensors are

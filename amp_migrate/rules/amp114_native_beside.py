@@ -21,6 +21,8 @@ The native branch is the migration: rewriting the Apex branch would write it twi
 ## Use instead
     if backend == "native":
         scaler = torch.cuda.amp.GradScaler()
+    elif backend == "apex":
+        raise RuntimeError("NVIDIA Apex AMP no longer exists: choose native AMP")
 
 ## Safety
 Faithful for the native setting. Runs that chose Apex have to choose native; a finding names the test.

@@ -9,12 +9,21 @@ disabled GradScaler, and tests that stay ask `is_enabled()`.
 The code already has a way for the AMP state to travel; the scaler takes it.
 
 ## Example
-    def train(model, optimizer, amp): ...
-    train(model, optimizer, amp)
+    # engine.py
+    def backward(loss, optimizer, amp):
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+
+    # main.py
+    backward(loss, optimizer, amp)
 
 ## Use instead
-    def train(model, optimizer, scaler): ...
-    train(model, optimizer, scaler)
+    # engine.py
+    def backward(loss, optimizer, scaler):
+        scaler.scale(loss).backward()
+
+    # main.py
+    backward(loss, optimizer, scaler)
 
 ## Safety
 Faithful.

@@ -11,7 +11,9 @@ Writes the class into the file that imports it, in the place of the import.
     optimizer = LARC(torch.optim.SGD(model.parameters(), lr=4.8), trust_coefficient=0.001, clip=False)
 
 ## Use instead
-    class LARC: ...  # about fifty lines
+    class LARC:
+        ...  # about sixty lines
+
     optimizer = LARC(torch.optim.SGD(model.parameters(), lr=4.8), trust_coefficient=0.001, clip=False)
 
 ## Safety

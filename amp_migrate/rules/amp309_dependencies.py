@@ -9,10 +9,12 @@ project imports it. With `--dependencies` the lines go that hold nothing else: a
 An installation that still builds Apex takes long and may fail, for nothing. On PyPI `apex` is another package.
 
 ## Example
+    # requirements.txt
     torch>=1.6
     git+https://github.com/NVIDIA/apex
 
 ## Use instead
+    # requirements.txt
     torch>=1.6
 
 ## Safety

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from amp_migrate.rules.base import Rule, Safety
 
 _DOC = """{title}.
@@ -24,9 +26,25 @@ Report only. What is left still imports Apex, and so fails loudly.
 """
 
 
-def _left(code: str, title: str, why: str, example: str, instead: str) -> Rule:
-    doc = _DOC.format(title=title[0].upper() + title[1:], why=why, example=example, instead=instead)
+def _left(code: str, title: str, why: str, example: str, instead: str, more: str = "") -> Rule:
+    """Return a rule of this family; `instead` is code that migrates, and `more` says what else there is to do."""
+    doc = _DOC.format(
+        title=_sentence(title),
+        why=why,
+        example=_indented(example),
+        instead=_indented(instead) + (f"\n\n{more}" if more else ""),
+    )
     return Rule(code, title, Safety.REPORT, doc)
+
+
+def _sentence(title: str) -> str:
+    """Return a title with a capital; a name of the code that it starts with becomes code."""
+    first, _, rest = title.partition(" ")
+    return f"`{first}` {rest}" if "." in first or "_" in first else title[0].upper() + title[1:]
+
+
+def _indented(code: str) -> str:
+    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
 
 
 RULES = (
@@ -36,91 +54,189 @@ RULES = (
         "Apex kept one loss scale for the whole process. A GradScaler is an object: every function that scales, steps,\n"
         "clips or saves has to be given it, by all who call it. Where a registry, a framework or a file that was not given\n"
         "calls such a function, nobody passes it.",
-        "    framework.run(model, step=train_step)    # who calls train_step, and with what?",
-        "    Give amp-migrate the files with the other calls too, or run it with --scaler module: the GradScaler is then\n"
-        "    a variable of the file that initializes.",
+        """
+        def main(model, optimizer):
+            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+            framework.run(model, optimizer, step=train_step)  # who calls it, and with what?
+        """,
+        """
+        def main(model, optimizer):
+            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+            for images, labels in loader:
+                train_step(model, optimizer, images)
+        """,
+        "Or give amp-migrate the files with the other calls too, or run it with `--scaler module`: the GradScaler is then\n"
+        "a variable of the file that initializes.",
     ),
     _left(
         "AMP902",
         "amp.scale_loss is used in a way that is not known",
         "Only `with amp.scale_loss(loss, optimizer) as scaled_loss:` with a backward in it has one meaning.",
-        "    context = amp.scale_loss(loss, optimizer)",
-        "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n        scaled_loss.backward()",
+        """
+        context = amp.scale_loss(loss, optimizer)
+        with context as scaled_loss:
+            scaled_loss.backward()
+        """,
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        """,
     ),
     _left(
         "AMP903",
         "opt_level O3 is pure fp16 training",
         "GradScaler refuses gradients in fp16, and so works with fp32 weights alone.",
-        '    amp.initialize(model, optimizer, opt_level="O3")',
-        '    amp.initialize(model, optimizer, opt_level="O1")    # becomes autocast and GradScaler\n'
-        "    or model.half() and fp16 inputs, without any AMP.",
+        """
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O3")
+        """,
+        """
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        """,
+        "This becomes autocast and GradScaler. Or delete what uses Apex, and train with `model.half()` and fp16 inputs.",
     ),
     _left(
         "AMP904",
         "no forward pass is recognised",
         "Native AMP casts only what runs under autocast. Without it around the forward pass the program would train in\n"
         "fp32, and nobody would notice.",
-        "    loss = engine.compute(batch)",
-        "    with torch.cuda.amp.autocast():\n        loss = engine.compute(batch)",
+        """
+        loss = engine.compute(images, labels)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        """,
+        """
+        with torch.cuda.amp.autocast():
+            loss = engine.compute(images, labels)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        """,
+        "The next run keeps this autocast and migrates the rest.",
     ),
     _left(
         "AMP905",
         "the optimizer steps cannot be placed",
-        "A step that does not go through the GradScaler uses gradients 65536 times too large, and scaler.update() has to\n"
+        "A step that does not go through the GradScaler uses gradients 65536 times too large, and `scaler.update()` has to\n"
         "follow the last step of an iteration exactly once.",
-        "    framework.step()",
-        "    optimizer.step()    # in the function that runs the backward",
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        framework.step()  # what does it step?
+        """,
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        """,
     ),
     _left(
         "AMP906",
         "optimizer.step() is given a closure",
-        "GradScaler.step() raises where it is given a closure.",
-        "    optimizer.step(closure)",
-        "    closure()\n    optimizer.step()\n\n"
+        "`GradScaler.step()` raises where it is given a closure.",
+        """
+        optimizer.step(closure)
+        """,
+        """
+        closure()
+        optimizer.step()
+        """,
         "An optimizer that calls its closure several times, as LBFGS, has to train without AMP.",
     ),
     _left(
         "AMP907",
         "gradients are read where they cannot be unscaled",
-        "Native gradients are scaled until scaler.unscale_(optimizer), which runs once per step and needs the optimizer.",
-        "    norm = grad_norm(model)    # which optimizer has these gradients?",
-        "    norm = grad_norm(model)    # in the function that steps, between the last backward and optimizer.step()",
+        "Native gradients stay multiplied by the loss scale until `scaler.unscale_(optimizer)`, which runs once per step\n"
+        "and needs the optimizer. A backward behind it would add scaled gradients to unscaled ones.",
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        norm = clip_grad_norm_(model.parameters(), 1.0)
+        with amp.scale_loss(penalty, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        """,
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        with amp.scale_loss(penalty, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        norm = clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        """,
+        "Gradients are read, clipped or changed in the function that steps, between its last backward and `optimizer.step()`.",
     ),
     _left(
         "AMP908",
         "gradients are read on micro-batches that do not step",
-        "Natively gradients are unscaled once per step, so a norm or a clip of every micro-batch has no counterpart.",
-        "    norm = clip_grad_norm_(parameters, 1.0)\n    if (i + 1) % k == 0:\n        optimizer.step()\n    log(norm)",
-        "    if (i + 1) % k == 0:\n        norm = clip_grad_norm_(parameters, 1.0)\n        optimizer.step()\n        log(norm)",
+        "Native gradients are unscaled once per step. What was read, and so unscaled, and is then neither stepped nor\n"
+        "zeroed, would meet the scaled gradients of the next backward.",
+        """
+        norm = clip_grad_norm_(amp.master_params(optimizer), 1.0)
+        if norm < 10:
+            optimizer.step()
+            optimizer.zero_grad()
+        """,
+        """
+        norm = clip_grad_norm_(amp.master_params(optimizer), 1.0)
+        if norm < 10:
+            optimizer.step()
+        optimizer.zero_grad()
+        """,
     ),
     _left(
         "AMP909",
         "a use of Apex that has no native counterpart",
-        "It reaches into what is private to Apex, or passes amp on as a value. To replace it would be to guess.",
-        "    amp._amp_state.handle",
-        "    What the finding says.",
+        "It reaches into what is private to Apex, or passes amp on as a value. To replace it would be to guess; the finding\n"
+        "says what to do about the use that it names.",
+        """
+        if hasattr(optimizer, "_amp_stash"):
+            print("AMP is on")
+        """,
+        """
+        if args.fp16:
+            print("AMP is on")
+        """,
     ),
     _left(
         "AMP910",
         "the rewrite failed its own check",
-        "Every result must parse, compile, define what it uses, and change no more in a second run.",
-        "    (a fault of amp-migrate: please report it)",
-        "    Migrate this code by hand.",
+        "Before a file is written, its new text must parse, compile, define every name that it uses, and change no more in\n"
+        "a second run. Where it does not, amp-migrate has made a mistake, and everything stays as it was.",
+        """
+        (No program is known that gets this finding: it is a fault of amp-migrate. Please report it.)
+        """,
+        """
+        (Migrate this code by hand; `amp-migrate verify` compares it with what it was.)
+        """,
     ),
     _left(
         "AMP911",
         "a comment asks to leave a line that others need",
-        "The calls of one training are migrated together or not at all.",
-        "    scaled_loss.backward()  # amp-migrate: skip",
-        "    Remove the comment, or migrate by hand what works with the line.",
+        "`# amp-migrate: skip` counts on every line that would be changed, moved or removed, whether or not it names amp.\n"
+        "What is migrated together with this line stays as it is too.",
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()  # amp-migrate: skip
+        """,
+        """
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        """,
+        "Or keep the comment, and migrate by hand what works together with the line.",
     ),
     _left(
         "AMP912",
         "native AMP stands beside Apex, and no branch tells them apart",
         "Which of the two runs decides what may be deleted; where both ran, losses would be scaled twice.",
-        "    if scaler is not None: scaler.scale(loss).backward()\n"
-        "    with amp.scale_loss(loss, optimizer) as scaled_loss: ...",
-        "    Delete one of the two, or put each under the test that chooses it; then run again.",
+        """
+        scaler = torch.cuda.amp.GradScaler()
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        """,
+        """
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        """,
+        "Delete one of the two, or put each under the test that chooses it; then run again.",
     ),
     _left(
         "AMP913",
@@ -128,8 +244,27 @@ RULES = (
         "Before anything is written, the new text is read again as a native training: gradients are unscaled once before\n"
         "anything reads them, nothing steps on scaled ones, `update()` runs once between two steps, and no step,\n"
         "no binary cross entropy and no mix of passes with and without gradients lies under autocast. The finding\n"
-        "shows the lines that lead to the breach.",
-        "    for i, (x, y) in enumerate(loader):\n        if i: look_at(registry)\n        scaled_loss.backward()",
-        "    Touch gradients between the last backward and the step, or migrate by hand and run `amp-migrate verify`.",
+        "shows the lines that lead to the place where one of these breaks.",
+        """
+        for i, (images, labels) in enumerate(loader):
+            if i > 0 and i % accumulation_steps == 0:
+                clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+            loss = criterion(model(images), labels)
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        """,
+        """
+        for i, (images, labels) in enumerate(loader):
+            loss = criterion(model(images), labels)
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            if (i + 1) % accumulation_steps == 0:
+                clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        "Gradients are touched between the last backward and the step. Or migrate by hand and run `amp-migrate verify`.",
     ),
 )

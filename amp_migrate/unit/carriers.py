@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.emptied import Empty, emptied
 from amp_migrate.unit.sites import Kind, Site
 
@@ -123,8 +123,8 @@ class Carriers:
                 "AMP909",
                 site.module,
                 site.node,
-                f"{site.function.qualname}() calls initialize on an amp that it is given, which may be None",
-                f"import amp in {site.function.qualname}() and give it the flag in place of amp, then run again",
+                f"{spoken(site.function)} calls initialize on an amp that it is given, which may be None",
+                f"import amp in {spoken(site.function)} and give it the flag in place of amp, then run again",
             )
 
     def receives(self, passed: Passed) -> list[tuple[Function, str]]:

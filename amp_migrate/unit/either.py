@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amp_migrate.project.binding import fits
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.home import Home
 
 
@@ -25,6 +25,6 @@ def refuse_either(home: Home) -> None:
                     "AMP901",
                     site.function.module,
                     site.call,
-                    f"this call runs {function.qualname}(), which needs the GradScaler, or {callee.qualname}(), which takes none",
-                    f"give {callee.qualname}() a parameter `{home.name}` as well, then run again",
+                    f"this call runs {spoken(function)}, which needs the GradScaler, or {spoken(callee)}, which takes none",
+                    f"give {spoken(callee)} a parameter `{home.name}` as well, then run again",
                 )

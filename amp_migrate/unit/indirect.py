@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import CallSite, Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.gradients import Use
 from amp_migrate.unit.one_of_several import handles_overflow, inside_helper
 from amp_migrate.unit.order import Loop, dominates, key, levels
@@ -77,7 +77,7 @@ def unscale_through(
             "AMP908",
             seen.module,
             seen.call,
-            f"{through.own.function.qualname}() steps here, and does not always follow the place where the gradients are read",
+            f"{spoken(through.own.function)} steps here, and does not always follow the place where the gradients are read",
             "read the gradients straight before this call, on every way to it, then run again",
         )
     written = {name for use in found for name in defs(use.statement)}
@@ -117,7 +117,7 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
             "AMP908",
             own.module,
             own.call,
-            f"{own.function.qualname}() does not step whenever it is called, and the gradients are read before the call",
-            f"read the gradients in {own.function.qualname}() straight before this step, then run again",
+            f"{spoken(own.function)} does not step whenever it is called, and the gradients are read before the call",
+            f"read the gradients in {spoken(own.function)} straight before this step, then run again",
         )
     return True

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from amp_migrate.project import Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import Loop, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.scaled import ScaleLoss
@@ -72,7 +72,9 @@ def _refuse_between(unit: Unit, site: Site, gone: set[ast.AST]) -> None:
         )
     if site.function in reachable(unit.project, whole[0]):
         raise _refused(
-            site, f"{whole[0].qualname}() asks for an overflow between a backward and its step"
+            site,
+            f"{spoken(whole[0])} asks for an overflow besides training, so that it is not known to come behind the step",
+            "ask in the code that calls a function which does the backward and the step, behind that call, then run again",
         )
     for step in steps:
         around = [up for up in levels(step.tree, step.anchor) if isinstance(up, ast.If | Loop)]
@@ -87,8 +89,8 @@ def _trains_all(unit: Unit, function: Function, trains: set[Function]) -> bool:
     return trains <= reachable(unit.project, function)
 
 
-def _refused(site: Site, message: str) -> Cannot:
-    return Cannot("AMP909", site.module, site.node, message, _INSTEAD)
+def _refused(site: Site, message: str, advice: str = _INSTEAD) -> Cannot:
+    return Cannot("AMP909", site.module, site.node, message, advice)
 
 
 def reads(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Site, ast.expr]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from weakref import WeakKeyDictionary
 
 from amp_migrate.facts.paths import path, tail, walk
@@ -113,8 +114,13 @@ class Runners:
         modules = self._project.modules.values()
         if not any("mmcv" in module.tree.text for module in modules):
             return
+        folders = [module.path.split("/")[:-1] for module in modules]
+        # Where the project lies says nothing about its files.
+        shared = len(
+            list(takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False)))
+        )
         for module in modules:
-            if not any(part.startswith("test") for part in module.path.split("/")):
+            if not _is_test(module.path.split("/")[shared:]):
                 yield module
 
     def _named(self, module: Module, call: ast.Call) -> Made:
@@ -227,3 +233,9 @@ def _calls(function: Function, model: str) -> bool:
     """Tell whether a function calls a network, or its forward()."""
     calls = (node.func for node in walk(function.scope) if isinstance(node, ast.Call))
     return any(path(func) in (model, f"{model}.forward") for func in calls)
+
+
+def _is_test(path: list[str]) -> bool:
+    """Tell whether a file, by its folders and name within the project, is a test."""
+    *folders, name = path
+    return bool({"test", "tests"} & set(folders)) or name.startswith("test_")

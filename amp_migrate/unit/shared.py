@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import CallSite, Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.indirect import seen
 from amp_migrate.unit.order import exclusive, inside, key, levels
 from amp_migrate.unit.reach import reachable
@@ -42,8 +42,8 @@ def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
                 "AMP905",
                 alone.function.module,
                 alone.call,
-                f"{helper.qualname}() is the only step here, and elsewhere one of several after one backward",
-                f"step the optimizers where the backward runs instead of in {helper.qualname}(), then run again",
+                f"{spoken(helper)} is the only step here, and elsewhere one of several after one backward",
+                f"step the optimizers where the backward runs instead of in {spoken(helper)}, then run again",
             )
         result.functions.add(helper)
         for site in together:

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.gather import SCHEDULER
 from amp_migrate.unit.order import key
 from amp_migrate.unit.sites import Kind
@@ -44,8 +44,8 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     behind = _step_behind(backward)
     function = backward.function
     if function.node is not None and not unit.project.callers(function):
-        message = f"nothing in the files given calls {function.qualname}() and steps {names} behind this backward"
-        advice = f"give amp-migrate the files that do, or delete {function.qualname}() where nothing does, then run again"
+        message = f"nothing in the files given calls {spoken(function)} and steps {names} behind this backward"
+        advice = f"give amp-migrate the files that do, or delete {spoken(function)} where nothing does, then run again"
     elif behind:
         message += f"; only `{behind}` follows, and what it steps is not in them"
         advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.indirect import indirect
 from amp_migrate.unit.order import inside, key, levels, loop_of
 from amp_migrate.unit.reach import reachable
@@ -36,7 +36,7 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
                 "AMP905",
                 later.module,
                 later.call,
-                f"{first.function.qualname}() and {second.function.qualname}() accumulate gradients side by side, "
+                f"{spoken(first.function)} and {spoken(second.function)} accumulate gradients side by side, "
                 "and the step of one would change the loss scale under the gradients of the other",
                 "step both optimizers in one function, one behind the other, then run again",
             )
@@ -61,9 +61,9 @@ def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale], gone: set[ast.A
                     "AMP908",
                     function.module,
                     unscale.before,
-                    f"gradients are read here on every micro-batch, {step.function.qualname}() does not step on each, and "
+                    f"gradients are read here on every micro-batch, {spoken(step.function)} does not step on each, and "
                     "they can be unscaled only once per step",
-                    f"read them in {step.function.qualname}(), straight before {step.text}.step(), then run again",
+                    f"read them in {spoken(step.function)}, straight before {step.text}.step(), then run again",
                 )
 
 

@@ -4,133 +4,77 @@ from __future__ import annotations
 
 import re
 import textwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
+from rules.example_programs import EXAMPLE, PROGRAMS, WHOLE
 
-from amp_migrate.engine import Result, migrate
+from amp_migrate.api import Result, migrate_project
+from amp_migrate.check import text as checked_text
+from amp_migrate.plan import Status
 from amp_migrate.rules import RULES
+from amp_migrate.rules.base import Safety
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
 
-HEAD = """\
-import argparse
-import torch
-import torch.nn.functional as F
-from torch.nn.utils import clip_grad_norm_
-"""
-PARTS = """\
-parser = argparse.ArgumentParser()
-parser.add_argument("--fp16", action="store_true")
-args = parser.parse_args()
-model = torch.nn.Linear(4, 2).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-criterion = torch.nn.MSELoss()
-accumulation_steps = 2
-loader = [(torch.randn(8, 4).cuda(), torch.randn(8, 2).cuda()) for _ in range(4)]
-"""
-IMPORT = "from apex import amp\n"
-INIT = 'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
-LOOP = "for i, (images, labels) in enumerate(loader):\n"
-FORWARD = "    output = model(images)\n    loss = criterion(output, labels)\n"
-ZERO = "    optimizer.zero_grad()\n"
-BACKWARD = (
-    "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n        scaled_loss.backward()\n"
-)
-STEP = "    optimizer.step()\n"
-START = HEAD + IMPORT + PARTS + INIT
-WHOLE = START + LOOP + FORWARD + ZERO + BACKWARD + STEP
-NATIVE = HEAD + PARTS + "scaler = torch.cuda.amp.GradScaler()\n"
-NATIVE_FORWARD = "    with torch.cuda.amp.autocast():\n        output = model(images)\n        loss = criterion(output, labels)\n"
-EXAMPLE = "<example>"
-IN_LOOP = f"    {EXAMPLE}"
-
-# Where the example of a rule stands: at the place of <example>, with its indentation.
-PROGRAMS = {
-    "AMP101": WHOLE.replace(IMPORT, f"{EXAMPLE}\n"),
-    "AMP102": WHOLE.replace(INIT, f"{EXAMPLE}\n"),
-    "AMP103": WHOLE.replace(BACKWARD, f"{IN_LOOP}\n"),
-    "AMP104": WHOLE.replace(FORWARD, f"{IN_LOOP}\n"),
-    "AMP105": WHOLE.replace(STEP, f"{IN_LOOP}\n"),
-    "AMP106": WHOLE.replace(STEP, f"{IN_LOOP}\n{STEP}"),
-    "AMP107": WHOLE
-    + f"def evaluate(images):\n    {EXAMPLE}\n    return output\nevaluate(loader[0][0])\n",
-    "AMP108": WHOLE + f"{EXAMPLE}\ntorch.save(checkpoint, 'a.pt')\n",
-    "AMP110": START.replace(INIT, f"if args.fp16:\n    {INIT}")
-    + f"{LOOP}{FORWARD}{ZERO}{IN_LOOP}\n{STEP}",
-    "AMP111": WHOLE.replace(INIT, f"{INIT}{EXAMPLE}\n"),
-    "AMP115": WHOLE.replace(FORWARD, f"{IN_LOOP}\n"),
-    "AMP116": WHOLE.replace(
-        BACKWARD, f"    penalty = model(images).pow(2).sum()\n{BACKWARD}{IN_LOOP}\n"
-    ),
-    "AMP112": WHOLE.replace(
-        FORWARD, f"    x, layer = images, model\n{IN_LOOP}\n    loss = y.sum()\n"
-    ),
-    "AMP201": START + f"{LOOP}{FORWARD}{IN_LOOP}\n",
-    "AMP202": START + f"{LOOP}{FORWARD}{IN_LOOP}\n        optimizer.zero_grad()\n",
-    "AMP204": START + f"{LOOP}{FORWARD}{IN_LOOP}\n",
-    "AMP206": HEAD + IMPORT + PARTS + f"images, labels = loader[0]\n{EXAMPLE}\noptimizer.step()\n",
-    "AMP208": START
-    + LOOP.replace("i,", "step,")
-    + f"{FORWARD}{IN_LOOP}\n        optimizer.zero_grad()\n",
-    "AMP211": HEAD
-    + IMPORT
-    + "from torch.nn.parallel import DistributedDataParallel\n"
-    + f"{PARTS}{EXAMPLE}\n{LOOP}{FORWARD}{ZERO}{BACKWARD}{STEP}",
-    "AMP302": f"import torch\nimport apex\nmodel = torch.nn.Linear(4, 2)\n{EXAMPLE}\n",
-    "AMP305": "import torch\nfrom apex.normalization import FusedRMSNorm\n"
-    f"class Block(torch.nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n        {EXAMPLE}\n",
-    "AMP307": "import torch\nfrom apex.contrib.xentropy import SoftmaxCrossEntropyLoss\n"
-    f"def loss(logits, labels):\n    {EXAMPLE}\n    return losses\n",
-    "AMP404": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}    penalty = model(images).pow(2).sum()\n{IN_LOOP}\n    scaler.update()\n",
-    "AMP405": f"{HEAD}{PARTS}epochs = 2\n{EXAMPLE}\n        scaler.update()\n",
-    "AMP406": f"{NATIVE}{EXAMPLE}\n",
-    "AMP902": WHOLE.replace(
-        BACKWARD, f"{IN_LOOP}\n    with context as scaled_loss:\n        scaled_loss.backward()\n"
-    ),
-    "AMP203": WHOLE.replace(STEP, f"{IN_LOOP}\n        optimizer.zero_grad()\n")
-    .replace(ZERO, "", 1)
-    .replace("(output, labels)", "(output, labels) / accumulation_steps"),
-    "AMP207": WHOLE.replace(BACKWARD, f"{IN_LOOP}\n"),
-    "AMP209": WHOLE.replace(FORWARD + ZERO, f"{IN_LOOP}\n"),
-    "AMP210": WHOLE.replace(STEP, f"{IN_LOOP}\n"),
-    "AMP212": WHOLE.replace(BACKWARD + STEP, f"{IN_LOOP}\n"),
-    "AMP301": f"import torch\nmodel = torch.nn.Linear(4, 2)\n{EXAMPLE}\n",
-    "AMP304": f"from apex.optimizers import FusedAdam\nimport torch\nmodel = torch.nn.Linear(4, 2)\n{EXAMPLE}\n",
-    "AMP402": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}{IN_LOOP}\n    scaler.update()\n",
-    "AMP403": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}{IN_LOOP}\n",
-    "AMP903": WHOLE.replace(INIT, f"{EXAMPLE}\n"),
-    "AMP906": WHOLE.replace(STEP, f"    closure = lambda: loss\n{IN_LOOP}\n"),
-    "AMP909": WHOLE + f"{EXAMPLE}\n",
-    "AMP911": WHOLE.replace("        scaled_loss.backward()\n", f"        {EXAMPLE}\n"),
-}
 DOCS = {
     rule.code: dict(zip(parts[1::2], parts[2::2], strict=True))
     for rule in RULES
     for parts in [re.split(r"^## (.+)$", rule.doc, flags=re.M)]
 }
+MAIN = "train.py"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "AMP401": {"api": "torch.amp"},
+    "AMP309": {"dependencies": True},
+}
+REWRITES = sorted(rule.code for rule in RULES if rule.safety is not Safety.REPORT)
+REPORTS = sorted(
+    rule.code for rule in RULES if rule.safety is Safety.REPORT and rule.code != "AMP910"
+)
+LEFT = [code for code in REPORTS if code.startswith("AMP9")]
 
 
-def code(rule: str, heading: str) -> str:
-    """Return the code below a heading of a rule's page."""
-    return textwrap.dedent(DOCS[rule][heading]).strip("\n")
+def code(rule: str, heading: str) -> dict[str, str]:
+    """Return the code below a heading of a rule's page, by the files that lines like ``# engine.py`` name."""
+    lines = DOCS[rule][heading].strip("\n").split("\n")
+    words = next((n for n, line in enumerate(lines) if line[:1].strip()), len(lines))
+    text = textwrap.dedent("\n".join(lines[:words])).strip("\n")
+    parts = re.split(r"^# ([\w.]+\.(?:py|txt))\n", text, flags=re.M)
+    if len(parts) == 1:
+        return {MAIN: text}
+    return {name: part.strip("\n") for name, part in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def placed(rule: str) -> str:
-    """Return the program of a rule with its example in place."""
-    text = PROGRAMS[rule]
-    line = next(line for line in text.splitlines() if EXAMPLE in line)
+def programs(rule: str) -> dict[str, str]:
+    """Return the files in which the example of a rule stands."""
+    found = PROGRAMS[rule]
+    return {MAIN: found} if isinstance(found, str) else found
+
+
+def placed(rule: str, heading: str = "Example") -> dict[str, str]:
+    """Return the files of a rule with its example, or what the page says to use instead, in place."""
+    files = programs(rule)
+    parts = code(rule, heading)
+    assert {name for name, text in files.items() if EXAMPLE in text} == set(parts)
+    return {name: _filled(text, parts.get(name, "")) for name, text in files.items()}
+
+
+def _filled(program: str, part: str) -> str:
+    line = next((line for line in program.splitlines() if EXAMPLE in line), None)
+    if line is None:
+        return program
     margin = line[: len(line) - len(line.lstrip())]
-    return text.replace(line, textwrap.indent(code(rule, "Example"), margin))
+    return program.replace(line, textwrap.indent(part, margin))
 
 
-def migrated(program: str) -> Result:
-    """Return what the engine says about a program beside one that uses Apex."""
-    sources = [
-        Source.from_bytes("a.py", program.encode()),
-        Source.from_bytes("b.py", WHOLE.encode()),
-    ]
-    return migrate(sources, Settings(api="torch.cuda.amp", unsafe=True))
+def migrated(files: dict[str, str], folder: Path, **options: Any) -> Result:
+    """Return what becomes of files beside a program that uses Apex."""
+    for name, text in {"another.py": WHOLE, **files}.items():
+        if name.endswith(".py"):
+            compile(text, name, "exec")
+        (folder / name).write_text(text)
+    settings = Settings(**{"api": "torch.cuda.amp", "unsafe": True, **options})
+    return migrate_project([folder], settings=settings)
 
 
 def squeezed(text: str) -> str:
@@ -138,40 +82,69 @@ def squeezed(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-REWRITES = sorted(
-    rule.code for rule in RULES if rule.code in PROGRAMS and rule.safety.value != "report only"
-)
-REPORTS = sorted(
-    rule.code for rule in RULES if rule.code in PROGRAMS and rule.safety.value == "report only"
-)
+def shows(text: str, part: str) -> bool:
+    """Tell whether a text holds a part; a line of the part that begins with ``...`` stands for any lines."""
+    pattern = re.sub(r"\\\.\\\.\\\..*", r"(.*\n)*?.*", re.escape(squeezed(part)))
+    return re.search(pattern, squeezed(text)) is not None
 
 
 @pytest.mark.parametrize("rule", REWRITES)
-def test_example_becomes_what_the_page_says(rule: str) -> None:
-    program = placed(rule)
-    compile(program, rule, "exec")
-    result = migrated(program)
+def test_example_becomes_what_the_page_says(rule: str, tmp_path: Path) -> None:
+    files = placed(rule)
+    result = migrated(files, tmp_path, **OPTIONS.get(rule, {}))
+    after = {Path(change.path).name: change.text for change in result.changes}
 
-    assert rule in {item.code for item in result.plan.findings() if item.path == "a.py"}
-    after = result.outcomes[0].after
-    assert after is not None
-    assert "apex" not in after
-    instead = code(rule, "Use instead")
-    if not instead.startswith("("):
-        assert squeezed(instead) in squeezed(after)
-    else:
-        assert squeezed(code(rule, "Example")) not in squeezed(after)
+    assert rule in {f.code for f in result.findings if Path(f.path).name in files}
+    assert not re.search("^ *(from|import) apex", "\n".join(after.values()), re.M)
+    for name, instead in code(rule, "Use instead").items():
+        if instead.startswith("("):
+            assert not shows(after[name], code(rule, "Example")[name])
+        else:
+            assert shows(after[name], instead), after[name]
 
 
 @pytest.mark.parametrize("rule", REPORTS)
-def test_finding_of_the_page_comes_at_its_example(rule: str) -> None:
-    program = placed(rule)
-    compile(program, rule, "exec")
-    result = migrated(program)
+def test_finding_of_the_page_comes_at_its_example(rule: str, tmp_path: Path) -> None:
+    files = placed(rule)
+    result = migrated(files, tmp_path, **OPTIONS.get(rule, {}))
 
-    first = next(n for n, line in enumerate(PROGRAMS[rule].splitlines(), 1) if EXAMPLE in line)
-    lines = range(first, first + len(code(rule, "Example").splitlines()))
-    found = [
-        (f.code, f.span.line) for f in result.plan.findings() if f.code == rule and f.path == "a.py"
-    ]
-    assert any(line in lines for _, line in found), result.plan.findings()
+    found = [(Path(f.path).name, f.span.line) for f in result.findings if f.code == rule]
+    assert any(place in example_lines(rule) for place in found), result.findings
+
+
+def example_lines(rule: str) -> set[tuple[str, int]]:
+    """Return the files and lines that an example takes in its program."""
+    lines = set()
+    for name, part in code(rule, "Example").items():
+        text = programs(rule)[name].splitlines()
+        first = next(n for n, line in enumerate(text, 1) if EXAMPLE in line)
+        lines |= {(name, first + n) for n in range(len(part.splitlines()))}
+    return lines
+
+
+@pytest.mark.parametrize("rule", LEFT)
+def test_example_is_left_and_migrates_as_the_page_says(rule: str, tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    (tmp_path / "advised").mkdir()
+    left = migrated(placed(rule), tmp_path / "before")
+    advised = migrated(placed(rule, "Use instead"), tmp_path / "advised")
+
+    assert {f.code for f in left.findings if f.status is Status.LEFT} == {"AMP101", rule}
+    assert [Path(change.path).name for change in left.changes] == ["another.py"]
+    assert [f for f in advised.findings if f.status is Status.LEFT] == []
+    assert len(advised.changes) == 2
+
+
+def test_rewrite_that_fails_its_check_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule that has no example: no program is known that gets it."""
+    monkeypatch.setattr(checked_text, "check", lambda *_: "line 1: it does not compile")
+    result = migrated({MAIN: WHOLE}, tmp_path)
+
+    assert not result.changes
+    assert {f.code for f in result.findings if f.status is Status.LEFT} == {"AMP101", "AMP910"}
+
+
+def test_every_rule_has_an_example() -> None:
+    assert {rule.code for rule in RULES} - {"AMP910"} == set(PROGRAMS)
