@@ -83,7 +83,9 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     while True:
         with _without_collector():
             plan, units = planner.plan(refused)
-        failures = _apply(plan, trees, outcomes) or _untrue(trees, outcomes, refused, settings)
+        failures = _apply(plan, trees, outcomes) or _untrue(
+            trees, outcomes, plan, refused, settings
+        )
         if not failures:
             break
         for failure in failures:
@@ -166,6 +168,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
 def _untrue(
     trees: dict[str, Tree],
     outcomes: dict[str, Outcome],
+    plan: Plan,
     refused: dict[object, Refusal],
     settings: Settings,
 ) -> list[Refusal]:
@@ -175,16 +178,18 @@ def _untrue(
     after = {o.path: o.after for o in outcomes.values() if o.after is not None}
     if settings.only_fixes or not any(uses_apex(trees[path].text) for path in after):
         return []
-    from amp_migrate.check.training import breaches
+    from amp_migrate.check.claims import Claim, Claims
+    from amp_migrate.check.training import objections
 
+    claims = Claims(tuple(Claim(f.code, f.path, f.span.line) for f in plan.findings()))
     found = []
-    for fault in breaches(trees, after):
-        paths = [place.path for place in reversed(fault.way) if place.path in after]
+    for objection in objections(trees, after, claims):
+        paths = [place.path for place in reversed(objection.way) if place.path in after]
         paths = [path for path in paths if path not in refused] or [
             path for path in after if path not in refused
         ]
-        reason = fault.sentence()
-        found += [Refusal(path, reason, place=fault.place) for path in paths[:1]]
+        reason = objection.sentence
+        found += [Refusal(path, reason, place=objection.place) for path in paths[:1]]
     return found
 
 

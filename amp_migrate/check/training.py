@@ -1,52 +1,92 @@
-"""Holds the written text against the protocol of native AMP, before it is used.
+"""Holds the written text against the protocol of native AMP, and against the old text, before it is used.
 
-It sees the old texts and the new ones, and nothing of the plan between them.
+It sees the old texts and the new ones, and of the plan between them nothing but the rules that say that they change
+a training.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from amp_migrate.align import changes, moved_line
+from amp_migrate.check.claims import Claims
+from amp_migrate.check.compare import Parted, parted
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
-from amp_migrate.protocol.check import faults
+from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.protocol.program import Program
 
 _NEW = Counter[tuple[Breach, str]]
+_SHOWN = 8
 
 
-def breaches(before: Mapping[str, Tree], after: Mapping[str, str]) -> list[Fault]:
-    """Return what new texts do against the protocol of native AMP that the old ones did not.
+@dataclass(frozen=True)
+class Objection:
+    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts."""
 
-    `before` holds every file of the project, `after` the new texts of those that change. The places of a fault
-    are lines of the old texts; the first place of its way that lies in a changed file comes last.
+    sentence: str
+    place: Place
+    way: tuple[Place, ...]
+
+
+def objections(
+    before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
+) -> list[Objection]:
+    """Return what speaks against new texts of a training.
+
+    `before` holds every file of the project, `after` the new texts of those that change. The first place of the way
+    of an objection that lies in a changed file comes last.
     """
     trees = dict(before)
     for path, text in after.items():
         trees[path] = Tree(path, text)
-    found = faults(build(trees))
-    if not found:
-        return []
-    old = _NEW((fault.breach, fault.place.path) for fault in faults(build(before)))
-    fresh = []
+    old, new = Program(build(before)), Program(build(trees))
+    found = [
+        Objection(fault.sentence(), fault.place, fault.way)
+        for fault in _breaches(old, new, before, after)
+    ]
+    return found + [
+        _objection(item, before, after) for item in parted(old, new, claims) if item.key[0] in after
+    ]
+
+
+def _breaches(
+    old: Program, new: Program, before: Mapping[str, Tree], after: Mapping[str, str]
+) -> Iterator[Fault]:
+    """Yield what the new texts do against the protocol of native AMP that the old ones did not."""
+    found = faults_of(new)
+    known = _NEW((fault.breach, fault.place.path) for fault in (faults_of(old) if found else ()))
     for fault in found:
         key = fault.breach, fault.place.path
-        if old[key] > 0:
-            old[key] -= 1
+        if known[key] > 0:
+            known[key] -= 1
         else:
-            fresh.append(_in_old_lines(fault, before, after))
-    return fresh
+            yield _in_old_lines(fault, before, after)
+
+
+def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str]) -> Objection:
+    *steps, last = item.difference.steps
+    lost = last.new is None
+    way = [step.old for step in steps[-_SHOWN:] if step.old is not None]
+    place = last.old if last.old is not None else _old(last.new, before, after)
+    assert place is not None
+    shown = tuple(dict.fromkeys([*way, place]))
+    what = "is lost on the way" if lost else "is added on the way"
+    sentence = f"`{last.label}` {what} {' -> '.join(map(str, shown))}"
+    return Objection(sentence, place, shown)
+
+
+def _old(place: Place | None, before: Mapping[str, Tree], after: Mapping[str, str]) -> Place | None:
+    if place is None or place.path not in after:
+        return place
+    differences = changes(after[place.path].split("\n"), before[place.path].text.split("\n"))
+    return Place(place.path, moved_line(place.line - 1, differences) + 1)
 
 
 def _in_old_lines(fault: Fault, before: Mapping[str, Tree], after: Mapping[str, str]) -> Fault:
-    def old(place: Place) -> Place:
-        if place.path not in after:
-            return place
-        differences = changes(after[place.path].split("\n"), before[place.path].text.split("\n"))
-        return Place(place.path, moved_line(place.line - 1, differences) + 1)
-
-    way = tuple(dict.fromkeys(old(place) for place in fault.way))
-    return replace(fault, place=old(fault.place), way=way)
+    moved = [_old(place, before, after) for place in (fault.place, *fault.way)]
+    place, *way = [found for found in moved if found is not None]
+    return replace(fault, place=place, way=tuple(dict.fromkeys(way)))

@@ -18,7 +18,11 @@ from amp_migrate.protocol.solve import Run
 
 def faults(project: Project) -> list[Fault]:
     """Return what a project does against the protocol of native AMP while AMP is on, by place."""
-    program = Program(project)
+    return faults_of(Program(project))
+
+
+def faults_of(program: Program) -> list[Fault]:
+    """Return the same of a program whose events are read already."""
     if not program.training.objects.scalers:
         return []
     memory = Memory(program)

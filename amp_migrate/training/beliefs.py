@@ -105,6 +105,9 @@ REFUSES_CASTS = frozenset(
 )
 REFUSING_LAYERS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
 
+# Methods of `apex.amp` and of a GradScaler that hand out and take the loss scale.
+APEX_STATE = frozenset({"state_dict", "load_state_dict"})
+
 SCALER_CLASSES = frozenset(
     {
         "torch.GradScaler",

@@ -1,0 +1,75 @@
+"""What named rules of a run say that they change: the only differences between before and after that pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from amp_migrate.check.labels import Does
+from amp_migrate.project import Function
+
+BACKENDS = "AMP114"
+
+_KINDS = {
+    "AMP201": Does.CLEAR,
+    "AMP204": Does.CLEAR,
+    "AMP207": Does.READ,
+    "AMP208": Does.READ,
+    "AMP210": Does.STEP,
+}
+_TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
+
+
+class Claim(NamedTuple):
+    """A rule of the run, and the line of the old text that it speaks of."""
+
+    code: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may differ in one function: kinds of events, tests by their lines, and the way of Apex beside another."""
+
+    kinds: frozenset[str] = frozenset()
+    lines: frozenset[int] = frozenset()
+    without_apex: bool = False
+
+    def kinds_only(self) -> Allowed:
+        """Return what holds on the other side as well, which has other lines."""
+        return Allowed(self.kinds, frozenset(), self.without_apex)
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds or self.lines or self.without_apex)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of a run."""
+
+    every: tuple[Claim, ...] = field(default=())
+
+    def allowed(self, functions: Iterable[Function]) -> Allowed:
+        """Return what the rules of the run change in some functions of the old text."""
+        kinds: set[str] = set()
+        lines: set[int] = set()
+        without_apex = False
+        for function in functions:
+            for claim in self.every:
+                if claim.path != function.module.path:
+                    continue
+                without_apex |= claim.code == BACKENDS
+                if not _inside(function, claim.line):
+                    continue
+                if claim.code in _KINDS:
+                    kinds.add(_KINDS[claim.code].value)
+                if claim.code in _TESTS:
+                    lines.add(claim.line)
+        return Allowed(frozenset(kinds), frozenset(lines), without_apex)
+
+
+def _inside(function: Function, line: int) -> bool:
+    node = function.node
+    return node is None or node.lineno <= line <= (node.end_lineno or node.lineno)
