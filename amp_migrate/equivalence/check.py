@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from amp_migrate.equivalence.complete import LEFT
+from amp_migrate.equivalence.comparison.complete import LEFT
+from amp_migrate.equivalence.comparison.verdict import CANNOT_RUN, Verdict, inconclusive
 from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import Options
 from amp_migrate.equivalence.progress import Meter
 from amp_migrate.equivalence.result import Result
-from amp_migrate.equivalence.runner import ImportMismatchError, Runner
-from amp_migrate.equivalence.verdict import CANNOT_RUN, Verdict, inconclusive
-from amp_migrate.equivalence.workspace import NothingMigratedError, WorkspaceError, prepare
+from amp_migrate.equivalence.runs.runner import ImportMismatchError, Runner
+from amp_migrate.equivalence.runs.workspace import NothingMigratedError, WorkspaceError, prepare
 
 T = TypeVar("T")
 

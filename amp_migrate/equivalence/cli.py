@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from amp_migrate.equivalence.check import check, in_workspace
+from amp_migrate.equivalence.comparison.verdict import CANNOT_RUN, Verdict
 from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import APEX, DEVICES, Options, available_device
 from amp_migrate.equivalence.report import terminal, writers
-from amp_migrate.equivalence.runner import Runner, write_export
-from amp_migrate.equivalence.verdict import CANNOT_RUN, Verdict
+from amp_migrate.equivalence.runs.runner import Runner, write_export
 
 _PROGRAM = "amp-migrate verify"
 _FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)

@@ -6,25 +6,25 @@ import dataclasses
 from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.census import compare_census
-from amp_migrate.equivalence.compare import Comparison, compare
-from amp_migrate.equivalence.complete import OUTPUT, incomplete
-from amp_migrate.equivalence.coverage import coverage_of
-from amp_migrate.equivalence.fixcheck import check_fix
-from amp_migrate.equivalence.hints import explain
-from amp_migrate.equivalence.numeric import anchored, enveloped
-from amp_migrate.equivalence.records import Run
-from amp_migrate.equivalence.result import Level, Result
-from amp_migrate.equivalence.runner import Runner
-from amp_migrate.equivalence.scales import ScaleRule, rule_for
-from amp_migrate.equivalence.timing import table
-from amp_migrate.equivalence.verdict import (
+from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete
+from amp_migrate.equivalence.comparison.coverage import coverage_of
+from amp_migrate.equivalence.comparison.hints import explain
+from amp_migrate.equivalence.comparison.numeric import anchored, enveloped
+from amp_migrate.equivalence.comparison.scales import ScaleRule, rule_for
+from amp_migrate.equivalence.comparison.steps import Comparison, compare
+from amp_migrate.equivalence.comparison.verdict import (
     CANNOT_RUN,
     DIFFERENT,
     EXACT,
     Verdict,
     inconclusive,
 )
+from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs.fixcheck import check_fix
+from amp_migrate.equivalence.runs.records import Run
+from amp_migrate.equivalence.runs.runner import Runner
+from amp_migrate.equivalence.runs.timing import table
 
 LOGIC, NUMERIC = "logic", "numeric"
 _SAME = ScaleRule(exact=True)

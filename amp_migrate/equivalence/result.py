@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from amp_migrate.equivalence.anchor import Errors
-from amp_migrate.equivalence.census import CensusRow
-from amp_migrate.equivalence.compare import Comparison, Difference
-from amp_migrate.equivalence.coverage import Coverage
-from amp_migrate.equivalence.envelope import Band, Equivalence
+from amp_migrate.equivalence.comparison.anchor import Errors
+from amp_migrate.equivalence.comparison.census import CensusRow
+from amp_migrate.equivalence.comparison.coverage import Coverage
+from amp_migrate.equivalence.comparison.envelope import Band, Equivalence
+from amp_migrate.equivalence.comparison.steps import Comparison, Difference
+from amp_migrate.equivalence.comparison.verdict import Verdict, inconclusive
 from amp_migrate.equivalence.options import Options
-from amp_migrate.equivalence.records import Crash, Run
-from amp_migrate.equivalence.timing import TimingRow
-from amp_migrate.equivalence.verdict import Verdict, inconclusive
+from amp_migrate.equivalence.runs.records import Crash, Run
+from amp_migrate.equivalence.runs.timing import TimingRow
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import amp_migrate.equivalence.reference.modules  # noqa: F401
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.start import start
-from amp_migrate.equivalence.records import Run, read_folder
-from amp_migrate.equivalence.runner import Runner
+from amp_migrate.equivalence.runs.records import Run, read_folder
+from amp_migrate.equivalence.runs.runner import Runner
 
 torch.set_num_threads(1)
 REFERENCE = reference.LABEL

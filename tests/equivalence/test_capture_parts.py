@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from amp_migrate.equivalence import progress
-from amp_migrate.equivalence.capture import digest
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.launch import Launch, run
+from amp_migrate.equivalence.capture.events import digest
+from amp_migrate.equivalence.runs.launch import Launch, run
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.bool)
 

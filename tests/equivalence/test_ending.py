@@ -12,11 +12,11 @@ import click
 import pytest
 
 from amp_migrate import equivalence
-from amp_migrate.equivalence.advice import advice
 from amp_migrate.equivalence.cli import main
 from amp_migrate.equivalence.cli import verify as command
 from amp_migrate.equivalence.options import Options
-from amp_migrate.equivalence.records import EVENTS, Crash, Run, run_from_json, run_to_json
+from amp_migrate.equivalence.runs.advice import advice
+from amp_migrate.equivalence.runs.records import EVENTS, Crash, Run, run_from_json, run_to_json
 
 from .test_verify import ACCUMULATING, FAST, tree
 

@@ -11,13 +11,13 @@ import pytest
 from fixture_support import Case, cases, only_fixes, with_library
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.census import compare_census
-from amp_migrate.equivalence.compare import compare
+from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.scales import rule_for
+from amp_migrate.equivalence.comparison.steps import compare
 from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import Options
-from amp_migrate.equivalence.records import Run
-from amp_migrate.equivalence.scales import rule_for
-from amp_migrate.equivalence.workspace import Trees, changed_files
+from amp_migrate.equivalence.runs.records import Run
+from amp_migrate.equivalence.runs.workspace import Trees, changed_files
 
 from .forked import ForkedRunner, record_files
 

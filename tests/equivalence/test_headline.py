@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.compare import compare
-from amp_migrate.equivalence.records import Run
-from amp_migrate.equivalence.scales import rule_for
+from amp_migrate.equivalence.comparison.scales import rule_for
+from amp_migrate.equivalence.comparison.steps import compare
+from amp_migrate.equivalence.runs.records import Run
 
 from .forked import record
 

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.census import compare_census
-from amp_migrate.equivalence.compare import compare
-from amp_migrate.equivalence.records import Run
-from amp_migrate.equivalence.scales import rule_for
+from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.scales import rule_for
+from amp_migrate.equivalence.comparison.steps import compare
+from amp_migrate.equivalence.runs.records import Run
 
 from .faults import CENSUS, FAULTS, Fault
 from .forked import record

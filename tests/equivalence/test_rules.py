@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from amp_migrate.equivalence.anchor import against_anchor
-from amp_migrate.equivalence.census import compare_census
-from amp_migrate.equivalence.compare import compare
-from amp_migrate.equivalence.coverage import coverage_of
-from amp_migrate.equivalence.envelope import bands, equivalence
-from amp_migrate.equivalence.records import Attempt, Clip, Process, Run, Step
-from amp_migrate.equivalence.scales import ScaleRule, rule_for
-from amp_migrate.equivalence.verdict import Verdict
+from amp_migrate.equivalence.comparison.anchor import against_anchor
+from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.coverage import coverage_of
+from amp_migrate.equivalence.comparison.envelope import bands, equivalence
+from amp_migrate.equivalence.comparison.scales import ScaleRule, rule_for
+from amp_migrate.equivalence.comparison.steps import compare
+from amp_migrate.equivalence.comparison.verdict import Verdict
+from amp_migrate.equivalence.runs.records import Attempt, Clip, Process, Run, Step
 
 
 def step(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
-from amp_migrate.equivalence.launch import Launch, run
-from amp_migrate.equivalence.records import Run
+from amp_migrate.equivalence.runs.launch import Launch, run
+from amp_migrate.equivalence.runs.records import Run
 
 STEPS = 4
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from amp_migrate.equivalence.capture.synthetic import STAND_INS, SyntheticImages
+from amp_migrate.equivalence.capture.standins.synthetic import STAND_INS, SyntheticImages
 
 SHAPES = {
     "CIFAR10": (2048, 32, 32, 3),

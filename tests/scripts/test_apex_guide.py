@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 
 from amp_migrate import migrate_source
-from amp_migrate.equivalence.reference import frontend, handle, modules
+from amp_migrate.equivalence.reference import modules
+from amp_migrate.equivalence.reference.amp import frontend, handle
 from amp_migrate.rules import (
     amp304_optimizers,
     amp305_normalization,

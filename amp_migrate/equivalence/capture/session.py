@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from amp_migrate.equivalence.capture import clipping, determinism, fakecuda, loading, native
-from amp_migrate.equivalence.capture.apexchoice import offer_apex
-from amp_migrate.equivalence.capture.apexside import ApexSide
-from amp_migrate.equivalence.capture.backward import Backward
-from amp_migrate.equivalence.capture.census import Census
+from amp_migrate.equivalence.capture import determinism
+from amp_migrate.equivalence.capture.amp import native
+from amp_migrate.equivalence.capture.amp.apexchoice import offer_apex
+from amp_migrate.equivalence.capture.amp.apexside import ApexSide
 from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.capture.events import clipping
+from amp_migrate.equivalence.capture.events.backward import Backward
+from amp_migrate.equivalence.capture.events.census import Census
+from amp_migrate.equivalence.capture.events.largebatch import LargeBatch
+from amp_migrate.equivalence.capture.events.light import Light
+from amp_migrate.equivalence.capture.events.registry import Registry
+from amp_migrate.equivalence.capture.events.steps import Steps
 from amp_migrate.equivalence.capture.imports import ImportHooks
-from amp_migrate.equivalence.capture.largebatch import LargeBatch
-from amp_migrate.equivalence.capture.light import Light
 from amp_migrate.equivalence.capture.recorder import Recorder
-from amp_migrate.equivalence.capture.registry import Registry
-from amp_migrate.equivalence.capture.steps import Steps
+from amp_migrate.equivalence.capture.standins import fakecuda, loading
 
 
 def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:

@@ -16,8 +16,8 @@ def install(device: str = "auto", casts: bool = True, quiet: bool = False) -> No
     available. Without `casts` every level runs in fp32 and keeps its loss scale; `quiet` drops the
     messages of AMP. Raises ValueError on another device.
     """
-    from . import modules
-    from .settings import settings
+    from amp_migrate.equivalence.reference import modules
+    from amp_migrate.equivalence.reference.settings import settings
 
     settings.choose(device, casts, quiet)
     modules.unregister()
@@ -26,10 +26,10 @@ def install(device: str = "auto", casts: bool = True, quiet: bool = False) -> No
 
 def reset() -> None:
     """Undo all patches and forget the AMP state, as in a new process, keeping the modules."""
-    from .decorators import registry
-    from .patching import remove_all
-    from .scaler import LossScaler
-    from .state import amp_state
+    from amp_migrate.equivalence.reference.amp.decorators import registry
+    from amp_migrate.equivalence.reference.amp.state import amp_state
+    from amp_migrate.equivalence.reference.casts.patching import remove_all
+    from amp_migrate.equivalence.reference.optimizers.scaler import LossScaler
 
     remove_all()
     registry.clear()
@@ -39,7 +39,7 @@ def reset() -> None:
 
 def uninstall() -> None:
     """Undo all patches and take the modules of `apex` out of sys.modules."""
-    from . import modules
+    from amp_migrate.equivalence.reference import modules
 
     reset()
     modules.unregister()

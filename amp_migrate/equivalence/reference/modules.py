@@ -8,25 +8,14 @@ from types import ModuleType
 
 import torch
 
-from . import (
-    contrib,
-    convert,
-    ddp,
-    decorators,
-    fp16_optimizer,
-    fp16_utils,
-    frontend,
-    fused,
-    handle,
-    larc,
-    multi_tensor,
-    normalization,
-    old_api,
-    patching,
-    scaler,
-    state,
-    syncbn,
-)
+from amp_migrate.equivalence.reference import contrib, fused, multi_tensor, normalization
+from amp_migrate.equivalence.reference.amp import decorators, frontend, handle, old_api, state
+from amp_migrate.equivalence.reference.casts import patching
+from amp_migrate.equivalence.reference.fp16 import convert
+from amp_migrate.equivalence.reference.fp16 import helpers as fp16_utils
+from amp_migrate.equivalence.reference.fp16 import optimizer as fp16_optimizer
+from amp_migrate.equivalence.reference.optimizers import scaler
+from amp_migrate.equivalence.reference.parallel import ddp, larc, syncbn
 
 _AMP: dict[str, object] = {
     "initialize": frontend.initialize,

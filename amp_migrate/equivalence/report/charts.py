@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-from amp_migrate.equivalence.anchor import Series
-from amp_migrate.equivalence.timing import TimingRow
+from amp_migrate.equivalence.comparison.anchor import Series
+from amp_migrate.equivalence.runs.timing import TimingRow
 
 WIDTH, HEIGHT = 300, 170
 LEFT, RIGHT, TOP, BOTTOM = 46, 8, 8, 22

@@ -6,8 +6,8 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from amp_migrate.equivalence.advice import advice
 from amp_migrate.equivalence.result import Result
+from amp_migrate.equivalence.runs.advice import advice
 
 
 def ending(result: Result) -> Iterator[tuple[str, str]]:

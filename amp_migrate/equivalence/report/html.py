@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from amp_migrate.equivalence.anchor import relative
-from amp_migrate.equivalence.compare import Comparison
-from amp_migrate.equivalence.records import EVENTS, Step
+from amp_migrate.equivalence.comparison.anchor import relative
+from amp_migrate.equivalence.comparison.steps import Comparison
 from amp_migrate.equivalence.report import charts
 from amp_migrate.equivalence.report.crash import ending, explaining
 from amp_migrate.equivalence.report.environment import environment
@@ -15,6 +14,7 @@ from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.report.page import STYLE
 from amp_migrate.equivalence.report.series import Panel, panels, skipped_steps
 from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs.records import EVENTS, Step
 
 _GOOD = ("EXACT", "EQUIVALENT")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from amp_migrate import __version__
-from amp_migrate.equivalence.compare import Comparison
-from amp_migrate.equivalence.records import Process, Run, Step
+from amp_migrate.equivalence.comparison.steps import Comparison
 from amp_migrate.equivalence.report.crash import explaining
 from amp_migrate.equivalence.report.environment import environment
 from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs.records import Process, Run, Step
 
 SCHEMA = 2
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from amp_migrate.equivalence.anchor import Series
+from amp_migrate.equivalence.comparison.anchor import Series
 from amp_migrate.equivalence.report.series import Panel, panels, skipped_steps
 from amp_migrate.equivalence.result import Result
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from amp_migrate.equivalence.anchor import Series, relative
-from amp_migrate.equivalence.records import Step
+from amp_migrate.equivalence.comparison.anchor import Series, relative
 from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs.records import Step
 
 _CURVES: tuple[tuple[str, Callable[[Step], float | None]], ...] = (
     ("loss", lambda step: step.loss),

@@ -9,13 +9,13 @@ from typing import TextIO
 
 import click
 
-from amp_migrate.equivalence.anchor import relative
-from amp_migrate.equivalence.compare import Comparison
-from amp_migrate.equivalence.records import EVENTS, Step
+from amp_migrate.equivalence.comparison.anchor import relative
+from amp_migrate.equivalence.comparison.steps import Comparison
 from amp_migrate.equivalence.report.crash import ending, explaining
 from amp_migrate.equivalence.report.environment import environment
 from amp_migrate.equivalence.report.facts import facts
 from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs.records import EVENTS, Step
 
 _COLOURS = {
     "EXACT": "green",

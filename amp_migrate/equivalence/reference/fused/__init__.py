@@ -1,9 +1,9 @@
 """Apex's fused optimizers, in plain torch operations."""
 
-from .adagrad import FusedAdagrad
-from .adam import FusedAdam
-from .lamb import FusedLAMB
-from .novograd import FusedNovoGrad
-from .sgd import FusedSGD
+from amp_migrate.equivalence.reference.fused.adagrad import FusedAdagrad
+from amp_migrate.equivalence.reference.fused.adam import FusedAdam
+from amp_migrate.equivalence.reference.fused.lamb import FusedLAMB
+from amp_migrate.equivalence.reference.fused.novograd import FusedNovoGrad
+from amp_migrate.equivalence.reference.fused.sgd import FusedSGD
 
 __all__ = ["FusedAdagrad", "FusedAdam", "FusedLAMB", "FusedNovoGrad", "FusedSGD"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer
 
 
 class FusedAdagrad(FusedOptimizer):

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, bias_corrections
 
 
 class FusedAdam(FusedOptimizer):

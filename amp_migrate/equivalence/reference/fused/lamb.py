@@ -6,7 +6,12 @@ from typing import Any
 
 import torch
 
-from .base import FusedOptimizer, bias_corrections, gradient, l2_norm
+from amp_migrate.equivalence.reference.fused.base import (
+    FusedOptimizer,
+    bias_corrections,
+    gradient,
+    l2_norm,
+)
 
 
 class FusedLAMB(FusedOptimizer):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import required
 
-from .base import FusedOptimizer
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer
 
 
 class FusedSGD(FusedOptimizer):

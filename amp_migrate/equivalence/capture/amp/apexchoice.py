@@ -1,0 +1,66 @@
+"""Which apex a recorded program gets: the installed one, or the reference implementation."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from amp_migrate.equivalence.capture.amp import repairs
+from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.capture.imports import ImportHooks
+
+
+def offer_apex(
+    hooks: ImportHooks,
+    config: CaptureConfig,
+    notes: dict[str, Any],
+    attach: Callable[[ModuleType], None],
+) -> None:
+    """Answer ``import apex`` by `config.apex`: "auto", "installed" or "reference".
+
+    Raises ImportError in the program where "installed" finds no apex with amp.
+    """
+    on_cpu = config.device == "cpu"
+
+    def provide(spec: ModuleSpec | None) -> ModuleType | None:
+        folder = _folder(spec)
+        genuine = folder is not None and (folder / "amp" / "__init__.py").is_file()
+        if folder is not None and not genuine:
+            notes["apex_unrelated"] = str(folder)
+        if config.apex == "installed" and not genuine:
+            raise ImportError("no installed apex has apex.amp")
+        if genuine and config.apex != "reference":
+            notes["apex"] = f"installed Apex ({folder})"
+            repairs.before_import(on_cpu)
+            return None
+        return _reference(config, notes, attach)
+
+    def repaired(amp: ModuleType) -> None:
+        repairs.after_import(amp, on_cpu)
+        attach(amp)
+
+    hooks.provide("apex", provide)
+    hooks.after("apex.amp", repaired)
+
+
+def _reference(
+    config: CaptureConfig, notes: dict[str, Any], attach: Callable[[ModuleType], None]
+) -> ModuleType:
+    reference = importlib.import_module("amp_migrate.equivalence.reference")
+    reference.install(device=config.device)
+    notes["apex"] = str(reference.LABEL)
+    attach(sys.modules["apex.amp"])
+    return sys.modules["apex"]
+
+
+def _folder(spec: ModuleSpec | None) -> Path | None:
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin).parent if spec.origin else None

@@ -1,0 +1,1 @@
+"""Stand-ins for a GPU and for data that are not there."""

@@ -1,0 +1,131 @@
+"""Compare which operator ran in which dtype, and tell faults from known policy differences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from amp_migrate.equivalence.runs.records import Census
+
+HALF, FULL = "float16", "float32"
+LOWER, HIGHER = (FULL, HALF), (HALF, FULL)
+
+# How the operator lists of Apex O1 and of CUDA autocast differ: (Apex's dtype, native's dtype).
+POLICY: dict[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(
+        (
+            "gelu",
+            "gelu_backward",
+            "std",
+            "var",
+            "std_mean",
+            "var_mean",
+            "_adaptive_avg_pool2d",
+            "grid_sampler_2d",
+            "_ctc_loss",
+            "prelu",
+            "_prelu_kernel",
+        ),
+        (LOWER,),
+    ),
+    **dict.fromkeys(
+        (
+            "_softmax",
+            "_log_softmax",
+            "native_layer_norm",
+            "native_group_norm",
+            "logsumexp",
+            "log1p",
+            "_cdist_forward",
+            "huber_loss",
+        ),
+        (HIGHER,),
+    ),
+}
+ATTENTION = "_scaled_dot_product"
+_PRODUCTS = "mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_backward"
+PRODUCTS = frozenset(_PRODUCTS.split())
+# These keep the dtype they are given, so they follow a policy difference further up.
+FOLLOWERS = frozenset(
+    (
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_batch_norm_with_update",
+        "cudnn_batch_norm",
+        "avg_pool2d",
+        "exp",
+        "log",
+    )
+)
+
+
+@dataclass(frozen=True)
+class CensusRow:
+    """One operator in one phase whose dtypes differ. `kind` is "policy" or "fault"."""
+
+    operator: str
+    phase: str
+    before: dict[str, int]
+    after: dict[str, int]
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.operator} ({self.phase}): {_spelled(self.before)} -> {_spelled(self.after)}"
+
+
+def compare_census(before: Census, after: Census, opt_level: str) -> tuple[CensusRow, ...]:
+    """Return the operators whose dtypes differ.
+
+    Under O2 and O3 Apex casts the model instead of the operators, so there only a matrix product
+    or convolution that is no longer fp16 is a fault.
+    """
+    keys = sorted({(operator, phase) for operator, _, phase in (*before, *after)})
+    differing = []
+    for operator, phase in keys:
+        left, right = (_dtypes(census, operator, phase) for census in (before, after))
+        if left != right:
+            differing.append((operator, phase, left, right))
+    changed = {(operator, phase) for operator, phase, _, _ in differing}
+    policy = any(_listed(operator, left, right) for operator, _, left, right in differing)
+    rows = []
+    for operator, phase, left, right in differing:
+        if opt_level in ("O2", "O3"):
+            fault = operator in PRODUCTS and _less_half(left, right)
+        elif _listed(operator, left, right):
+            fault = False
+        elif phase == "backward" and operator in POLICY:
+            fault = (operator, "forward") not in changed
+        else:
+            fault = not (policy and operator in FOLLOWERS) and not _attention(operator, changed)
+        rows.append(CensusRow(operator, phase, left, right, "fault" if fault else "policy"))
+    return tuple(rows)
+
+
+def _attention(operator: str, changed: set[tuple[str, str]]) -> bool:
+    """Fused attention in fp16 and its unfused fp32 form are different operators."""
+    parts = ("bmm", "_softmax", "mm")
+    fused = any(name.startswith(ATTENTION) for name, _ in changed)
+    return fused and (operator in parts or operator.startswith(ATTENTION))
+
+
+def _dtypes(census: Census, operator: str, phase: str) -> dict[str, int]:
+    counted: Counter[str] = Counter()
+    for (name, dtype, where), number in census.items():
+        if (name, where) == (operator, phase):
+            counted[dtype] += number
+    return dict(counted)
+
+
+def _listed(operator: str, left: dict[str, int], right: dict[str, int]) -> bool:
+    gone, come = Counter(left) - Counter(right), Counter(right) - Counter(left)
+    if len(gone) != 1 or len(come) != 1 or gone.total() != come.total():
+        return False
+    return (next(iter(gone)), next(iter(come))) in POLICY.get(operator, ())
+
+
+def _less_half(left: dict[str, int], right: dict[str, int]) -> bool:
+    return bool(left.get(HALF)) and right.get(HALF, 0) < left[HALF]
+
+
+def _spelled(dtypes: dict[str, int]) -> str:
+    return ", ".join(f"{number} x {dtype}" for dtype, number in sorted(dtypes.items())) or "none"

@@ -1,0 +1,90 @@
+"""When the loss scales of two runs must agree, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amp_migrate.equivalence.runs.records import Run, Step
+
+DEFAULT_INTERVAL = 2000
+APEX_LIMIT = 2.0**24
+
+
+@dataclass(frozen=True)
+class ScaleRule:
+    """`exact`: both sequences are equal. Otherwise `after` follows GradScaler's own schedule.
+
+    Apex counts backwards, GradScaler counts updates. With several backwards per update, or
+    several loss scalers, the sequences differ although both are right; then `after` must start
+    where Apex starts, halve at every overflow and double after one of `intervals` updates. At the
+    iterations of `restarts`, where ``amp.initialize`` has run again, it may start anew.
+    """
+
+    exact: bool
+    intervals: tuple[int, ...] = ()
+    restarts: frozenset[int] = frozenset()
+
+    @property
+    def reason(self) -> str:
+        """One line for the report; empty where scales are simply equal."""
+        if self.exact:
+            return ""
+        return (
+            "Apex counts backwards and GradScaler counts updates, so the loss scale is held to "
+            "GradScaler's own schedule instead of Apex's"
+        )
+
+    def first_disagreement(self, before: tuple[Step, ...], after: tuple[Step, ...]) -> int | None:
+        """Return the first iteration whose scale is wrong, or None."""
+        if self.exact:
+            return _first_unequal([step.scale for step in before], after)
+        wrong = [
+            _first_unequal(self._schedule(before, after, interval, limit), after)
+            for interval in self.intervals
+            for limit in (float("inf"), APEX_LIMIT)
+        ]
+        return None if None in wrong else max(step for step in wrong if step is not None)
+
+    def _schedule(
+        self, before: tuple[Step, ...], after: tuple[Step, ...], interval: int, limit: float
+    ) -> list[float]:
+        """Return what GradScaler does from Apex's first scale, given where `after` skips and updates."""
+        first = before[0].scale if before else 1.0
+        scale, tracker, overflow = first, 0, False
+        scales = []
+        for step in after:
+            if step.index in self.restarts and step.scale == first:
+                scale, tracker, overflow = first, 0, False
+            scales.append(scale)
+            overflow = overflow or step.skipped
+            for _ in range(step.updates):
+                if overflow:
+                    scale, tracker, overflow = scale / 2, 0, False
+                    continue
+                tracker += 1
+                if tracker == interval:
+                    scale, tracker = min(scale * 2, limit), 0
+        return scales
+
+
+def rule_for(before: Run, after: Run, growth: int | None) -> ScaleRule:
+    """Choose the rule from what `before` is: Apex, or native AMP."""
+    apex = before.notes.get("apex_amp")
+    if apex is None or not apex["enabled"] or not apex["dynamic"]:
+        return ScaleRule(exact=True)
+    # A plain backward, for the gradient of an input say, is none of Apex's.
+    backwards = sum(scale != 1.0 for step in before.steps for scale in step.scales)
+    updates = sum(step.updates for step in after.steps)
+    if backwards == updates and apex["num_losses"] == 1:
+        return ScaleRule(exact=True)
+    per_update = max(1, round(backwards / max(1, updates)))
+    interval = growth or DEFAULT_INTERVAL
+    intervals = interval, max(1, interval // per_update)
+    return ScaleRule(False, intervals, frozenset(apex["initialized"]))
+
+
+def _first_unequal(expected: list[float], after: tuple[Step, ...]) -> int | None:
+    for scale, step in zip(expected, after, strict=False):
+        if scale != step.scale:
+            return step.index
+    return None

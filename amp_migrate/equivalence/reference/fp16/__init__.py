@@ -1,0 +1,1 @@
+"""`apex.fp16_utils`: conversion by hand and its optimizer."""

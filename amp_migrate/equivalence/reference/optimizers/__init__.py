@@ -1,0 +1,1 @@
+"""The loss scaler, and what AMP adds to an optimizer."""

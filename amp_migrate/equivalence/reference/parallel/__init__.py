@@ -1,0 +1,1 @@
+"""`apex.parallel`, over torch.distributed."""

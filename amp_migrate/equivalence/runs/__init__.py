@@ -1,0 +1,1 @@
+"""Copies of a project, and recorded runs of its program."""

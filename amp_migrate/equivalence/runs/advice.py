@@ -1,0 +1,75 @@
+"""What to do about a program that does not run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from amp_migrate.equivalence.options import Options
+from amp_migrate.equivalence.runs.records import Crash
+from amp_migrate.equivalence.runs.workspace import IGNORED
+
+# Modules that PyPI has under another name.
+_PACKAGES = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "git": "GitPython",
+    "google.protobuf": "protobuf",
+    "mpl_toolkits": "matplotlib",
+    "PIL": "pillow",
+    "pkg_resources": "'setuptools<81'",
+    "pytorch_lightning": "pytorch-lightning",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+_OF_TORCH = ("torch", "torchvision", "torchaudio")
+_CPU_INDEX = "--index-url https://download.pytorch.org/whl/cpu"
+_STAND_INS = (
+    "torchvision's data sets have stand-ins: add --synthetic-data; --link DIR keeps a large data folder out of the "
+    "copy, and --shim stands in for other data"
+)
+_DATA = (
+    "if these are data that lie outside the project, the path must be absolute; --synthetic-data or --shim stand in "
+    "for data that are not there"
+)
+
+
+def advice(crash: Crash, options: Options) -> str:
+    """Return what to do about `crash`, in one or two sentences."""
+    if crash.missing:
+        return _install(crash, options)
+    if any("torchvision/datasets" in folder for folder in crash.modules):
+        return _STAND_INS
+    if crash.error.partition(":")[0] in ("FileNotFoundError", "NotADirectoryError"):
+        return _DATA
+    return f"make `{shlex.join(options.command)}` run by itself first; --show-output shows all that it prints"
+
+
+def _install(crash: Crash, options: Options) -> str:
+    top = crash.missing.partition(".")[0]
+    if top == "apex":
+        return (
+            f"the stand-in for Apex has no {crash.missing}: run this where NVIDIA Apex is installed, or with "
+            "--shim; PyPI's apex is another project"
+        )
+    home = next(_homes(options.before or options.project, top), None)
+    if home is not None:
+        return f"{crash.missing} is in {home or '.'} of the project: start there, or put it into PYTHONPATH"
+    package = _PACKAGES.get(crash.missing, _PACKAGES.get(top, top))
+    wheels = f" {_CPU_INDEX}" if top in _OF_TORCH and options.device == "cpu" else ""
+    return f"{shlex.quote(crash.executable)} -m pip install {package}{wheels}"
+
+
+def _homes(project: Path, name: str) -> Iterator[str]:
+    """Yield the folders of the project that hold a module of this name, nearest first."""
+    folders = [project]
+    while folders:
+        folder = folders.pop(0)
+        inner = sorted(p for p in folder.iterdir() if p.is_dir() and p.name not in IGNORED)
+        if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file():
+            yield folder.relative_to(project).as_posix()
+        folders += [place for place in inner if not place.is_symlink()]
