@@ -57,7 +57,7 @@ def _refuse_other_flag(context: Context) -> None:
         wanted = context.casts.enabled(backward.function, block, training=True) or "True"
         given = {k.arg: ast.unparse(k.value) for call in _calls(block) for k in call.keywords}
         known = context.casts.condition.text
-        if given.get("enabled", "True") not in (wanted, known):
+        if given.get("enabled", "True") not in (_spelt(wanted), _spelt(known)):
             raise Cannot(
                 "AMP912",
                 backward.module,
@@ -65,6 +65,11 @@ def _refuse_other_flag(context: Context) -> None:
                 "this autocast and Apex are not on under the same condition",
                 f"write `enabled={known or wanted}` in this autocast, then run again",
             )
+
+
+def _spelt(test: str | None) -> str | None:
+    """Return a test as `ast.unparse` writes it."""
+    return ast.unparse(ast.parse(test, mode="eval")) if test else test
 
 
 def _calls(block: ast.With) -> list[ast.Call]:

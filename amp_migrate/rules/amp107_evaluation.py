@@ -102,9 +102,10 @@ def _calling(context: Context, call: CallSite) -> Region | None:
         return None
     unit = context.unit
     trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
-    for callee in unit.project.callees(call.call):
-        if trains & reachable(unit.project, callee) or reloads(unit, callee):
-            return None
+    for node in ast.walk(stmt):
+        for callee in unit.project.callees(node) if isinstance(node, ast.Call) else ():
+            if trains & reachable(unit.project, callee) or reloads(unit, callee):
+                return None
     return Region(module, call.function, stmt, stmt)
 
 
@@ -126,14 +127,18 @@ def _evaluation(context: Context, region: Region) -> Decision:
     enabled = context.casts.enabled(region.function, region.first, training=False)
     if enabled is None:
         who = spoken(region.function)
-        flag = context.casts.condition.text or "..."
+        flag = context.casts.condition.text
+        on = f"`{flag}`" if flag else "what turns AMP on"
+        advice = f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+        if region.function.node is not None:
+            advice = f"pass {on} on to {who}, and {advice}"
         return decision(
             RULE,
             Status.NOTE,
             region.module,
             region.first,
             f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on",
-            advice=f"put it under `with torch.cuda.amp.autocast(enabled={flag}):` to run it as before",
+            advice=advice,
         )
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)

@@ -22,7 +22,7 @@ Faithful. `get_scale()` is 1.0 where the scaler is disabled.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan import Decision, Drop, Edit, Replace, ReplaceExpression, Status
@@ -49,6 +49,10 @@ def decide(context: Context) -> Iterator[Decision]:
         if overflow_reads(site):
             continue
         use = read(site)
+        if use == "get" and _assigned(context, site):
+            message = "becomes `get_scale()` in what the GradScaler gets"
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
+            continue
         if use is None or (use == "stop" and not _can_stop(context, site)):
             raise Cannot(
                 "AMP909",
@@ -73,7 +77,7 @@ def decide(context: Context) -> Iterator[Decision]:
         else:
             scaler = context.scaler(site.function, site.node)
             stmt = site.statement
-            text = f"{scaler}.update({_value(tree, stmt)})"
+            text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
             edit = Replace(tree.span(stmt), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
 
@@ -98,11 +102,28 @@ def _can_stop(context: Context, site: Site) -> bool:
     return asks and site.function.cls is not None and home.is_attribute(site.function)
 
 
-def _value(tree: Tree, stmt: ast.stmt) -> str:
+def _assigned(context: Context, site: Site) -> bool:
+    """Tell whether a read stands in what a later statement assigns to the loss scale."""
+    writes = [s for s in context.unit.of(Kind.LOSS_SCALE) if s.statement is site.statement]
+    return any(read(s) == "set" and initial_scale(context.unit, s) is None for s in writes)
+
+
+def _reads(context: Context, site: Site, scaler: str) -> dict[ast.expr, str]:
+    """Return what the reads of the loss scale in an assignment to it become."""
+    return {
+        other.node: f"{scaler}.get_scale()"
+        for other in context.unit.of(Kind.LOSS_SCALE)
+        if other.statement is site.statement
+        and isinstance(other.node, ast.expr)
+        and read(other) == "get"
+    }
+
+
+def _value(tree: Tree, stmt: ast.stmt, texts: Mapping[ast.expr, str]) -> str:
     """Return the assigned scale as a float, which `update` wants."""
     value = stmt.value if isinstance(stmt, ast.Assign) else None
     if value is None:
         return ""
     if isinstance(value, ast.Constant) and isinstance(value.value, float):
         return tree.segment(value)
-    return f"float({tree.segment(value)})"
+    return f"float({tree.segment(value, texts)})"

@@ -34,12 +34,14 @@ class Callers:
     def of(self, function: Function, node: ast.AST) -> list[CallSite]:
         """Return the calls of a function. Raises `Cannot` where some may be out of sight."""
         if function.node is None:
-            raise unreachable(self._inits, function, node, "no amp.initialize runs before")
+            raise unreachable(
+                self._project, self._inits, function, node, "no amp.initialize runs before"
+            )
         self.refuse_escaping(function, node)
         calls = self._project.callers(function)
         if not calls and not self._is_dead(function):
             reason = "nothing in the files given calls it"
-            raise unreachable(self._inits, function, node, reason)
+            raise unreachable(self._project, self._inits, function, node, reason)
         if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
         return calls
@@ -49,7 +51,7 @@ class Callers:
         for user, place, reason in self._project.escapes(function):
             there = place_of(user.module, place)
             outside = f"it is {reason} ({there}), from where it may be called unseen"
-            raise unreachable(self._inits, function, node, outside, (there,))
+            raise unreachable(self._project, self._inits, function, node, outside, (there,))
 
     def spares(self, cls: Class) -> bool:
         """Tell whether nothing makes an object of a class, in this unit or for others."""

@@ -54,7 +54,7 @@ def branches(project: Project, found: list[Site]) -> list[Branch]:
                 "AMP912",
                 site.module,
                 site.node,
-                "native AMP stands beside this use of Apex, which stands under no test that chooses Apex",
+                "the files given have native AMP too, and no test here chooses between it and this use of Apex",
                 "delete what uses Apex here and keep native AMP, or put it under the test that chooses Apex, then run again",
             )
         chosen.setdefault(node, []).append(site)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import CallSite, Function
 from amp_migrate.project.binding import fits
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.home import Home
+from amp_migrate.unit.places import fills_all
 
 
 def refuse_either(home: Home) -> None:
@@ -19,6 +23,8 @@ def refuse_either(home: Home) -> None:
             for callee in project.callees(site.call, site.function):
                 if callee in able or home.name in callee.parameters.names:
                     continue
+                if fills_all(site, function) and _takes_one_more(site, callee):
+                    continue
                 if not fits(site, callee) and not fits(replace(site, bound=not site.bound), callee):
                     continue  # It raises TypeError there, with the scaler and without.
                 raise Cannot(
@@ -26,5 +32,12 @@ def refuse_either(home: Home) -> None:
                     site.function.module,
                     site.call,
                     f"this call runs {spoken(function)}, which needs the GradScaler, or {spoken(callee)}, which takes none",
-                    f"give {spoken(callee)} a parameter `{home.name}` as well, then run again",
+                    f"give {spoken(callee)} one more parameter, its last, which it does not read, then run again",
                 )
+
+
+def _takes_one_more(site: CallSite, callee: Function) -> bool:
+    """Tell whether a function has a parameter behind those that a call fills, which it never reads."""
+    free = callee.parameters.positional[int(site.bound) + len(site.call.args) :]
+    read = {node.id for node in walk(callee.scope) if isinstance(node, ast.Name)}
+    return bool(free) and not site.call.keywords and free[0] not in read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan import Place
@@ -10,11 +11,13 @@ from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.cannot import Cannot, place_of, spoken
 from amp_migrate.unit.handed import Maker
 from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.sites import Site
 
 
 def unreachable(
+    project: Project,
     inits: dict[Function, list[Site]],
     function: Function,
     node: ast.AST,
@@ -36,6 +39,11 @@ def unreachable(
     elif function.node is None:
         message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
         advice = f"call amp.initialize before this line (as at {places}), with enabled=False where AMP is off, then run again"
+        helper = next(_helpers(project, inits, node), None)
+        if helper is not None:
+            maker, caller = helper
+            message = f"{who} runs what needs the GradScaler, which {spoken(maker)} makes for itself alone ({places})"
+            advice = f"call amp.initialize in {spoken(caller)} itself instead of in {spoken(maker)}, then run again"
     else:
         message = f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
         advice = (
@@ -52,6 +60,18 @@ def unreachable(
                 "--scaler module"
             )
     return Cannot("AMP901", function.module, node, message, advice, (*made, *named))
+
+
+def _helpers(
+    project: Project, inits: dict[Function, list[Site]], node: ast.AST
+) -> Iterator[tuple[Function, Function]]:
+    """Yield the functions that initialize in what a call runs, with those that call them."""
+    started = project.callees(node) if isinstance(node, ast.Call) else []
+    run = {function for callee in started for function in (callee, *reachable(project, callee))}
+    for maker in inits:
+        for site in project.callers(maker) if maker.cls is None else ():
+            if site.function in run:
+                yield maker, site.function
 
 
 def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from weakref import WeakKeyDictionary
 
+from amp_migrate.facts.contexts import enters_autocast
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.values import Values
@@ -180,7 +181,8 @@ class Runners:
         """What runs a network but by its forward() would run in fp32. Raises `Cannot`."""
         for made in self.made():
             for function in self._processors(made):
-                if not _calls(function, (function.parameters.names or ("model",))[0]):
+                model = (function.parameters.names or ("model",))[0]
+                if not _calls(function, model) and not _casts(function):
                     raise Cannot(
                         "AMP904",
                         function.module,
@@ -192,7 +194,9 @@ class Runners:
         for module in self.programs():
             for cls in module.classes.values():
                 method = cls.methods.get("train_step")
-                if method is not None and _is_run(method) and not _runs_forward(method):
+                if method is None or not _is_run(method) or _casts(method):
+                    continue
+                if not _runs_forward(method):
                     raise Cannot(
                         "AMP904",
                         module,
@@ -233,6 +237,13 @@ def _calls(function: Function, model: str) -> bool:
     """Tell whether a function calls a network, or its forward()."""
     calls = (node.func for node in walk(function.scope) if isinstance(node, ast.Call))
     return any(path(func) in (model, f"{model}.forward") for func in calls)
+
+
+def _casts(function: Function) -> bool:
+    """Tell whether a function has an autocast of its own, as the finding of a hidden forward asks for."""
+    return any(
+        isinstance(node, ast.With) and enters_autocast(node) for node in walk(function.scope)
+    )
 
 
 def _is_test(path: list[str]) -> bool:

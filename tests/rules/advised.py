@@ -1,0 +1,938 @@
+"""What a person does about the programs of fixtures/refused and fixtures/internals, as their findings advise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Advised(NamedTuple):
+    """Words of an advice, and the edits that follow it: (file, old text, new text).
+
+    The file may be left out where there is one. `options` are those that the advice names. `leads_to` is the finding
+    that takes the place of this one where more stands in the way.
+    """
+
+    case: str
+    advice: str
+    edits: tuple[tuple[str, ...], ...] = ()
+    scaler: str = "auto"
+    leads_to: str = ""
+
+
+ADVISED = (
+    Advised(
+        "refused/casts_out_of_sight",
+        "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32) on forward()",
+        (
+            (
+                "area = amp.float_function(elsewhere.area)\n",
+                "\ndef area(box):\n"
+                "    return elsewhere.area(box.float() if torch.is_autocast_enabled() else box)\n",
+            ),
+            (
+                "    @amp.float_function\n    def forward",
+                "    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)\n    def forward",
+            ),
+            (
+                "    @staticmethod\n    def backward",
+                "    @staticmethod\n    @torch.cuda.amp.custom_bwd\n    def backward",
+            ),
+            (
+                "@amp.promote_function\ndef joined(a, b):\n",
+                "def joined(a, b):\n"
+                "    if torch.is_autocast_enabled():\n"
+                "        a, b = a.float(), b.float()\n",
+            ),
+            ("        amp.register_float_function(module, name)\n", ""),
+            ('        amp.register_half_function(elsewhere, "linear")\n', "        pass\n"),
+            ('    amp.register_float_function(torch, "batch_norm")\n', ""),
+        ),
+    ),
+    Advised(
+        "refused/gradients_between_backwards",
+        "read them after the last backward",
+        (
+            ("        remember(fisher, model)\n", ""),
+            (
+                "        optimizer.step()\n",
+                "        remember(fisher, model)\n        optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/accumulated_side_by_side",
+        "step both optimizers in one function",
+        (
+            (
+                "    if last:\n"
+                "        optimizer.step()\n"
+                "        optimizer.zero_grad()\n"
+                "\n"
+                "\n"
+                "def generator_step",
+                "\n\ndef generator_step",
+            ),
+            (
+                "    if last:\n"
+                "        optimizer.step()\n"
+                "        optimizer.zero_grad()\n"
+                "\n"
+                "\n"
+                "def train(",
+                "\n\ndef train(",
+            ),
+            (
+                "        generator_step(netG, netD, optimizer_G, noise, criterion, k, last)\n",
+                "        generator_step(netG, netD, optimizer_G, noise, criterion, k, last)\n"
+                "        if last:\n"
+                "            for optimizer in (optimizer_D, optimizer_G):\n"
+                "                optimizer.step()\n"
+                "                optimizer.zero_grad()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/amp_argument_out_of_sight",
+        "import amp where fit() uses it",
+        (
+            ("import torch\n", "import torch\nfrom apex import amp\n"),
+            ("    from apex import amp\n\n", ""),
+            ("batches, amp):", "batches, mixed):"),
+            ("if amp is not None", "if mixed"),
+            ("batches, amp)", "batches, True)"),
+            ('settings["amp"]', 'settings["mixed"]'),
+        ),
+    ),
+    Advised(
+        "refused/amp_or_none_asked_elsewhere",
+        "keep a flag for AMP in place of `self.amp`",
+        (
+            ("models.py", "import torch\n", "import torch\nfrom apex import amp\n"),
+            ("models.py", "self.amp = None", "self.mixed = False"),
+            ("models.py", "self.amp is not None", "self.mixed"),
+            ("models.py", "self.amp.scale_loss", "amp.scale_loss"),
+            ("models.py", "not self.amp", "not self.mixed"),
+            ("train.py", "model.amp", "model.mixed"),
+            (
+                "train.py",
+                "    if args.mixed:\n        initialize_amp(model)\n",
+                "    if args.mixed:\n"
+                "        model.nn_module, model.optimizer = amp.initialize(\n"
+                '            model.nn_module, model.optimizer, opt_level="O1"\n'
+                "        )\n"
+                "        model.mixed = True\n",
+            ),
+            ("train.py", "from utils import initialize_amp", "from apex import amp"),
+            (
+                "utils.py",
+                'def initialize_amp(model, opt_level="O1"):\n'
+                "    from apex import amp\n"
+                "\n"
+                "    model.nn_module, model.optimizer = amp.initialize(\n"
+                "        model.nn_module, model.optimizer, opt_level=opt_level\n"
+                "    )\n"
+                "    model.amp = amp\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/amp_or_none_by_name",
+        "keep a flag for AMP in place of `self.amp`",
+        (
+            ("self.amp = None", "self.mixed = False"),
+            ("self.amp = amp", "self.mixed = True"),
+            ("self.amp is not None", "self.mixed"),
+            ("self.amp.scale", "amp.scale"),
+            ('"amp", None', '"mixed", False'),
+        ),
+    ),
+    Advised(
+        "refused/amp_or_none_to_a_class_method_in_a_loop",
+        "move amp.initialize from Net.load_model() to the function that trains",
+        (
+            (
+                "        if amp is not None:\n"
+                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "",
+            ),
+            ("path, args, amp=None", "path, args"),
+            (
+                "        net, optimizer = Net.load_model(path, args, amp)\n",
+                "        net, optimizer = Net.load_model(path, args)\n"
+                "        if args.fp16:\n"
+                '            net, optimizer = amp.initialize(net, optimizer, opt_level="O1")\n',
+            ),
+        ),
+    ),
+    Advised(
+        "refused/amp_or_none_under_another_flag",
+        "move amp.initialize from Net.load_model() to the function that trains",
+        (
+            (
+                "        if args.resumed and amp is not None:\n"
+                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "",
+            ),
+            ("path, args, amp=None", "path, args"),
+            (
+                "    net, optimizer = Net.load_model(args.path, args, amp)\n",
+                "    net, optimizer = Net.load_model(args.path, args)\n"
+                "    if args.fp16 and args.resumed:\n"
+                '        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")\n',
+            ),
+        ),
+    ),
+    Advised(
+        "refused/autocast_under_another_flag",
+        "write `enabled=True` in this autocast",
+        (("enabled=args.mixed", "enabled=True"),),
+    ),
+    Advised(
+        "refused/autocast_without_the_flag",
+        'write `enabled=args.level != "O0"` in this autocast',
+        (("autocast()", 'autocast(enabled=args.level != "O0")'),),
+    ),
+    Advised(
+        "refused/backends_behind_one_call",
+        "give NativeBackend.run_backward() one more parameter",
+        (
+            (
+                "    def run_backward(self, loss, optimizer):\n        self.scaler",
+                "    def run_backward(self, loss, optimizer, unused=None):\n        self.scaler",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/backward_of_a_frozen_model",
+        "initialize amp only where `args.frozen` lets the optimizer step",
+        (
+            ("model, optimizer = amp.init", "if not args.frozen:\n    model, optimizer = amp.init"),
+            ("    print(head.weight.grad.norm().item())\n", ""),
+        ),
+    ),
+    Advised(
+        "refused/backward_without_optimizer",
+        "initialize amp only where `optimizer is not None` lets the optimizer step",
+        (
+            (
+                "    for images in loader:",
+                "    if optimizer is not None:\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+                "    for images in loader:",
+            ),
+            ('\nmodel, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "\n"),
+            ("            print([p.grad.norm().item() for p in model.parameters()])\n", ""),
+        ),
+    ),
+    Advised(
+        "refused/bfloat16_model",
+        "delete amp.initialize and amp.scale_loss, and run the forward passes under",
+        (
+            ("from apex import amp\n", ""),
+            (
+                "    model, optimizer = amp.initialize(\n"
+                '        model, optimizer, opt_level="O2", cast_model_type=torch.bfloat16\n'
+                "    )\n",
+                "",
+            ),
+            (
+                "        loss = criterion",
+                "        with torch.cuda.amp.autocast(dtype=torch.bfloat16):\n"
+                "            loss = criterion",
+            ),
+            (
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "            scaled_loss.backward()\n",
+                "        loss.backward()\n",
+            ),
+        ),
+    ),
+    Advised("refused/callback_object", "run again with --scaler module", (), scaler="module"),
+    Advised(
+        "refused/class_alone",
+        "where nothing does, Apex refuses amp.scale_loss: write loss.backward() in its place",
+        (
+            (
+                '            if HAS_AMP and hasattr(self.optimizer, "_amp_stash"):\n'
+                "                # the last micro-batch unscales\n"
+                "                delay_unscale = (i + 1) % accumulate != 0\n"
+                "                with amp.scale_loss(\n"
+                "                    loss, self.optimizer, delay_unscale=delay_unscale\n"
+                "                ) as scaled_loss:\n"
+                "                    scaled_loss.backward()\n"
+                "            else:\n"
+                "                loss.backward()\n",
+                "            loss.backward()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/clip_above_the_backward",
+        "gradients are touched only between the last backward and the step",
+        (
+            (
+                "        if i and i % accumulate == 0:\n"
+                "            nn.utils.clip_grad_norm_(model.parameters(), limit)\n"
+                "            optimizer.step()\n"
+                "            optimizer.zero_grad()\n",
+                "",
+            ),
+            (
+                "            scaled_loss.backward()\n",
+                "            scaled_loss.backward()\n"
+                "        if (i + 1) % accumulate == 0:\n"
+                "            nn.utils.clip_grad_norm_(model.parameters(), limit)\n"
+                "            optimizer.step()\n"
+                "            optimizer.zero_grad()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/clip_before_many_steps",
+        "read them in the function that steps the optimizer",
+        (
+            (
+                "    def clip(self):\n"
+                "        for model in self.models:\n"
+                "            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n"
+                "\n",
+                "",
+            ),
+            ("            self.clip()\n", ""),
+            (
+                "        for optimizer in self.optimizers:\n            optimizer.step()\n",
+                "        for model in self.models:\n"
+                "            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n"
+                "        for optimizer in self.optimizers:\n"
+                "            optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/clip_beside_a_counted_step",
+        "read them in train(), straight before optimizer.step()",
+        (
+            (
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    return",
+                "    return",
+            ),
+            (
+                "            optimizer.step()\n",
+                "            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+                "            optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/clip_errors_swallowed",
+        "read the gradients straight before this call, on every way to it",
+        (
+            (
+                "    try:\n"
+                "        wrapper.clip(network)\n"
+                "    except RuntimeError:\n"
+                "        return None\n",
+                "    wrapper.clip(network)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/clip_in_one_branch",
+        "move the clip with its test to where the optimizer steps",
+        (
+            (
+                "            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
+                "        else:\n"
+                "            loss.backward()\n"
+                "        if (i + 1) % args.accum == 0:\n",
+                "        else:\n"
+                "            loss.backward()\n"
+                "        if (i + 1) % args.accum == 0:\n"
+                "            if args.fp16:\n"
+                "                torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/closure",
+        "call closure() before the step and write optimizer.step()",
+        (("    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),
+    ),
+    Advised(
+        "refused/closure_through_a_wrapper",
+        "call closure() before the step and write self.optimizer.step()",
+        (
+            (
+                "        return self.optimizer.step(closure)",
+                "        loss = closure()\n        self.optimizer.step()\n        return loss",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/context_returned",
+        "with `scaled_loss.backward()` in it",
+        (
+            (
+                "    def scaled(self, loss, optimizer, use_amp):\n"
+                "        if use_amp:\n"
+                "            return amp.scale_loss(loss, optimizer)\n"
+                "        return contextlib.nullcontext(loss)\n",
+                "    def backward(self, loss, optimizer, use_amp):\n"
+                "        if use_amp:\n"
+                "            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n"
+                "        else:\n"
+                "            loss.backward()\n"
+                "        optimizer.step()\n",
+            ),
+        ),
+        leads_to="AMP904",
+    ),
+    Advised(
+        "refused/engine_of_another_package",
+        "or delete EngineWrapper.backward() where nothing does",
+        (
+            ("if is_apex_available():\n    from apex import amp\n", ""),
+            (
+                "    def backward(self, loss):\n"
+                '        """Compute gradients without counting micro steps."""\n'
+                "        if self.zero_optimization():\n"
+                "            self.optimizer.is_gradient_accumulation_boundary = self.is_gradient_accumulation_boundary()\n"
+                "            self.optimizer.backward(loss)\n"
+                "        elif self.amp_enabled():\n"
+                "            # AMP delays unscaling between the boundaries\n"
+                "            delay_unscale = not self.is_gradient_accumulation_boundary()\n"
+                "            with amp.scale_loss(loss, self.optimizer, delay_unscale=delay_unscale) as scaled_loss:\n"
+                "                scaled_loss.backward()\n"
+                "        elif self.fp16_enabled():\n"
+                "            self.optimizer.backward(loss)\n"
+                "        else:\n"
+                "            loss.backward()\n",
+                "    pass\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/gradients_collected_by_a_helper",
+        "read them inside `if self.seen % self.accumulate == 0:` and leave the rest where it is",
+        (
+            (
+                "        self.norms.append(sum(p.grad.norm() for p in self.model.parameters()))\n",
+                "",
+            ),
+            (
+                "            if self.seen % self.accumulate == 0:\n",
+                "            if self.seen % self.accumulate == 0:\n"
+                "                self.norms.append(sum(p.grad.norm() for p in self.model.parameters()))\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/helper_steps_every_k",
+        "read the gradients in step() straight before this step",
+        (
+            ("        clip(optimizer)\n        step(", "        step("),
+            ("        optimizer.step()\n", "        clip(optimizer)\n        optimizer.step()\n"),
+        ),
+    ),
+    Advised(
+        "refused/helper_steps_under_tests",
+        "put their steps under one test",
+        (("        if not args.frozen_head:\n            step(head", "            step(head"),),
+    ),
+    Advised(
+        "refused/helper_with_other_settings",
+        "with the same settings",
+        (("0.1, None)", '0.1, "O1")'),),
+    ),
+    Advised(
+        "refused/inference_beside_autocast",
+        "delete one of the two here",
+        (('    if args.fp16:\n        model = amp.initialize(model, opt_level="O1")\n', ""),),
+    ),
+    Advised(
+        "refused/initialized_elsewhere",
+        "put the forward pass and the loss under",
+        (
+            (
+                "def backward_step(args, loss, optimizer, model):\n",
+                "def main(args, model, images):\n"
+                "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+                "    if args.fp16:\n"
+                "        model, optimizer = amp.initialize(model, optimizer, opt_level='O1')\n"
+                "    with torch.cuda.amp.autocast(enabled=args.fp16):\n"
+                "        loss = model(images).sum()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/initialized_in_every_run",
+        "put it under the test that chooses Apex",
+        (
+            ("    if training:\n", "    if training and args.use_apex:\n"),
+            ("enabled=args.use_apex, ", ""),
+        ),
+    ),
+    Advised(
+        "refused/initialized_in_the_first_pass_of_a_loop",
+        "call amp.initialize once, before the loop",
+        (
+            (
+                "    for epoch in range(epochs):\n"
+                "        if epoch == 0:\n"
+                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+                "    for epoch in range(epochs):\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/initialized_on_two_ways",
+        "keep one of the two, for both ways to get a model",
+        (
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+                "    optimizer.load",
+                "    optimizer.load",
+            ),
+            (
+                "        optimizer = torch.optim.Adam(model.parameters())\n"
+                "        model, optimizer = amp.init",
+                "        optimizer = torch.optim.Adam(model.parameters())\n"
+                "    model, optimizer = amp.init",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/input_gradient_in_the_step",
+        "call optimizer.zero_grad() behind it",
+        (
+            (
+                "        loss.backward()\n",
+                "        loss.backward()\n        optimizer.zero_grad()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/input_gradient_in_the_step",
+        "use torch.autograd.grad here",
+        (
+            ("        loss.backward()\n", "        (grad,) = torch.autograd.grad(loss, x)\n"),
+            ("x.grad.sign", "grad.sign"),
+        ),
+    ),
+    Advised(
+        "refused/installed_apex_is_preferred",
+        "delete what uses Apex here and keep native AMP",
+        (
+            (
+                "        if self.use_apex and training:\n"
+                "            self.model, self.optimizer = amp.initialize(self.model, self.optimizer)\n",
+                "        pass\n",
+            ),
+            (
+                "        elif self.use_apex:\n"
+                "            with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/lazy_init_ritual",
+        "delete the lines that restore master weights",
+        (
+            (
+                "    optimizer._lazy_init_maybe_master_weights()\n"
+                "    optimizer._amp_stash.lazy_init_called = True\n"
+                '    for param, saved in zip(amp.master_params(optimizer), state["master params"]):\n'
+                "        param.data.copy_(saved.data)\n",
+                "",
+            ),
+        ),
+    ),
+    Advised("refused/level_o3", 'write opt_level="O1"', (('"O3"', '"O1"'),)),
+    Advised(
+        "internals/loss_scaler_read",
+        "scale by a number of your own",
+        (
+            (
+                "        self.scaler = amp.scaler.LossScaler(2**14)\n",
+                "        self.scale = 2**14\n",
+            ),
+            ("self.scaler.loss_scale()", "self.scale"),
+        ),
+    ),
+    Advised(
+        "refused/mmcv_batch_processor_apart",
+        "put its forward passes and losses under",
+        (
+            (
+                '    features = model.module.extract(data["img"])\n'
+                '    return dict(loss=model.module.head.loss(features, data["gt"]))\n',
+                "    with torch.cuda.amp.autocast():\n"
+                '        features = model.module.extract(data["img"])\n'
+                '        return dict(loss=model.module.head.loss(features, data["gt"]))\n',
+            ),
+        ),
+    ),
+    Advised(
+        "refused/mmcv_own_forward",
+        "put its forward passes and losses under",
+        (
+            (
+                '        x = data["img"]\n        return dict(',
+                '        x = data["img"]\n'
+                "        with torch.cuda.amp.autocast():\n"
+                "            return dict(",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/native_evaluation_beside",
+        "delete one of the two here",
+        (("torch.no_grad(), torch.cuda.amp.autocast():", "torch.no_grad():"),),
+    ),
+    Advised(
+        "refused/native_returns_first",
+        "put it under the test that chooses Apex",
+        (
+            (
+                "        with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
+                "            scaled_loss.backward()\n",
+                "        if self.use_apex:\n"
+                "            with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n"
+                "        else:\n"
+                "            loss.backward()\n",
+            ),
+            (
+                "        self.scaler = None\n",
+                "        self.scaler = None\n        self.use_apex = args.apex\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/native_under_the_same_switch",
+        "delete this branch and keep the native one",
+        (
+            (
+                "    if args.fp16:\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+                '        print("AMP is on")\n',
+                "",
+            ),
+            (
+                "        elif args.fp16:\n"
+                "            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/norm_and_count_decide",
+        "read them inside `if (i + 1) % args.every == 0:` and zero them there in any case",
+        (
+            (
+                "        norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if (i + 1) % args.every == 0 and norm < 10:\n"
+                "            optimizer.step()\n"
+                "            optimizer.zero_grad()\n",
+                "        if (i + 1) % args.every == 0:\n"
+                "            norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "            if norm < 10:\n"
+                "                optimizer.step()\n"
+                "            optimizer.zero_grad()\n",
+            ),
+        ),
+        leads_to="AMP913",
+    ),
+    Advised(
+        "refused/old_interface",
+        "in place of amp.init, its wrap_optimizer and its scale_loss",
+        (
+            ("amp_handle = amp.init(enabled=True)\n", ""),
+            (
+                "amp_handle.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=0.1))",
+                "torch.optim.SGD(model.parameters(), lr=0.1)\n"
+                "    model, optimizer = amp.initialize(model, optimizer, opt_level='O1')",
+            ),
+            ("optimizer.scale_loss(loss)", "amp.scale_loss(loss, optimizer)"),
+        ),
+    ),
+    Advised(
+        "refused/one_program_without_native",
+        "delete what uses Apex here and keep native AMP",
+        (
+            ("train_new.py", "from apex import amp\n", ""),
+            (
+                "train_new.py",
+                '    if args.backend == "apex":\n'
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "",
+            ),
+            ("train_new.py", ', use_apex=args.backend == "apex"', ""),
+        ),
+    ),
+    Advised(
+        "refused/optimizer_missing_in_tests",
+        "let code of the files given call run() itself",
+        (
+            ("@hook\ndef run", "def run"),
+            (
+                "        for function in HOOKS:\n            print(function(state,",
+                "        for _ in range(1):\n            print(run(state,",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/options_out_of_sight",
+        "write the options into the call of amp.initialize",
+        (
+            ("**options", 'opt_level="O1"'),
+            ('    options = {"opt_level": "O1"}\n    preset(options)\n', ""),
+        ),
+    ),
+    Advised(
+        "internals/overflow_accumulated",
+        "delete this and run again",
+        (
+            ("        print(any_overflow())\n", ""),
+            (
+                "\n"
+                "\n"
+                "def any_overflow():\n"
+                "    return any(s._has_overflow for s in amp._amp_state.loss_scalers)\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "internals/overflow_before_step",
+        "ask in the code that calls a function which does the backward and the step",
+        (
+            (
+                "        if not amp._amp_state.loss_scalers[0]._has_overflow:\n"
+                "            optimizer.step()\n",
+                "        optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/plain_backward_beside",
+        "call optimizer.zero_grad() behind it",
+        (
+            (
+                "        loss_critic.backward()\n",
+                "        loss_critic.backward()\n        optimizer.zero_grad()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/plain_backward_in_another_method",
+        "call self.optimizer.zero_grad() behind it",
+        (
+            (
+                "        self.optimizer_critic.zero_grad()\n",
+                "        self.optimizer_critic.zero_grad()\n        self.optimizer.zero_grad()\n",
+            ),
+            (
+                "        for i, (x, y) in enumerate(loader):\n"
+                "            self.train_step(i, x, y)\n"
+                "            self.train_critic(x)\n",
+                "        for i, (x, y) in enumerate(loader):\n"
+                "            self.train_step(i, x, y)\n"
+                "            if (i + 1) % 4 == 0:\n"
+                "                self.train_critic(x)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/registered_hook",
+        "put the forward pass and the loss under",
+        (
+            (
+                '        loss = runner.outputs["loss"]\n',
+                "        with torch.cuda.amp.autocast():\n"
+                "            loss = runner.model(runner.batch).sum()\n",
+            ),
+        ),
+        leads_to="AMP901",
+    ),
+    Advised(
+        "refused/rehearsal_by_flag",
+        "read them after the last backward",
+        (
+            (
+                "        print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n",
+                "",
+            ),
+            (
+                "    optimizer.step()\n",
+                "    print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n"
+                "    optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/rehearsal_that_steps",
+        "read them after the last backward",
+        (
+            ("    print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n", ""),
+            (
+                "    optimizer.step()\n",
+                "    print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n"
+                "    optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "internals/scale_moved_by_hand",
+        "leave the check and the scale to amp.scale_loss and optimizer.step()",
+        (
+            (", delay_overflow_check=True", ""),
+            (
+                "        scaler = amp._amp_state.loss_scalers[0]\n"
+                "        for p in amp.master_params(self.optimizer):\n"
+                "            dist.all_reduce(p.grad)\n"
+                "            self.found += int(not torch.isfinite(p.grad).all())\n"
+                "        scaler._overflow_buf = self.found\n"
+                "        if not scaler.update_scale():\n"
+                "            self.optimizer.step()\n"
+                "        else:\n"
+                "            self.optimizer._amp_stash.all_fp32_from_fp16_params.clear()\n"
+                "        self.found.zero_()\n",
+                "        self.optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "internals/scales_set_in_loop",
+        "write the body once, without the loop",
+        (
+            (
+                "        for scaler in amp._amp_state.loss_scalers:\n"
+                "            scaler._loss_scale = max(scaler._loss_scale, 128.0)\n",
+                "        amp._amp_state.loss_scalers[0]._loss_scale = max(amp._amp_state.loss_scalers[0]._loss_scale, 128.0)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/skip_keeps_gradients",
+        "call optimizer.zero_grad() on this way as well",
+        (
+            (
+                "            optimizer.step()\n            optimizer.zero_grad()",
+                "            optimizer.step()\n"
+                "            optimizer.zero_grad()\n"
+                "        else:\n"
+                "            optimizer.zero_grad()",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/skipped_line", "remove the comment and run again", (("  # amp-migrate: skip", ""),)
+    ),
+    Advised(
+        "refused/stash_asked_for",
+        "ask the flag that turns AMP on instead",
+        (
+            (
+                '        if not hasattr(optimizer, "_amp_stash"):\n            loss = loss * 128\n',
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/stash_asked_for_by_a_helper",
+        "ask the flag that turns AMP on instead",
+        (
+            (
+                "stepping.py",
+                '    if hasattr(optimizer, "_amp_stash"):\n        torch',
+                "    if True:\n        torch",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/step_in_a_conditional_expression",
+        "write optimizer.step() as a statement of its own, under an `if`",
+        (
+            (
+                "        stepped = optimizer.step() if torch.isfinite(loss) else None\n",
+                "        stepped = None\n"
+                "        if torch.isfinite(loss):\n"
+                "            stepped = optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/step_inside_a_library",
+        "give amp-migrate the files that do",
+        (("network.adaptive.step()", "optimizer.step()"),),
+    ),
+    Advised(
+        "refused/step_out_of_sight",
+        "give amp-migrate the files that step optimizer as well",
+        (
+            (
+                "        loop.finish_iteration()\n",
+                "        optimizer.step()\n        loop.finish_iteration()\n",
+            ),
+        ),
+    ),
+    Advised("refused/steps_of_nobody", "run again with --scaler module", (), scaler="module"),
+    Advised(
+        "refused/trainer_without_apex_beside",
+        "make the Student in a function of its own",
+        (
+            ("    student = Student(networks[1], second)\n", ""),
+            (
+                "        print(teacher.update(images, labels), student.update(images, labels))\n",
+                "        print(teacher.update(images, labels))\n"
+                "\n"
+                "\n"
+                "def alone():\n"
+                "    network = nn.Linear(6, 3)\n"
+                "    student = Student(network, torch.optim.SGD(network.parameters(), lr=0.1))\n"
+                "    for _ in range(6):\n"
+                "        print(student.update(torch.randn(5, 6), torch.randint(3, (5,))))\n",
+            ),
+            ("    main()\n", "    main()\n    alone()\n"),
+        ),
+    ),
+    Advised(
+        "refused/wrapper_in_a_registry",
+        "delete this use",
+        (
+            (
+                '        if "state_dict" in amp.__dict__:\n            return amp.state_dict()\n',
+                "        return amp.state_dict()\n",
+            ),
+        ),
+        leads_to="AMP904",
+    ),
+    Advised(
+        "refused/wrappers_without_a_base",
+        "with enabled=False where AMP is off",
+        (
+            (
+                "        self.adam = torch.optim.Adam(network.parameters())\n",
+                "        adam = torch.optim.Adam(network.parameters())\n"
+                "        network, self.adam = amp.initialize(network, adam, enabled=False)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/zero_grad_behind_some_steps",
+        "call optimizer.zero_grad() behind every step",
+        (
+            (
+                "        if i % 3 == 2:\n            optimizer.zero_grad()\n",
+                "        optimizer.zero_grad()\n",
+            ),
+        ),
+    ),
+)
