@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from amp_migrate.check.labels import Does
 from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
 
 BACKENDS = "AMP114"
+RAISES = "AMP115"
 
 _KINDS = {
     "AMP201": Does.CLEAR,
@@ -50,6 +52,10 @@ class Claims:
     """The claims of a run."""
 
     every: tuple[Claim, ...] = field(default=())
+
+    def say(self, code: str, place: Place) -> bool:
+        """Tell whether a rule of the run speaks of a line of the old text."""
+        return Claim(code, place.path, place.line) in self.every
 
     def allowed(self, functions: Iterable[Function]) -> Allowed:
         """Return what the rules of the run change in some functions of the old text."""

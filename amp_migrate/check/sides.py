@@ -79,12 +79,8 @@ class Side:
         """Return the text of all functions of a name."""
         parts = []
         for function in self.functions[name]:
-            tree = function.module.tree
-            node = function.node
-            lines = (
-                tree.lines[node.lineno - 1 : node.end_lineno] if node is not None else tree.lines
-            )
-            parts += lines
+            lines, node = function.module.tree.lines, function.node
+            parts += lines if node is None else lines[node.lineno - 1 : node.end_lineno]
         return "\n".join(parts)
 
     def names(self, name: Key) -> frozenset[str]:
@@ -246,7 +242,9 @@ class Builder:
         node = point.node
         if isinstance(node, ast.Attribute) and node.attr == "grad":
             if point.kind in (PointKind.LOAD, PointKind.STORE, PointKind.DELETE):
-                return self._side.labels.of_gradient(node)
+                up = function.module.tree.parent(node)
+                asked = isinstance(up, ast.Compare) and isinstance(up.ops[0], ast.IsNot)
+                return None if asked else self._side.labels.of_gradient(node)
         if point.kind is not PointKind.CALL or not isinstance(node, ast.Call):
             return None
         found = self._side.labels.of_call(function, node, self._introduced)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.align import changes, moved_line
-from amp_migrate.check.claims import Claims
+from amp_migrate.check.claims import RAISES, Claims
 from amp_migrate.check.compare import Parted, parted
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
@@ -47,6 +47,7 @@ def objections(
     found = [
         Objection(fault.sentence(), fault.place, fault.way)
         for fault in _breaches(old, new, before, after)
+        if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
     ]
     return found + [
         _objection(item, before, after) for item in parted(old, new, claims) if item.key[0] in after

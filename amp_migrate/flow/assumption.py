@@ -70,6 +70,10 @@ class Assumption:
         kept = frozenset(fact for fact in self.facts if fact.term.text != term.text)
         return Assumption(kept | {Fact(term, value)})
 
+    def without_term(self, term: Term) -> Assumption:
+        """Return what is left when nothing is known of a term any more."""
+        return self if self.get(term) is None else self.only(lambda other: other != term)
+
     def without(self, changed: Callable[[Operand], bool]) -> Assumption:
         """Return what is left when the operands that `changed` picks may hold something else."""
         if not self.facts:

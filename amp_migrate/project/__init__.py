@@ -1,7 +1,17 @@
 """The project model: modules, functions, classes, calls and values across files. It only reads."""
 
-from amp_migrate.project.model import CallSite, Class, Function, Module, Parameters
+from amp_migrate.project.model import Anonymous, CallSite, Class, Function, Module, Parameters
 from amp_migrate.project.project import Project, build
 from amp_migrate.project.values import Values
 
-__all__ = ["CallSite", "Class", "Function", "Module", "Parameters", "Project", "Values", "build"]
+__all__ = [
+    "Anonymous",
+    "CallSite",
+    "Class",
+    "Function",
+    "Module",
+    "Parameters",
+    "Project",
+    "Values",
+    "build",
+]

@@ -11,7 +11,7 @@ from amp_migrate.project.graph import APPENDED, EACH, VALUES
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
 from amp_migrate.project.nodes import Nodes, enclosing_class
-from amp_migrate.project.objects import Made
+from amp_migrate.project.objects import Made, Written
 from amp_migrate.project.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
@@ -63,7 +63,14 @@ class Expressions:
             return self._mapping(module, node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             return self._collected(module, node.elt)
+        if isinstance(node, ast.Lambda):
+            return self._written(node)
         return self._collected(module, node.value) if isinstance(node, ast.DictComp) else None
+
+    def _written(self, node: ast.Lambda) -> int:
+        made = self.graph.new()
+        self.graph.state(made, Written(node))
+        return made
 
     def _name(self, module: Module, node: ast.Name) -> int | None:
         scope = module.scopes.owner(node)

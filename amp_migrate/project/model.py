@@ -93,6 +93,23 @@ class Function:
 
 
 @dataclass(eq=False, repr=False)
+class Anonymous(Function):
+    """A lambda; `parent` is the function that it stands in."""
+
+    body: ast.Lambda = field(kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """What Python calls all of them."""
+        return "<lambda>"
+
+    @property
+    def scope(self) -> ast.Lambda:  # type: ignore[override]
+        """The node that holds the expression."""
+        return self.body
+
+
+@dataclass(eq=False, repr=False)
 class Class:
     """A class; `external_bases` are the dotted names of the bases that the project does not define."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from amp_migrate.project.lookup import Meaning
@@ -38,4 +39,11 @@ class Partial:
     taken: int
 
 
-Fact = Meaning | Instance | Made | Bound | Partial
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A function that is written as an expression."""
+
+    node: ast.Lambda
+
+
+Fact = Meaning | Instance | Made | Bound | Partial | Written

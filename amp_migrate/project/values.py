@@ -58,6 +58,15 @@ class Values:
         node = self._node(module, expression)
         return frozenset() if node is None else frozenset(self.graph.reach(node)[0])
 
+    def made_like(
+        self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr
+    ) -> bool:
+        """Tell whether an expression holds a new object each time, of the kind that another one makes."""
+        node, source = self._node(module, made), self._node(origin_module, origin)
+        if node is None or source is None:
+            return False
+        return self.graph.find(source) in self.graph.reach(node)[1]
+
     def members(self, group: int) -> list[tuple[Holder, str]]:
         """Return the names of a group: the function, class or module they belong to, and their text."""
         found = {

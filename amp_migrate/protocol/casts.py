@@ -39,6 +39,10 @@ class CastMachine:
         """A program begins outside of all contexts."""
         return (Inside(),)
 
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """An exception changes no context."""
+        return state
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""
         assert isinstance(state, Inside)

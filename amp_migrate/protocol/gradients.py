@@ -37,13 +37,15 @@ class Stage(Enum):
 
 
 class State(NamedTuple):
-    """Gradients and stage together."""
+    """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer."""
 
     grad: Grad
     stage: Stage
+    sure: bool = True
 
 
 _SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
+_IN_DOUBT = (Breach.SCALED_READ, Breach.RESCALED)  # of an event that may concern any of several
 _START = State(Grad.EMPTY, Stage.READY)
 _AFTER_SCALED = {
     Grad.EMPTY: Grad.SCALED,
@@ -81,6 +83,10 @@ class GradientMachine:
         """Gradients are empty when a program begins."""
         return (_START,)
 
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """What raised has not changed the gradients."""
+        return state
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes gradients."""
         return state
@@ -97,17 +103,17 @@ class GradientMachine:
         """Return what an event makes of a state."""
         assert isinstance(state, State)
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
-            stale = self._alone and state.grad is Grad.SCALED
+            stale = state.sure and state.grad is Grad.SCALED
             grad = Grad.STALE if stale else state.grad
-            return Moved((State(grad, Stage.READY),))
+            return Moved((State(grad, Stage.READY, state.sure),))
         if not self.concerns(event):
             return Moved((state,))
         moved = self._moved(state, event)
         if event.unsure:
             return Moved((State(_after_unsure(moved.states[0]), Stage.READY),))
-        if visited or event.optimizers is None or len(event.optimizers) == 1:
+        if visited or event.optimizers is None or event.certain:
             return moved
-        breaches = tuple(b for b in moved.breaches if b is Breach.SCALED_READ)
+        breaches = tuple(b for b in moved.breaches if b in _IN_DOUBT)
         if event.kind in (Kind.UNSCALE, Kind.ZERO_GRAD):
             return Moved(moved.states, breaches)
         return Moved(tuple(dict.fromkeys((*moved.states, state))), breaches)
@@ -132,7 +138,9 @@ class GradientMachine:
         states: dict[Hashable, None] = {}
         breaches: tuple[Breach, ...] = ()
         if event.scaled is not False:
-            states[state._replace(grad=_AFTER_SCALED[state.grad])] = None
+            sure = self._alone or event.optimizers is not None
+            kept = sure or (state.sure and state.grad in _SCALED)
+            states[state._replace(grad=_AFTER_SCALED[state.grad], sure=kept)] = None
             if state.grad is Grad.TRUE and self._alone:
                 breaches = (Breach.AFTER_UNSCALE,)
         if event.scaled is not True:

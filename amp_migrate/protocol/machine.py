@@ -34,6 +34,9 @@ class Machine(Protocol):
         `visited` tells that the event concerns the one optimizer that a loop around it visits.
         """
 
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """Return the state behind an event that raised an exception."""
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""
 

@@ -16,7 +16,10 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
+from amp_migrate.protocol.course import Course
+from amp_migrate.protocol.handed import Handed
 from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.visits import Visits
 
 _DEEPEST = 4  # an object that holds one of its kind would have names without end
 
@@ -34,11 +37,13 @@ class Memory:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self.course = Course(program)
+        self.visits = Visits(program)
+        self.handed = Handed(program)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
-        self._bindings: dict[tuple[ast.Call, Function], Mapping[str, ast.expr]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         """Return what is known at the end of an edge; None where the edge cannot be taken.
@@ -51,11 +56,12 @@ class Memory:
         return self._edges[asked]
 
     def _along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
-        found = self._with_loss(function, edge.source, self._kept(edge.source, known))
-        if edge.test is None:
+        left = self._with_loss(function, edge.source, self._kept(edge.source, known))
+        found = self._program.exceptions.along(function, edge, left)
+        if edge.test is None or found is None:
             return found
         truth = bool(edge.truth)
-        if self._program.asks_for_scaler(function, edge.test) is (not truth):
+        if self.course.asks_for_scaler(function, edge.test) is (not truth):
             return None
         if evaluate(edge.test, found) is (not truth):
             return None
@@ -71,7 +77,7 @@ class Memory:
         node = point.node
         if point.kind is not Kind.STORE or not isinstance(node, ast.Name):
             return known
-        scaled = self._program.scales(function, node, point.value)
+        scaled = self.course.scales(function, node, point.value)
         return known if scaled is None else known.with_fact(_loss(node.id), Known(scaled))
 
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
@@ -87,6 +93,8 @@ class Memory:
             if name in self._shared:
                 term = Term(name, frozenset({Operand(name, Aspect.BINDING)}))
                 found = found.with_fact(term, given)
+        for term, value in self.handed.on(call, callee, known):
+            found = found.with_fact(term, value)
         return found
 
     def back(
@@ -107,6 +115,11 @@ class Memory:
             kept = kept.with_fact(fact.term, fact.value)
         return kept
 
+    def behind(self, function: Function, known: Assumption) -> Assumption:
+        """Return what is still known when a function has run that no call names."""
+        stored = self._stores.get(function, frozenset())
+        return known.without(lambda o: o.aspect is Aspect.PATH and o.attribute in stored)
+
     def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | None:
         """Return what is known where the object of a method call is of a class; None where it is of another."""
         text = path(receiver)
@@ -120,7 +133,7 @@ class Memory:
         return known.with_fact(term, value)
 
     def _is_shared(self, term: Term) -> bool:
-        return term.text.startswith(("type(", "scaled(")) or all(
+        return term.text.startswith(("type(", "scaled(", "optimizer(", "reach(")) or all(
             _last(operand.text) in self._shared
             for operand in term.operands
             if operand.aspect is not Aspect.CONTENT
@@ -133,14 +146,14 @@ class Memory:
         for function in self._program.relevant:
             for node in ast.walk(function.scope):
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
-                    if self._program.trains(function, node):
+                    if self.course.trains(function, node):
                         counts.update(set(map(_last, _read(node.test))))
         return frozenset(text for text, n in counts.items() if n > 1)
 
     def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
         """Return the parameters of a function by the paths that a call gives for them."""
         found: dict[str, str] = {}
-        for name, given in self._given(call, callee).items():
+        for name, given in self.handed.given(call, callee).items():
             text = path(given)
             if text is not None:
                 found.setdefault(text, name)
@@ -150,16 +163,8 @@ class Memory:
             found[text] = callee.parameters.positional[0]
         return found
 
-    def _given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
-        found = self._bindings.get((call, callee))
-        if found is None:
-            sites = (s for s in self._project.calls_of(callee) if s.call is call)
-            found = next((self._project.arguments(site, callee) for site in sites), {})
-            self._bindings[call, callee] = found
-        return found
-
     def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
-        given = {**callee.parameters.defaults, **self._given(call, callee)}
+        given = {**callee.parameters.defaults, **self.handed.given(call, callee)}
         for name, value in given.items():
             if isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None):
                 yield name, Known(value.value)
@@ -187,7 +192,7 @@ class Memory:
     def _writes(self, call: ast.Call, operand: Operand) -> bool:
         if operand.aspect is not Aspect.PATH:
             return False
-        callees = self._project.callees(call)
+        callees = self._program.calls.of(call)
         return any(operand.attribute in self._stores.get(f, ()) for f in callees)
 
     @cached_property

@@ -46,9 +46,10 @@ class Here(NamedTuple):
 
 @dataclass
 class Summary:
-    """The states in which a run ends or suspends, who waits for them, and how each moment was reached."""
+    """The states in which a run ends, raises or suspends, who waits for them, and how each moment was reached."""
 
     exits: dict[State, None] = field(default_factory=dict)
+    raises: dict[State, None] = field(default_factory=dict)
     yields: dict[State, None] = field(default_factory=dict)
     waiting: dict[tuple[Key, Here], None] = field(default_factory=dict)
     came: dict[Here, Here | None] = field(default_factory=dict)

@@ -20,6 +20,10 @@ class ScalerMachine:
         """Nothing is checked when a program begins; a function that is called from elsewhere may find all of it."""
         return (called,)
 
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """A step that raised has looked for overflows before."""
+        return (event.kind is Kind.STEP and event.scaler == self._number) or state
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
         return state

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
-from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.project import Function
+from amp_migrate.protocol.exceptions import RAISED
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
 from amp_migrate.protocol.runs import Breached, Here, Key, Start, State, Summary
 from amp_migrate.protocol.ways import Ways
-from amp_migrate.training.contexts import Context
+from amp_migrate.protocol.within import Within
 from amp_migrate.training.events import Event
 
 _TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
 _MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
 _OVER = (EdgeKind.FALSE,)
+_FAILS = (EdgeKind.EXCEPTION,)
+_USUAL = frozenset(EdgeKind) - {EdgeKind.EXCEPTION}
 _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 
 
@@ -36,6 +39,7 @@ class Run:
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: deque[tuple[Key, Here]] = deque()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
+        self._within = Within(program, machine, memory, self._wait)
 
     def faults(self) -> list[Fault]:
         """Return the breaches that some path shows, one for each node."""
@@ -91,33 +95,38 @@ class Run:
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)
+        summary = self.summaries[key]
         if here.point is graph.exit:
-            self._end(key, here.state)
+            self._end(key, self._left(key, here.state), summary.exits)
+        elif here.point is graph.raised:
+            self._end(key, self._left(key, here.state), summary.raises)
         elif here.point.kind is Kind.YIELD:
-            self._end(key, here.state, suspended=True)
-            self._onward(key, here, [here.state])
+            self._end(key, here.state, summary.yields)
+            if not summary.waiting:  # whoever goes on with it is out of sight
+                self._onward(key, here, [here.state])
         elif here.point.kind is Kind.NEXT:
             self._next(key, here)
         else:
             self._onward(key, here, self._after(key, here))
+            self._onward(key, here, self._failed(key, here), _FAILS)
 
-    def _end(self, key: Key, state: State, suspended: bool = False) -> None:
-        summary = self.summaries[key]
+    def _left(self, key: Key, state: State) -> State:
         machine = state.machine
-        for _ in self._program.decorated(key.function) if not suspended else ():
+        for _ in self._program.decorated(key.function):
             machine = self._machine.leave(machine)
-        found = summary.yields if suspended else summary.exits
-        state = State(machine, state.known)
+        return State(machine, state.known)
+
+    def _end(self, key: Key, state: State, found: dict[State, None]) -> None:
         if state not in found:
             found[state] = None
-            self._queue.extend(summary.waiting)
+            self._queue.extend(self.summaries[key].waiting)
 
     def _onward(
-        self, key: Key, here: Here, states: Iterable[State], kinds: tuple[EdgeKind, ...] = ()
+        self, key: Key, here: Here, states: Iterable[State], kinds: Collection[EdgeKind] = _USUAL
     ) -> None:
-        """Go on along the edges out of a point, those of some kinds if any are named."""
-        for edge in self._program.edges(key.function, here.point):
-            if kinds and edge.kind not in kinds:
+        """Go on along the edges of some kinds out of a point."""
+        for edge in self._memory.course.edges(key.function, here.point):
+            if edge.kind not in kinds:
                 continue
             for state in states:
                 known = self._memory.along(key.function, edge, state.known)
@@ -128,132 +137,78 @@ class Run:
     def _next(self, key: Key, here: Here) -> None:
         """Take the next item of a loop, which may run a generator of the project up to its next `yield`."""
         node = here.point.node
-        if self._program.visits_optimizers(key.function, node):
-            self._onward(key, here, [here.state], _OVER if here.turned else _MORE)
+        if self._memory.visits.over_optimizers(key.function, node):
+            self._onward(key, here, self._visited(key, here), _OVER if here.turned else _MORE)
             return
-        runs = self._generators(here.point)
-        first = {here.state: None} if not runs else {}
-        more, over = dict(first), dict(first)
-        for call, function in runs:
-            for start in Start:
-                summary = self._wait(key, here, call, function, start)
-                more |= self._back(call, function, summary.yields, here.state)
-                over |= self._back(call, function, summary.exits, here.state)
+        more, over = self._within.items(key, here)
         self._onward(key, here, more, _MORE)
         self._onward(key, here, over, _OVER)
 
-    def _generators(self, point: Point) -> list[tuple[ast.Call, Function]]:
-        node = point.node
-        call = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
-        if not isinstance(call, ast.Call):
-            return []
-        return [(call, f) for f in self._program.callees(call) if self._program.suspends(f)]
+    def _visited(self, key: Key, here: Here) -> dict[State, None]:
+        """Return the states in which a loop comes to one optimizer: others may have had their turns before."""
+        states: dict[State, None] = {here.state: None}
+        for event in self._memory.visits.updates(key.function, here.point.node):
+            for state in list(states) if not here.turned else ():
+                after = self._machine.move(state.machine, event, False)
+                states |= {State(machine, state.known): None for machine in after.states}
+        return states
 
-    def _wait(
-        self,
-        key: Key,
-        here: Here,
-        call: ast.Call,
-        function: Function,
-        start: Start = Start.ENTRY,
-        known: Assumption | None = None,
-    ) -> Summary:
-        into = self._memory.into(call, function, here.state.known if known is None else known)
-        summary = self._begin(Key(function, start, State(here.state.machine, into)))
+    def _wait(self, key: Key, here: Here, run: Key) -> Summary:
+        summary = self._begin(run)
         summary.waiting[key, here] = None
         return summary
-
-    def _back(
-        self, call: ast.Call, function: Function, ends: Iterable[State], before: State
-    ) -> dict[State, None]:
-        return {
-            State(end.machine, self._memory.back(call, function, end.known, before.known)): None
-            for end in ends
-        }
 
     def _after(self, key: Key, here: Here) -> Iterable[State]:
         """Return the states behind a point, what it calls included."""
         point, function = here.point, key.function
-        if point.kind in (Kind.ENTER, Kind.LEAVE) and isinstance(point.node, ast.withitem):
-            return self._context(key, here, point.node)
-        states: dict[State, None] = {here.state: None}
-        if point.kind is Kind.CALL and isinstance(point.node, ast.Call):
-            states = self._call(key, here, point.node)
+        states = self._within.after(key, here)
         if point.kind in _HAPPENS:
             for event in self._program.events(function, point.node):
-                visited = self._program.of_visited(function, event)
+                visited = self._memory.visits.of_visited(function, event)
                 moved: dict[State, None] = {}
                 for state in states:
                     exact = self._exact(event, state.known)
                     after = self._machine.move(state.machine, exact, visited)
                     moved.update({State(m, state.known): None for m in after.states})
                     for breach in after.breaches:
-                        certain = visited or len(event.optimizers or ()) == 1
-                        found = Breached(breach, key, here, event, certain)
+                        found = Breached(breach, key, here, event, visited or exact.certain)
                         self._breached.setdefault((breach, here.point.node), found)
                 states = moved
         return states
 
+    def _failed(self, key: Key, here: Here) -> Iterable[State]:
+        """Return the states in which a call leaves a point by an exception that the training survives."""
+        node = here.point.node
+        edges = self._memory.course.edges(key.function, here.point)
+        if not isinstance(node, ast.Call) or all(e.kind is not EdgeKind.EXCEPTION for e in edges):
+            return ()
+        called = self._program.calls.of(node)
+        states = self._within.raised(key, here, node)
+        if not all(function in self._program.relevant for function in called):
+            states[State(here.state.machine, here.state.known.without_term(RAISED))] = None
+        elif not called:
+            machine = here.state.machine
+            for event in self._program.events(key.function, node):
+                machine = self._machine.failed(machine, event)
+            raised = self._program.exceptions.outside(node)
+            states[State(machine, here.state.known.with_fact(RAISED, raised))] = None
+        return states
+
     def _exact(self, event: Event, known: Assumption) -> Event:
-        """Return a backward with what the path knows of its loss."""
+        """Return an event with what the path knows of its optimizer, or of its loss."""
+        if not event.certain and event.optimizers is not None:
+            number = self._memory.handed.optimizer(event, known)
+            if number is not None:
+                return replace(event, optimizers=frozenset({number}))
+        if event.loss is None:
+            return event
+        if event.optimizers is None or len(event.optimizers) > 1:
+            reached = self._memory.handed.reached(event.loss, known)
+            event = event if reached is None else replace(event, optimizers=reached)
         if event.scaled is not None or event.loss is None:
             return event
         scaled = self._memory.loss(event.loss, known)
         return event if scaled is None else replace(event, scaled=scaled)
-
-    def _call(self, key: Key, here: Here, call: ast.Call) -> dict[State, None]:
-        states: dict[State, None] = {}
-        if not self._program.project.callees(call):
-            states[here.state] = None
-            for function in self._program.handed(call):
-                summary = self._wait(key, here, call, function)
-                states |= {State(end.machine, here.state.known): None for end in summary.exits}
-            return states
-        for run, known in self._dispatched(call, here.state.known):
-            before = State(here.state.machine, known)
-            if run is None or self._program.suspends(run):
-                states[before] = None
-            else:
-                summary = self._wait(key, here, call, run, known=known)
-                states |= self._back(call, run, summary.exits, before)
-        return states
-
-    def _dispatched(
-        self, call: ast.Call, known: Assumption
-    ) -> Iterator[tuple[Function | None, Assumption]]:
-        """Yield what a call may run, None for a function without events, and what is known of its object then."""
-        every = self._program.project.callees(call)
-        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        chosen = self._program.methods(call)
-        if receiver is None or len(chosen) < 2:
-            for function in every:
-                yield (function if function in self._program.relevant else None), known
-            return
-        for cls, function in chosen:
-            refined = self._memory.of_class(receiver, cls, known)
-            if refined is not None:
-                yield (function if function in self._program.relevant else None), refined
-
-    def _context(self, key: Key, here: Here, item: ast.withitem) -> Iterable[State]:
-        entering = here.point.kind is Kind.ENTER
-        context = self._program.context(key.function, item.context_expr)
-        if context is not None:
-            machine = self._changed(here.state.machine, context, entering)
-            return [State(machine, here.state.known)]
-        call = item.context_expr
-        runs = self._program.callees(call) if isinstance(call, ast.Call) else []
-        runs = [function for function in runs if self._program.suspends(function)]
-        states: dict[State, None] = {}
-        for function in runs:
-            assert isinstance(call, ast.Call)
-            start = Start.ENTRY if entering else Start.RESUME
-            summary = self._wait(key, here, call, function, start)
-            ends = summary.yields if entering else summary.exits
-            states |= self._back(call, function, ends, here.state)
-        return states if runs else [here.state]
-
-    def _changed(self, state: Hashable, context: Context, entering: bool) -> Hashable:
-        return self._machine.enter(state, context) if entering else self._machine.leave(state)
 
 
 def _turns(edge: Edge) -> bool:

@@ -55,8 +55,10 @@ class Ways:
     def _back(self, key: Key, here: Here) -> Iterator[Here]:
         """Yield the moments before one, the last of them first."""
         came = self._summaries[key].came
+        seen = {here}
         at = came.get(here)
-        while at is not None:
+        while at is not None and at not in seen:
+            seen.add(at)
             yield at
             at = came.get(at)
 

@@ -32,7 +32,8 @@ class Event:
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
-    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs.
+    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs, `each` that it
+    concerns every one of several optimizers, not one of them.
     """
 
     kind: Kind
@@ -44,6 +45,12 @@ class Event:
     unsure: bool = False
     loss: str | None = None
     assumed: bool = False
+    each: bool = False
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is known which optimizers it concerns."""
+        return self.each or len(self.optimizers or ()) == 1
 
     def named(self) -> ast.expr | None:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""

@@ -14,8 +14,8 @@ from amp_migrate.training.beliefs import (
     REDUCES,
     SHAPE_OF_GRADIENT,
 )
+from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.magnitude import Magnitude
-from amp_migrate.training.objects import bound_value
 
 
 class Gradients:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE
-from amp_migrate.training.objects import bound_value
+from amp_migrate.training.bindings import bound_value
 
 _SCALE = "get_scale"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Module, Project
-from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
+from amp_migrate.training.beliefs import SCALER_CLASSES
+from amp_migrate.training.bindings import bases
 
 Groups = frozenset[int]
 COPY = -1  # the name of a copy of a network that a function makes for itself
@@ -146,8 +146,26 @@ class Objects:
     @cached_property
     def _makers(self) -> set[int]:
         """The names of the optimizers that calls make."""
-        groups = [self._values.group(module, call) for call, module in self._making.items()]
+        groups = [self._values.group(module, call) for call, module in self._makes.items()]
         return {group for group in groups if group is not None}
+
+    @cached_property
+    def _makes(self) -> dict[ast.Call, Module]:
+        """The calls that make an optimizer; where a function returns what it makes, the calls of that function."""
+        found = dict(self._making)
+        seen = set(found)
+        queue = list(found.items())
+        for call, module in queue:
+            function = self._project.function_of(module, call)
+            for site in self._project.calls_of(function):
+                where = site.function.module
+                if self._values.made_like(where, site.call, module, call):
+                    found.pop(call, None)
+                    if site.call not in seen:
+                        seen.add(site.call)
+                        found[site.call] = where
+                        queue.append((site.call, where))
+        return found
 
     @cached_property
     def _making(self) -> dict[ast.Call, Module]:
@@ -180,11 +198,13 @@ class Objects:
 
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""
-        return {
-            group
-            for base in self._bases(module, node, set())
-            for group in self.groups(module, base)
-        }
+        return {group for base in bases(module, node, set()) for group in self.groups(module, base)}
+
+    def reads_each(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether an expression takes parameters of several networks, each known by itself."""
+        from_each = bases(module, node, set())
+        owners = [self.training(self.groups(module, base)) for base in from_each]
+        return bool(owners) and all(o is not None and len(o) == 1 for o in owners)
 
     def _receiver(self, module: Module, call: ast.Call) -> tuple[str, Groups]:
         assert isinstance(call.func, ast.Attribute)
@@ -195,13 +215,27 @@ class Objects:
         found: set[int] = set()
         around: set[int] = set()
         for module, call in self._calls_by_group(groups):
+            found |= self._given_to_maker(module, call)
             for argument in (*call.args, *(k.value for k in call.keywords)):
-                for base in self._bases(module, argument, set()):
+                for base in bases(module, argument, set()):
                     found |= self.groups(module, base)
                     while isinstance(base, ast.Attribute):
                         base = base.value
                         around |= self.groups(module, base)
         return found or None, around - found
+
+    def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
+        """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
+        found: set[int] = set()
+        for making, where in self._making.items() if call in self._makes else ():
+            maker = self._project.function_of(where, making)
+            for site in self._project.calls_of(maker):
+                given = self._project.arguments(site, maker) if site.call is call else {}
+                for argument in (*making.args, *(k.value for k in making.keywords)):
+                    for base in bases(where, argument, set()):
+                        if isinstance(base, ast.Name) and base.id in given:
+                            found |= self.groups(module, given[base.id])
+        return frozenset(found)
 
     def _calls_by_group(self, groups: set[int]) -> list[tuple[Module, ast.Call]]:
         return [call for group in groups for call in self._by_group.get(group, ())]
@@ -225,25 +259,10 @@ class Objects:
 
     def made(self, module: Module, call: ast.Call) -> int | None:
         """Return the number of the optimizer of torch that a call makes."""
-        if call not in self._making:
+        if call not in self._makes:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)
-
-    def _bases(self, module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
-        """Yield what hands out parameters in an expression, or in what its names were assigned."""
-        for part in ast.walk(node):
-            if part in seen:
-                continue
-            seen.add(part)
-            if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
-                yield part.value
-            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                scope = module.scopes.owner(part)
-                for binding in module.scopes.bindings(scope, part.id) if scope else ():
-                    value = bound_value(module, binding)
-                    if value is not None and value not in seen:
-                        yield from self._bases(module, value, seen)
 
 
 def _is_off(call: ast.Call) -> bool:
@@ -251,17 +270,6 @@ def _is_off(call: ast.Call) -> bool:
         k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
         for k in call.keywords
     )
-
-
-def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
-    """Return what a name is bound to: an assigned value, or what a loop goes over."""
-    value = assigned(module.tree, binding)
-    if value is not None:
-        return value
-    up: ast.AST | None = binding
-    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
-        up = module.tree.parent(up)
-    return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
 
 
 def _merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:

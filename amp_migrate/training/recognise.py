@@ -9,7 +9,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     KEEPS_PARAMETERS,
@@ -24,14 +24,17 @@ from amp_migrate.training.gradients import Gradients
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.scaled import Losses
 
+Body = Callable[[Module, ast.AST], Function]
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 
 
 class Training:
     """The events of a project, by function and node; found when first asked for."""
 
-    def __init__(self, project: Project, graphs: Graphs) -> None:
+    def __init__(self, project: Project, graphs: Graphs, body: Body | None = None) -> None:
+        """Read a project; `body` tells in which function or lambda a node is evaluated."""
         self.project = project
+        self._body = body or project.function_of
         self.objects = Objects(project)
         self.losses = Losses(project, graphs, self.objects)
         self._gradients = Gradients(project)
@@ -51,7 +54,7 @@ class Training:
             grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr == "grad"]
             nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call), *grads]
             for node in nodes:
-                function = self.project.function_of(module, node)
+                function = self._body(module, node)
                 events = tuple(self._events(function, node))
                 if events:
                     found.setdefault(function, {})[node] = events
@@ -81,7 +84,8 @@ class Training:
             return  # an engine that is given the loss: what it does with the scale is its own
         scaled = self.losses.scaled(function, loss)
         reached = self.objects.training(self.losses.networks(function, loss))
-        name = loss.id if isinstance(loss, ast.Name) else None
+        named = loss.args[0] if scaled and isinstance(loss, ast.Call) and loss.args else loss
+        name = named.id if isinstance(named, ast.Name) else None
         yield Event(Kind.BACKWARD, call, reached, None, scaled, loss=name)
 
     def _step(self, function: Function, call: ast.Call) -> Iterator[Event]:
@@ -139,7 +143,8 @@ class Training:
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
             read = self.objects.training(owners)
-            yield Event(Kind.READ_GRAD, call, read, assumed=name is None)
+            each = self.objects.reads_each(module, subject)
+            yield Event(Kind.READ_GRAD, call, read, assumed=name is None, each=each)
         elif self._may_read(call, name):
             given = [*call.args, *(k.value for k in call.keywords)]
             owners = {group for a in given for group in self.objects.owners(module, a)}

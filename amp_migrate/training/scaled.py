@@ -10,7 +10,8 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.objects import COPY, Objects, bound_value
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.objects import COPY, Objects
 
 
 class Losses:
@@ -44,6 +45,8 @@ class Losses:
             if part in seen:
                 continue
             seen.add(part)
+            if _is_cut_off(part):
+                continue
             if isinstance(part, ast.Call):
                 found |= self._run(where, part)
                 for callee in self._project.callees(part):
@@ -56,7 +59,12 @@ class Losses:
                         queue.append((where, value))
             elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
                 queue += self._stored(where, part)
-            queue += [(where, child) for child in ast.iter_child_nodes(part)]
+            runs = part.func if isinstance(part, ast.Call) else None
+            queue += [
+                (where, child)
+                for child in ast.iter_child_nodes(part)
+                if child is not runs or not isinstance(child, ast.Name)
+            ]
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):
@@ -179,6 +187,14 @@ class Losses:
                 else:
                     stack.append(point)
         return list(found)
+
+
+def _is_cut_off(node: ast.AST) -> bool:
+    """Tell whether no gradient passes an expression: what is detached, or a number."""
+    if isinstance(node, ast.Call) and not node.args:
+        node = node.func
+        return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
+    return isinstance(node, ast.Attribute) and node.attr == "data"
 
 
 def returned(function: Function) -> list[ast.expr]:

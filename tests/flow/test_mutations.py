@@ -135,7 +135,7 @@ def handlers_always_fit(patch: pytest.MonkeyPatch) -> None:
 def no_context_swallows(patch: pytest.MonkeyPatch) -> None:
     """Take every context for one that lets exceptions through."""
     right = Blocks.__init__
-    patch.setattr(Blocks, "__init__", lambda self, sketch, _: right(self, sketch, lambda _: False))
+    patch.setattr(Blocks, "__init__", lambda self, sketch, *_: right(self, sketch, lambda _: False))
 
 
 def comprehension_runs_once(patch: pytest.MonkeyPatch) -> None:

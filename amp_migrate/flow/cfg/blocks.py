@@ -27,8 +27,8 @@ class Blocks(Statements):
         "Match": "_match",
     }
 
-    def __init__(self, sketch: Sketch, swallows: Swallows) -> None:
-        super().__init__(sketch)
+    def __init__(self, sketch: Sketch, swallows: Swallows, at_once: bool = False) -> None:
+        super().__init__(sketch, at_once)
         self._swallows = swallows
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:

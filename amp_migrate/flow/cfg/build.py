@@ -16,14 +16,15 @@ def any_context(_: ast.expr) -> bool:
     return True
 
 
-def build(root: Root, swallows: Swallows = any_context) -> Graph:
+def build(root: Root, swallows: Swallows = any_context, at_once: bool = False) -> Graph:
     """Return the control-flow graph of a body.
 
     `root` is a function, lambda, class, module or generator expression; what is defined inside it is a point,
-    and its body has a graph of its own. Raises `TypeError` for any other node.
+    and its body has a graph of its own. With `at_once`, generator expressions loop where they stand, as
+    comprehensions do. Raises `TypeError` for any other node.
     """
     sketch = Sketch(root, _sure_names(root))
-    blocks = Blocks(sketch, swallows)
+    blocks = Blocks(sketch, swallows, at_once)
     if isinstance(root, ast.Lambda):
         blocks.value(root.body)
     elif isinstance(root, ast.GeneratorExp):
@@ -75,13 +76,14 @@ class Graphs:
     Keeps the nodes it was asked about alive.
     """
 
-    def __init__(self, swallows: Swallows = any_context) -> None:
+    def __init__(self, swallows: Swallows = any_context, at_once: bool = False) -> None:
         self._swallows = swallows
+        self._at_once = at_once
         self._built: dict[Root, Graph] = {}
 
     def of(self, root: Root) -> Graph:
         """Return the graph of a body; the same object for the same node."""
         found = self._built.get(root)
         if found is None:
-            found = self._built[root] = build(root, self._swallows)
+            found = self._built[root] = build(root, self._swallows, self._at_once)
         return found

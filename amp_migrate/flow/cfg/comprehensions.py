@@ -26,6 +26,8 @@ class Comprehensions(Expressions):
     def _generator(self, node: ast.GeneratorExp) -> None:
         self.value(node.generators[0].iter)
         self.sketch.add(Kind.DEFINE, node)
+        if self.at_once:
+            self.turns(node, node.generators)
 
     def _comprehension(self, node: Comprehension) -> None:
         self.value(node.generators[0].iter)
@@ -54,7 +56,7 @@ class Comprehensions(Expressions):
                 self.values((node.key, node.value))
             else:
                 self.value(node.elt)
-            if isinstance(node, ast.GeneratorExp):
+            if isinstance(node, ast.GeneratorExp) and not self.at_once:
                 self.sketch.add(Kind.YIELD, node)
             return
         first, *rest = generators

@@ -35,8 +35,9 @@ class Expressions:
         ast.YieldFrom: "_yield",
     }
 
-    def __init__(self, sketch: Sketch) -> None:
+    def __init__(self, sketch: Sketch, at_once: bool = False) -> None:
         self.sketch = sketch
+        self.at_once = at_once  # generator expressions loop where they stand
         # the names of the comprehensions around what is read: tests about them say nothing of the body's own names
         self.inner: list[frozenset[str]] = []
         self._bound = 0

@@ -1,0 +1,37 @@
+"""Where the values of names come from within one module: what they are bound to, and what hands out parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Module
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
+
+
+def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
+    """Return what a name is bound to: an assigned value, or what a loop goes over."""
+    value = assigned(module.tree, binding)
+    if value is not None:
+        return value
+    up: ast.AST | None = binding
+    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
+        up = module.tree.parent(up)
+    return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
+
+
+def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
+    """Yield what hands out parameters in an expression, or in what its names were assigned."""
+    for part in ast.walk(node):
+        if part in seen:
+            continue
+        seen.add(part)
+        if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
+            yield part.value
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            scope = module.scopes.owner(part)
+            for binding in module.scopes.bindings(scope, part.id) if scope else ():
+                value = bound_value(module, binding)
+                if value is not None and value not in seen:
+                    yield from bases(module, value, seen)

@@ -1,0 +1,31 @@
+"""Faults of native AMP in the manner of real code are found, and the same programs without them accepted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from protocol.seeded_programs import Seeded, seeded
+
+LEAST = 30
+
+
+def _title(program: Seeded) -> str:
+    return f"{program.group}: {program.name}"
+
+
+@pytest.mark.parametrize("program", seeded(), ids=_title)
+def test_a_seeded_fault_is_found_where_it_is(program: Seeded) -> None:
+    """The fault is named at its line, and what mends it leaves nothing to say."""
+    assert program.expected
+    assert program.found()
+    assert program.complaints() == []
+
+
+def test_every_class_of_faults_has_its_programs() -> None:
+    """There are enough programs in every class, and no two with the same text."""
+    counts = Counter(program.group for program in seeded())
+    print(*(f"{group:24} {number:3}" for group, number in sorted(counts.items())), sep="\n")
+    assert counts.total() >= LEAST
+    assert min(counts.values()) >= 10
+    assert len({tuple(program.wrong.items()) for program in seeded()}) == counts.total()
