@@ -204,8 +204,10 @@ class Home:
         return self.attribute(function)
 
     def _share(self, function: Function) -> bool:
-        """Keep the scaler at module level, where that is allowed and all initializes are in this file."""
-        if not self.module_level or any(f.module is not function.module for f in self.inits):
+        """Keep the scaler at module level, where that is allowed, all initializes are in this file and no class keeps it."""
+        if not self.module_level or any(
+            f.module is not function.module or self.is_attribute(f) for f in self.inits
+        ):
             return False
         self.threads.pop(function, None)
         self.made_global = bool(self.inits)
