@@ -75,6 +75,11 @@ class Claims:
                     lines.add(claim.line)
         return Allowed(frozenset(kinds), frozenset(lines), without_apex)
 
+    def drops(self, function: Function) -> bool:
+        """Tell whether the run says that the way of Apex goes from the file of a function."""
+        path = function.module.path
+        return any(claim.code == BACKENDS and claim.path == path for claim in self.every)
+
 
 def _inside(function: Function, line: int) -> bool:
     node = function.node

@@ -8,8 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from amp_migrate.check.assumed import initializes
 from amp_migrate.check.claims import Allowed, Claims
+from amp_migrate.check.forwards import Forwards
 from amp_migrate.check.labels import Does
+from amp_migrate.check.networks import Networks
+from amp_migrate.check.settings import scales
 from amp_migrate.check.sides import Builder, Key, Side, without_gradients
 from amp_migrate.check.traces import Difference, Label, Step, difference
 from amp_migrate.facts.paths import walk
@@ -45,6 +49,12 @@ def parted(before: Program, after: Program, claims: Claims) -> Iterator[Parted]:
             found = _compared(old, new, name, known, allowed)
         if found is not None:
             yield Parted(name, found)
+    every = [i for i in initializes(before.project) if not claims.drops(i.function)]
+    networks = Networks(before, old.labels, every)
+    for name, found in Forwards(old, new, tuple(every), networks).differences():
+        yield Parted(name, found)
+    for name, found in scales(old, new, every):
+        yield Parted(name, found)
 
 
 def _compared(

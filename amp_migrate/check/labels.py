@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from amp_migrate.check.traces import Label
-from amp_migrate.facts.paths import root, tail
+from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
@@ -82,9 +82,9 @@ class Labels:
         return Label(Does.READ.value, ast.unparse(node) + kind)
 
     def _is_scaler(self, function: Function, node: ast.expr, introduced: frozenset[str]) -> bool:
-        if self._objects.scaler(function.module, node) is not None or root(node) in introduced:
+        if self._objects.scaler(function.module, node) is not None:
             return True
-        return ast.unparse(node) in introduced
+        return path(node) is not None and bool(prefixes(ast.unparse(node)) & introduced)
 
     def is_apex(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is Apex or something of it."""
@@ -114,6 +114,15 @@ class Labels:
             if value is None:
                 return []
             found.append(value)
+        return found
+
+    def values_of(self, function: Function, name: ast.Name) -> list[ast.expr]:
+        """Return what a name may be bound to where it is read, a scaled loss as what it scales."""
+        found = []
+        for bound in self._binders(function, name):
+            value = _unscaled_value(function, bound) or _assigned(function, bound)
+            if value is not None:
+                found.append(value)
         return found
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:

@@ -75,8 +75,12 @@ def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str
     place = last.old if last.old is not None else _old(last.new, before, after)
     assert place is not None
     shown = tuple(dict.fromkeys([*way, place]))
-    what = "is lost on the way" if lost else "is added on the way"
-    sentence = f"`{last.label}` {what} {' -> '.join(map(str, shown))}"
+    way_text = " -> ".join(map(str, shown))
+    if not steps and isinstance(last.label.kind, str) and last.label.kind.endswith(":"):
+        sentence = f"{last.label} {way_text}"
+    else:
+        what = "is lost on the way" if lost else "is added on the way"
+        sentence = f"`{last.label}` {what} {way_text}"
     return Objection(sentence, place, shown)
 
 

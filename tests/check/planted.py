@@ -110,6 +110,257 @@ _ZERO_G = "            opt_g.zero_grad()\n"
 _STEP_G = "            scaler.step(opt_g)\n"
 _CLIP = "        torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)\n"
 
+_TEACHER_BEFORE = """
+    # file: train.py
+    import argparse
+    import copy
+    import torch
+    import torch.nn.functional as F
+    from apex import amp
+
+    def validate(args, model, loader):
+        model.eval()
+        total = 0.0
+        with torch.no_grad():
+            for x, y in loader:
+                total += F.cross_entropy(model(x), y).item()
+        return total
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--fp16", action="store_true")
+        args = parser.parse_args()
+        model = torch.nn.Linear(4, 2)
+        teacher = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = [(torch.randn(3, 4), torch.randint(2, (3,)))]
+        if args.fp16:
+            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        for x, y in loader:
+            with torch.no_grad():
+                wanted = teacher(x)
+            outputs = model(x)
+            loss = F.cross_entropy(outputs, y) + F.mse_loss(outputs, wanted)
+            optimizer.zero_grad()
+            if args.fp16:
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+            else:
+                loss.backward()
+            optimizer.step()
+        print(validate(args, model, loader))
+
+    if __name__ == "__main__":
+        main()
+"""
+_TEACHER_AFTER = """
+    # file: train.py
+    import argparse
+    import copy
+    import torch
+    import torch.nn.functional as F
+
+    def validate(args, model, loader):
+        model.eval()
+        total = 0.0
+        with torch.no_grad():
+            for x, y in loader:
+                with torch.cuda.amp.autocast(enabled=args.fp16):
+                    loss = F.cross_entropy(model(x), y)
+                total += loss.item()
+        return total
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--fp16", action="store_true")
+        args = parser.parse_args()
+        model = torch.nn.Linear(4, 2)
+        teacher = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = [(torch.randn(3, 4), torch.randint(2, (3,)))]
+        scaler = torch.cuda.amp.GradScaler(enabled=args.fp16)
+        for x, y in loader:
+            with torch.no_grad(), torch.cuda.amp.autocast(enabled=args.fp16):
+                wanted = teacher(x)
+            with torch.cuda.amp.autocast(enabled=args.fp16):
+                outputs = model(x)
+                loss = F.cross_entropy(outputs, y) + F.mse_loss(outputs, wanted)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        print(validate(args, model, loader))
+
+    if __name__ == "__main__":
+        main()
+"""
+_CASTS_8 = "        with torch.cuda.amp.autocast(enabled=args.fp16):\n"
+_CASTS_VALIDATION = "            with torch.cuda.amp.autocast(enabled=args.fp16):\n"
+
+_BESIDE_BEFORE = """
+    # file: common.py
+    def score(model, batches):
+        model.eval()
+        return sum(model(x).mean().item() for x in batches) + model(batches[0]).mean().item()
+
+    def compute(model, x):
+        return model(x).mean()
+
+    # file: mixed.py
+    import torch
+    from apex import amp
+    from common import compute, score
+
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x in [torch.randn(3, 4)]:
+        loss = compute(model, x)
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+    # file: plain.py
+    import torch
+    from common import compute
+
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in [torch.randn(3, 4)]:
+        loss = compute(model, x)
+        loss.backward()
+        optimizer.step()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+_BESIDE_AFTER = """
+    # file: common.py
+    import torch
+
+    def score(model, batches):
+        model.eval()
+        return sum(model(x).mean().item() for x in batches) + model(batches[0]).mean().item()
+
+    def compute(model, x, scaler=None):
+        with torch.cuda.amp.autocast(enabled=scaler is not None and scaler.is_enabled()):
+            return model(x).mean()
+
+    # file: mixed.py
+    import torch
+    from common import compute, score
+
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x in [torch.randn(3, 4)]:
+        loss = compute(model, x, scaler)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    # file: plain.py
+    import torch
+    from common import compute
+
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in [torch.randn(3, 4)]:
+        loss = compute(model, x)
+        loss.backward()
+        optimizer.step()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+_OPTIONS_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    OPTIONS = {"opt_level": "O1", "loss_scale": 128.0}
+    x = torch.randn(3, 4)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(model(x).mean().item())
+    model, optimizer = amp.initialize(model, optimizer, **OPTIONS)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+_STATIC = (
+    "scaler = torch.cuda.amp.GradScaler("
+    "init_scale=128.0, growth_interval=2**31 - 1, backoff_factor=1 - 2**-30)"
+)
+_OPTIONS_AFTER = f"""
+    # file: train.py
+    import torch
+
+    OPTIONS = {{"opt_level": "O1", "loss_scale": 128.0}}
+    x = torch.randn(3, 4)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(model(x).mean().item())
+    {_STATIC}
+    for _ in range(3):
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = model(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+_LIMIT_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    a, b = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    opt_a = torch.optim.SGD(a.parameters(), lr=0.1)
+    opt_b = torch.optim.SGD(b.parameters(), lr=0.1)
+    [a, b], [opt_a, opt_b] = amp.initialize([a, b], [opt_a, opt_b], opt_level="O1", max_loss_scale=2.**13)
+    for x in [torch.randn(3, 4)]:
+        opt_a.zero_grad()
+        loss_a = a(x).mean()
+        with amp.scale_loss(loss_a, opt_a) as scaled_loss:
+            scaled_loss.backward()
+        opt_a.step()
+        opt_b.zero_grad()
+        loss_b = b(x).mean()
+        with amp.scale_loss(loss_b, opt_b) as scaled_loss:
+            scaled_loss.backward()
+        opt_b.step()
+"""
+_LIMIT_AFTER = """
+    # file: train.py
+    import torch
+
+    a, b = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    opt_a = torch.optim.SGD(a.parameters(), lr=0.1)
+    opt_b = torch.optim.SGD(b.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(init_scale=8192.0)
+    for x in [torch.randn(3, 4)]:
+        opt_a.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss_a = a(x).mean()
+        scaler.scale(loss_a).backward()
+        scaler.step(opt_a)
+        opt_b.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss_b = b(x).mean()
+        scaler.scale(loss_b).backward()
+        scaler.step(opt_b)
+        scaler.update()
+        if scaler.get_scale() > 8192.0:
+            scaler.update(8192.0)
+"""
+
 TRAININGS = (
     _training(
         "two networks that take turns",
@@ -165,6 +416,96 @@ TRAININGS = (
         the_state_is_not_loaded=[('    scaler.load_state_dict(state["scaler"])\n', "")],
         the_loop_ends_after_a_turn=[
             ("        scaler.update()\n", "        scaler.update()\n        break\n")
+        ],
+    ),
+    _training(
+        "a flag, a validation and a teacher",
+        _TEACHER_BEFORE,
+        _TEACHER_AFTER,
+        the_forward_is_not_cast=[
+            (
+                _CASTS_8 + "            outputs = model(x)\n            loss =",
+                "        outputs = model(x)\n        loss =",
+            )
+        ],
+        the_loss_is_not_cast=[
+            (
+                "            outputs = model(x)\n            loss =",
+                "            outputs = model(x)\n        loss =",
+            )
+        ],
+        the_validation_is_not_cast=[(_CASTS_VALIDATION, "            if True:\n")],
+        the_teacher_is_not_cast=[
+            (
+                ", torch.cuda.amp.autocast(enabled=args.fp16):\n            wanted",
+                ":\n            wanted",
+            )
+        ],
+        the_flag_of_the_scaler_is_lost=[("GradScaler(enabled=args.fp16)", "GradScaler()")],
+        the_flag_of_the_scaler_is_turned=[
+            ("GradScaler(enabled=args.fp16)", "GradScaler(enabled=not args.fp16)")
+        ],
+        the_scaler_is_off=[("GradScaler(enabled=args.fp16)", "GradScaler(enabled=False)")],
+        the_flag_of_the_forward_is_lost=[(_CASTS_8, "        with torch.cuda.amp.autocast():\n")],
+        the_flag_of_the_forward_is_another=[
+            (_CASTS_8, "        with torch.cuda.amp.autocast(enabled=not args.fp16):\n")
+        ],
+        the_flag_of_the_validation_is_lost=[
+            (_CASTS_VALIDATION, "            with torch.cuda.amp.autocast():\n")
+        ],
+    ),
+    _training(
+        "a program beside it that never had AMP",
+        _BESIDE_BEFORE,
+        _BESIDE_AFTER,
+        the_helper_casts_in_both=[
+            (
+                "torch.cuda.amp.autocast(enabled=scaler is not None and scaler.is_enabled())",
+                "torch.cuda.amp.autocast()",
+            )
+        ],
+        the_other_program_casts=[
+            (
+                "\nloss = model(x).mean()\n",
+                "\nwith torch.cuda.amp.autocast():\n    loss = model(x).mean()\n",
+            )
+        ],
+        the_helper_does_not_cast=[
+            (
+                "with torch.cuda.amp.autocast(enabled=scaler is not None and scaler.is_enabled()):",
+                "if True:",
+            )
+        ],
+    ),
+    _training(
+        "a static scale among options",
+        _OPTIONS_BEFORE,
+        _OPTIONS_AFTER,
+        the_scale_is_lost=[(_STATIC, "scaler = torch.cuda.amp.GradScaler()")],
+        the_scale_is_another=[("init_scale=128.0", "init_scale=256.0")],
+        the_scale_grows=[(", growth_interval=2**31 - 1, backoff_factor=1 - 2**-30", "")],
+        the_evaluation_before_it_is_cast=[
+            (
+                "print(model(x).mean().item())\nscaler",
+                "with torch.cuda.amp.autocast():\n    print(model(x).mean().item())\nscaler",
+            )
+        ],
+    ),
+    _training(
+        "a limit of the scale",
+        _LIMIT_BEFORE,
+        _LIMIT_AFTER,
+        the_limit_is_lost=[
+            ("    if scaler.get_scale() > 8192.0:\n        scaler.update(8192.0)\n", "")
+        ],
+        the_limit_is_another=[("8192.0", "4096.0")],
+        the_clears_leak=[
+            ("    opt_a.zero_grad()\n", ""),
+            ("    scaler.update()\n    if", "    scaler.update()\n    opt_a.zero_grad()\n    if"),
+        ],
+        the_second_step_is_lost=[("    scaler.step(opt_b)\n", "")],
+        the_second_backward_is_scaled_with_the_first=[
+            ("scaler.scale(loss_b).backward()", "scaler.scale(loss_a + loss_b).backward()")
         ],
     ),
 )

@@ -1,0 +1,161 @@
+"""Whether the loss scale that `amp.initialize` was given is the one that GradScaler gets."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Iterator, Sequence
+
+from amp_migrate.check.assumed import Initialize, argument
+from amp_migrate.check.sides import Key, Side, key
+from amp_migrate.check.traces import Difference, Label, Step
+from amp_migrate.facts.paths import tail
+from amp_migrate.protocol.faults import Place
+
+_POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
+_WITHOUT_EFFECT = {"max_loss_scale": 2.0**24}
+_NEVER = 10**6  # turns after which a scale that must stay may grow, at the least
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+def scales(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
+    """Yield the settings of the loss scale that the new text does not have."""
+    given = _Given(new)
+    for item in every:
+        for name in _POSITIONS:
+            values = stated(item, name)
+            if values and not any(given.has(name, value) for value in values):
+                value = values[0]
+                text = (
+                    f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
+                )
+                place = Place(item.function.module.path, item.call.lineno)
+                yield key(item.function), Difference((Step(Label(text), place, None),))
+
+
+def stated(item: Initialize, name: str) -> list[ast.expr]:
+    """Return what an argument of `amp.initialize` may be, as far as dictionaries that hold it can be read."""
+    direct = argument(item.call, name, _POSITIONS[name])
+    if direct is not None:
+        return [direct]
+    options = [k.value for k in item.call.keywords if k.arg is None]
+    found = [value for node in options for value in _held(item, node, name, ())]
+    read = [ast.Subscript(node, ast.Constant(name), ast.Load()) for node in options]
+    return [*found, *read] if found else []
+
+
+def _held(item: Initialize, node: ast.expr, name: str, seen: tuple[str, ...]) -> Iterator[ast.expr]:
+    """Yield what a dictionary may hold under a name."""
+    module = item.function.module
+    if isinstance(node, ast.Dict):
+        for entry, value in zip(node.keys, node.values, strict=True):
+            if entry is None:
+                yield from _held(item, value, name, seen)
+            elif isinstance(entry, ast.Constant) and entry.value == name:
+                yield value
+    elif isinstance(node, ast.Call) and tail(node) == "dict":
+        yield from (k.value for k in node.keywords if k.arg == name)
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        text = ast.unparse(node)
+        if text in seen:
+            return
+        for assign in module.tree.nodes(ast.Assign):
+            for target in assign.targets:
+                if ast.unparse(target) == text:
+                    yield from _held(item, assign.value, name, (*seen, text))
+                elif isinstance(target, ast.Subscript) and ast.unparse(target.value) == text:
+                    if isinstance(target.slice, ast.Constant) and target.slice.value == name:
+                        yield assign.value
+        for call in module.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == f"{text}.update":
+                yield from (k.value for k in call.keywords if k.arg == name)
+                for given in call.args:
+                    yield from _held(item, given, name, (*seen, text))
+
+
+class _Given:
+    """What the GradScalers of the new text are made with and set to."""
+
+    def __init__(self, side: Side) -> None:
+        objects = side.program.training.objects
+        self._made: list[ast.Call] = []
+        self._set: list[ast.expr] = []
+        for module in side.project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if objects.makes_scaler(module, call):
+                    self._made.append(call)
+                elif isinstance(call.func, ast.Attribute) and call.func.attr == "update":
+                    if call.args and objects.scaler(module, call.func.value) is not None:
+                        self._set.append(call.args[0])
+
+    def has(self, name: str, value: ast.expr) -> bool:
+        """Tell whether some GradScaler has a setting."""
+        if isinstance(value, ast.Constant) and value.value in (None, "dynamic"):
+            return True
+        number = folded(value)
+        if number is not None and number == _WITHOUT_EFFECT.get(name):
+            return True
+        if not self._made or any(k.arg is None for call in self._made for k in call.keywords):
+            return True
+        if name != "loss_scale":
+            return any(_equal(value, part) for part in self._set)
+        if number == 1.0 and any(_is_off(call) for call in self._made):
+            return True
+        return any(self._is_static(call, value) for call in self._made)
+
+    def _is_static(self, made: ast.Call, value: ast.expr) -> bool:
+        given = {k.arg: k.value for k in made.keywords}
+        first, grows = given.get("init_scale"), given.get("growth_interval")
+        turns = None if grows is None else folded(grows)
+        stays = turns is not None and turns >= _NEVER
+        stays = stays or any(_equal(value, part) for part in self._set)
+        if first is None or not _equal(value, first):
+            return False
+        return stays or folded(value) is None
+
+
+def _equal(value: ast.expr, other: ast.expr) -> bool:
+    """Tell whether two expressions are the same number, or read the same."""
+    one, number = folded(value), folded(other)
+    if one is not None:
+        return one == number
+    read = {
+        ast.unparse(n)
+        for n in ast.walk(value)
+        if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
+    }
+    return bool(read & {ast.unparse(n) for n in ast.walk(other) if isinstance(n, ast.expr)})
+
+
+def _is_off(call: ast.Call) -> bool:
+    return any(
+        k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
+        for k in call.keywords
+    )
+
+
+def folded(node: ast.expr) -> float | None:
+    """Return the number that an expression of numbers is; None for any other one."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return float(node.value)
+        except ValueError:
+            return None
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = folded(node.left), folded(node.right)
+        if left is not None and right is not None:
+            try:
+                return float(_OPERATORS[type(node.op)](left, right))
+            except (ArithmeticError, ValueError):
+                return None
+    if isinstance(node, ast.Call) and tail(node) in ("float", "int") and len(node.args) == 1:
+        return folded(node.args[0])
+    return None
