@@ -21,6 +21,7 @@ from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.program import Program
 
 NOTHING = Allowed()
+_CHECKPOINTS = Allowed(frozenset({Does.LOAD.value, Does.SAVE.value}))
 _FRAME = frozenset({Does.TEST.value, Does.LOOP.value, Does.END.value, Does.CALL.value})
 _GRADIENTS = _FRAME | {
     d.value for d in (Does.BACKWARD, Does.STEP, Does.CLEAR, Does.READ, Does.SAVE, Does.LOAD)
@@ -39,47 +40,99 @@ class Parted:
 def parted(before: Program, after: Program, claims: Claims) -> Iterator[Parted]:
     """Yield the functions whose events differ, but for what the rules of a run claim."""
     old, new = Side(before), Side(after)
+    every = [i for i in initializes(before.project) if not claims.drops(i.function)]
+    networks = Networks(before, old.labels, every)
     both = old.functions.keys() & new.functions.keys()
     known = (old.relevant | new.relevant) & both
     for name in sorted(known):
         if old.text(name) == new.text(name):
             continue
-        found = _compared(old, new, name, known, NOTHING)
+        pair = _Pair(old, new, name, known, networks)
+        found = pair.difference(NOTHING)
         if found is not None and (allowed := claims.allowed(old.functions[name])):
-            found = _compared(old, new, name, known, allowed)
+            found = pair.difference(allowed)
         if found is not None:
             yield Parted(name, found)
-    every = [i for i in initializes(before.project) if not claims.drops(i.function)]
-    networks = Networks(before, old.labels, every)
     for name, found in Forwards(old, new, tuple(every), networks).differences():
         yield Parted(name, found)
     for name, found in scales(old, new, every):
         yield Parted(name, found)
 
 
-def _compared(
-    old: Side, new: Side, name: Key, known: frozenset[Key], allowed: Allowed
-) -> Difference | None:
-    calls = old.calls(name, known) | new.calls(name, known)
-    tests, others = old.tests(name, calls, allowed), new.tests(name, calls, allowed.kinds_only())
-    counts, other_counts = Counter(tests.values()), Counter(others.values())
-    shared = {text for text in counts if counts[text] == other_counts[text]}
-    tests, others = _only(tests, shared), _only(others, shared)
-    forwards = old.forwards(name) | new.forwards(name)
-    introduced = new.names(name) - old.names(name)
-    strict = new.tests(name, calls, Allowed(frozenset({Does.LOAD.value, Does.SAVE.value})))
-    invented = _invented(old, new, name, introduced, strict)
-    if invented is not None:
-        return invented
-    cut = allowed.without_apex
-    alone = old.relevant - known, new.relevant - known
-    one = Builder(old, tests, calls, forwards, alone[0], frozenset(), cut, cut).build(name)
-    other = Builder(new, others, calls, forwards, alone[1], introduced, False, cut).build(name)
-    for kinds in (_GRADIENTS - allowed.kinds, _WEIGHTS - allowed.kinds):
-        found = difference(one, other, partial(_is_of, kinds), allowed.without_apex)
-        if found is not None:
-            return found
-    return None
+class _Pair:
+    """The functions of one name before and after."""
+
+    def __init__(
+        self, old: Side, new: Side, name: Key, known: frozenset[Key], networks: Networks
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._name = name
+        self._alone = old.relevant - known, new.relevant - known
+        self._calls = old.calls(name, known) | new.calls(name, known)
+        self._forwards = {t for f in old.functions[name] for t in networks.texts(f)}
+        self._introduced = new.names(name) - old.names(name)
+
+    def difference(self, allowed: Allowed) -> Difference | None:
+        """Return where the events of the two part, but for what may differ."""
+        old, new, calls = self._old, self._new, self._calls
+        tests = old.tests(self._name, calls, allowed)
+        others = new.tests(self._name, calls, allowed.kinds_only())
+        invented = self._invented(others, set(tests.values()))
+        if invented is not None:
+            return invented
+        counts, other_counts = Counter(tests.values()), Counter(others.values())
+        shared = {text for text in counts if counts[text] == other_counts[text]}
+        cut = allowed.without_apex
+        one = Builder(
+            old,
+            _only(tests, shared),
+            calls,
+            self._forwards,
+            self._alone[0],
+            without_apex=cut,
+            ending=cut,
+        ).build(self._name)
+        other = Builder(
+            new,
+            _only(others, shared),
+            calls,
+            self._forwards,
+            self._alone[1],
+            self._introduced,
+            ending=cut,
+        ).build(self._name)
+        for kinds in (_GRADIENTS - allowed.kinds, _WEIGHTS - allowed.kinds):
+            found = difference(one, other, partial(_is_of, kinds), cut)
+            if found is not None:
+                return found
+        return None
+
+    def _invented(self, tests: Mapping[ast.AST, str], old: set[str]) -> Difference | None:
+        """Return a test of the new text of which no part stands in the old one, and that asks for nothing new."""
+        fresh = [
+            node
+            for node, text in tests.items()
+            if text not in old and isinstance(node, ast.If | ast.While)
+        ]
+        if not fresh:
+            return None
+        had = {
+            ast.unparse(n)
+            for f in self._old.functions[self._name]
+            for n in walk(f.scope)
+            if isinstance(n, ast.expr)
+        }
+        strict = self._new.tests(self._name, self._calls, _CHECKPOINTS)
+        for node in fresh:
+            if node not in strict or without_gradients(node) is not None:
+                continue
+            parts = [part for part in atoms(node.test) if ast.unparse(part) not in had]
+            if any(not self._introduced & set(_texts(part)) for part in parts):
+                label = Label(Does.TEST.value, ast.unparse(node.test))
+                place = Place(self._name[0], node.lineno)
+                return Difference((Step(label, None, place),))
+        return None
 
 
 def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
@@ -88,26 +141,6 @@ def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
 
 def _is_of(kinds: frozenset[str], label: Label) -> bool:
     return label.kind in kinds
-
-
-def _invented(
-    old: Side, new: Side, name: Key, introduced: frozenset[str], tests: Mapping[ast.AST, str]
-) -> Difference | None:
-    """Return a test of the new text of which no part is a test of the old one, and that asks for nothing new."""
-    had = {
-        ast.unparse(n)
-        for f in old.functions[name]
-        for n in walk(f.scope)
-        if isinstance(n, ast.expr)
-    }
-    for node, text in tests.items():
-        if not isinstance(node, ast.If | ast.While) or without_gradients(node) is not None:
-            continue
-        parts = [part for part in atoms(node.test) if ast.unparse(part) not in had]
-        if any(not introduced & set(_texts(part)) for part in parts):
-            place = Place(name[0], node.lineno)
-            return Difference((Step(Label(Does.TEST.value, text[3:]), None, place),))
-    return None
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.check.assumed import Facts, Initialize
 from amp_migrate.check.casting import Casting, Casts
 from amp_migrate.check.initialized import OFF, ON, Initialized, States
+from amp_migrate.check.labels import text_of
 from amp_migrate.check.networks import Networks
 from amp_migrate.check.settings import folded, stated
 from amp_migrate.check.sides import Key, Side, key
@@ -104,7 +105,7 @@ class Forwards:
             native.here(function, node) is not None
             for function in self.old.functions.get(at[0], ())
             for node in ast.walk(function.scope)
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == at[1]
+            if isinstance(node, ast.Call) and text_of(node.func) == at[1]
         )
 
     @property
@@ -136,7 +137,7 @@ class Forwards:
         found = list(self.new.project.callees(call))
         for function in self.old.functions[at[0]]:
             for node in ast.walk(function.scope):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == at[1]:
+                if isinstance(node, ast.Call) and text_of(node.func) == at[1]:
                     found += self._same(self.old.project.callees(node))
         return found
 
@@ -189,7 +190,7 @@ def _tops(side: Side) -> list[Function]:
 
 
 def _where(function: Function, call: ast.Call) -> _Where:
-    return key(function), ast.unparse(call.func)
+    return key(function), text_of(call.func)
 
 
 def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:

@@ -12,6 +12,8 @@ from amp_migrate.project import Function, Project
 def installed(project: Project, function: Function) -> Assumption:
     """Return what is known of the names of a function where Apex is installed."""
     found = NOTHING
+    if "apex" not in function.module.tree.text:
+        return found
     seen: set[str] = set()
     for node in ast.walk(function.scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:

@@ -60,16 +60,16 @@ class Labels:
             return self._backward(function, call, receiver, introduced)
         if method in READS_GRADIENTS:
             others = [*call.args[1:], *(k.value for k in call.keywords)]
-            return Label(Does.READ.value, " ".join([method, *map(ast.unparse, others)]))
+            return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
         if receiver is None:
             return None
         if method in _SCALER_ALONE or method == "step":
             if self._is_scaler(function, receiver, introduced):
                 stepped = call.args[0] if method == "step" and call.args else None
-                return None if stepped is None else Label(Does.STEP.value, ast.unparse(stepped))
-            return Label(Does.STEP.value, ast.unparse(receiver)) if method == "step" else None
+                return None if stepped is None else Label(Does.STEP.value, text_of(stepped))
+            return Label(Does.STEP.value, text_of(receiver)) if method == "step" else None
         if method == "zero_grad":
-            return Label(Does.CLEAR.value, ast.unparse(receiver))
+            return Label(Does.CLEAR.value, text_of(receiver))
         if method in APEX_STATE and (
             self._is_scaler(function, receiver, introduced) or self.is_apex(function, receiver)
         ):
@@ -79,12 +79,12 @@ class Labels:
     def of_gradient(self, node: ast.Attribute) -> Label:
         """Return what an attribute ``x.grad`` does."""
         kind = {ast.Load: "", ast.Store: " = ", ast.Del: " del"}[type(node.ctx)]
-        return Label(Does.READ.value, ast.unparse(node) + kind)
+        return Label(Does.READ.value, text_of(node) + kind)
 
     def _is_scaler(self, function: Function, node: ast.expr, introduced: frozenset[str]) -> bool:
         if self._objects.scaler(function.module, node) is not None:
             return True
-        return path(node) is not None and bool(prefixes(ast.unparse(node)) & introduced)
+        return path(node) is not None and bool(prefixes(text_of(node)) & introduced)
 
     def is_apex(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is Apex or something of it."""
@@ -142,6 +142,11 @@ class Labels:
                 else:
                     stack.append(point)
         return list(found)
+
+
+def text_of(node: ast.expr) -> str:
+    """Return an expression as text, whatever its layout."""
+    return path(node) or ast.unparse(node)
 
 
 def _unscaled_value(function: Function, bound: ast.AST) -> ast.expr | None:

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.assumed import Initialize, argument
-from amp_migrate.check.labels import Labels
+from amp_migrate.check.labels import Does, Labels, text_of
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.program import Program
 from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_NO_FORWARD
-from amp_migrate.training.events import Kind
 
 _COPIES = frozenset({"deepcopy", "AveragedModel"})
 _HOLDERS = frozenset({"backward", "step", *dir(list), *dir(dict)} - {"__call__"})
@@ -54,7 +53,7 @@ class Networks:
     def texts(self, function: Function) -> set[str]:
         """Return how a function runs networks and computes losses."""
         if function not in self._found:
-            self._found[function] = {ast.unparse(c.func) for c in self._runs(function)}
+            self._found[function] = {text_of(c.func) for c in self._runs(function)}
         return self._found[function]
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:
@@ -62,9 +61,12 @@ class Networks:
         for point in self._program.graph(function).points:
             if isinstance(point.node, ast.Call) and self._is_forward(module, point.node):
                 yield point.node
-        for node, events in self._program.training.by_function.get(function, {}).items():
-            if any(event.kind is Kind.BACKWARD for event in events):
-                yield from self._losses(function, node)
+            elif isinstance(point.node, ast.Call) and self._is_backward(function, point.node):
+                yield from self._losses(function, point.node)
+
+    def _is_backward(self, function: Function, call: ast.Call) -> bool:
+        label = self._labels.of_call(function, call)
+        return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
         if not isinstance(call.func, ast.Name | ast.Attribute):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.check.claims import Allowed
 from amp_migrate.check.installed import installed
-from amp_migrate.check.labels import Does, Labels
+from amp_migrate.check.labels import Does, Labels, text_of
 from amp_migrate.check.traces import Automaton, Label
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import Assumption
@@ -18,7 +18,6 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.program import Program
-from amp_migrate.training.events import Kind
 
 Key = tuple[str, str]
 _DECIDES = ast.If | ast.While
@@ -46,7 +45,7 @@ class Side:
     @cached_property
     def _own(self) -> set[Function]:
         """The functions in which something happens."""
-        found = set(self.program.training.by_function)
+        found: set[Function] = set()
         for module in self.project.modules.values():
             for call in module.tree.nodes(ast.Call):
                 function = self.project.function_of(module, call)
@@ -93,25 +92,16 @@ class Side:
                 elif isinstance(part, ast.arg):
                     found.add(part.arg)
                 elif isinstance(part, ast.Attribute):
-                    found.add(ast.unparse(part))
+                    found.add(text_of(part))
         return frozenset(found)
 
     def calls(self, name: Key, known: frozenset[Key]) -> set[str]:
         """Return how the functions of a name call the known ones."""
         return {
-            ast.unparse(call.func)
+            text_of(call.func)
             for function in self.functions[name]
             for call in self._calls(function)
             if any(key(f) in known for f in self.project.callees(call))
-        }
-
-    def forwards(self, name: Key) -> set[str]:
-        """Return how the functions of a name run networks that are trained."""
-        return {
-            ast.unparse(node.func)
-            for function in self.functions[name]
-            for node, events in self.program.training.by_function.get(function, {}).items()
-            if isinstance(node, ast.Call) and any(e.kind is Kind.FORWARD for e in events)
         }
 
     def _calls(self, function: Function) -> Iterator[ast.Call]:
@@ -141,7 +131,7 @@ class Side:
             if isinstance(part, ast.Attribute) and part.attr == "grad":
                 label = self.labels.of_gradient(part)
             elif isinstance(part, ast.Call):
-                if ast.unparse(part.func) in calls:
+                if text_of(part.func) in calls:
                     return True
                 label = self.labels.of_call(function, part)
             if label is not None and label.kind not in allowed.kinds:
@@ -163,7 +153,7 @@ class Builder:
         calls: set[str],
         forwards: set[str],
         one_sided: frozenset[Key],
-        introduced: frozenset[str],
+        introduced: frozenset[str] = frozenset(),
         without_apex: bool = False,
         ending: bool = False,
     ) -> None:
@@ -250,7 +240,7 @@ class Builder:
         found = self._side.labels.of_call(function, node, self._introduced)
         if found is not None:
             return found
-        text = ast.unparse(node.func)
+        text = text_of(node.func)
         if text in self._calls:
             return Label(Does.CALL.value, text)
         return Label(Does.FORWARD.value, text) if text in self._forwards else None
@@ -278,7 +268,7 @@ def without_gradients(node: ast.If | ast.While) -> str | None:
     A step without gradients changes nothing.
     """
     call = node.test
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "any" or len(call.args) != 1:
+    if not isinstance(call, ast.Call) or text_of(call.func) != "any" or len(call.args) != 1:
         return None
     over = call.args[0]
     if not isinstance(over, ast.GeneratorExp) or not isinstance(over.elt, ast.Compare):

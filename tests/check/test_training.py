@@ -14,14 +14,7 @@ from amp_migrate.source import Source
 
 CODE = "AMP913"
 PROGRAMS = 60
-FOUND_IN_THE_PROTOCOL = {
-    "no unscale_",
-    "update before step",
-    "no update",
-    "step unscaled",
-    "backward unscaled",
-    "second backward unscaled",
-}
+HARMLESS = "zero_grad on every micro-batch"  # without the fix the training is the old one
 
 
 def _migrated(files: dict[str, bytes]) -> Result:
@@ -32,12 +25,10 @@ def _migrated(files: dict[str, bytes]) -> Result:
 def _wanted(mutant: Mutant) -> list[Program]:
     drawn = [draw(seed) for seed in range(PROGRAMS)]
     fits = [f for f in drawn if all(f[name] in options for name, options in mutant.wanted.items())]
-    return [build(f) for f in fits[:6]]
+    return [build(f) for f in fits[:4]]
 
 
-@pytest.mark.parametrize(
-    "mutant", [m for m in MUTANTS if m.name in FOUND_IN_THE_PROTOCOL], ids=lambda m: m.name
-)
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.name != HARMLESS], ids=lambda m: m.name)
 def test_a_planted_fault_is_refused(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one rule spoilt, what it spoils is left byte for byte, and the finding names lines of the source."""
     programs = _wanted(mutant)
