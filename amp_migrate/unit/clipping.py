@@ -17,7 +17,7 @@ from amp_migrate.unit.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.unit.renamed import reached
 from amp_migrate.unit.reported import does_more, scaled_reads
 from amp_migrate.unit.sites import Kind
-from amp_migrate.unit.skipped import accumulates, refuse_kept
+from amp_migrate.unit.skipped import accumulates, leaves_out, refuse_kept
 from amp_migrate.unit.steps import (
     Backward,
     Step,
@@ -154,6 +154,10 @@ def _unscale(
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
         refuse_kept(unit, step, first, None)
+        skips = leaves_out(step, limit, [u.statement for u in found]) if limit is not None else None
+        if skips is not None:
+            refuse_kept(unit, step, first, skips, by_norm=True)
+            result.outside = skips
         return result
     result = _across(unit, result, step, limit, outside, found)
     if not result.moved:

@@ -8,7 +8,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.clearing import clearing
-from amp_migrate.unit.order import exclusive, inside, key, loop_of
+from amp_migrate.unit.order import exclusive, inside, key, levels, loop_of
 from amp_migrate.unit.steps import Step
 from amp_migrate.unit.surviving import survive
 from amp_migrate.unit.unit import Unit
@@ -47,6 +47,18 @@ def _counting(test: ast.expr) -> str:
     """Return the part of a test that waits for several micro-batches."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return next((ast.unparse(part) for part in parts if counts(part)), ast.unparse(test))
+
+
+def leaves_out(step: Step, limit: ast.If, reads: list[ast.stmt]) -> ast.If | None:
+    """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it."""
+    tree = step.tree
+    tests = [
+        up
+        for up in levels(tree, step.anchor)
+        if isinstance(up, ast.If) and up is not limit and inside(tree, up, limit)
+    ]
+    behind = [up for up in tests if not any(inside(tree, read, up) for read in reads)]
+    return behind[-1] if behind else None
 
 
 def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:

@@ -647,7 +647,6 @@ ADVISED = (
                 "            optimizer.zero_grad()\n",
             ),
         ),
-        leads_to="AMP913",
     ),
     Advised(
         "refused/old_interface",
