@@ -64,7 +64,7 @@ class Result:
 
 def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context."""
-    from amp_migrate.facts.mentions import uses_apex
+    from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.native import applies
 
     respelt = (
@@ -72,7 +72,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
         and settings.respell
         and any(applies(source.text) for source in sources)
     )
-    if not respelt and not any(uses_apex(source.text) for source in sources):
+    if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     refused: dict[object, Refusal] = {}
     from amp_migrate.planning import Planner

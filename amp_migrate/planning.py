@@ -14,7 +14,7 @@ from amp_migrate.answers import (
     uses_apex,
 )
 from amp_migrate.entangled import entangled
-from amp_migrate.facts.mentions import imports_by_name, skipped_lines
+from amp_migrate.facts.mentions import imports_by_name, may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.native import remarks, upgrade
 from amp_migrate.plan import (
@@ -62,7 +62,7 @@ class Planner:
         self._trees = trees
         self._spelling = Spelling(settings.api == "torch.amp")
         self._index: Index | None = None
-        if any(map(uses_apex, trees.values())):
+        if any(uses_apex(tree) or may_use_apex(tree.text) for tree in trees.values()):
             self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}

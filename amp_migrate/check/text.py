@@ -116,8 +116,11 @@ def _messages(text: str, path: str, hidden: bool = False) -> Counter[tuple[str, 
         kind = type(message).__name__
         if kind == "ImportStarUsage" and hidden:
             kind = "UndefinedName"
-        if kind in _REASONS:
-            found[kind, _subject(kind, message.message_args)] += 1
+        if kind not in _REASONS:
+            continue
+        subject = _subject(kind, message.message_args)
+        if kind != "UnusedImport" or not subject.endswith(".*"):  # nobody knows what that is for
+            found[kind, subject] += 1
     return found
 
 

@@ -27,6 +27,11 @@ def uses_apex(text: str) -> bool:
     return "apex" in text and bool(_IMPORT.search(text) or imports_by_name(text))
 
 
+def may_use_apex(text: str) -> bool:
+    """Tell whether a text imports Apex, or scales a loss as Apex does without importing it."""
+    return uses_apex(text) or "scale_loss(" in text
+
+
 def imports_by_name(text: str) -> bool:
     """Tell whether a text imports Apex by a call: ``importlib.import_module("apex.amp")``."""
     return "apex" in text and bool(_BY_NAME.search(text))

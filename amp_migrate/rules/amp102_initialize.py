@@ -23,7 +23,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan import (
     Decision,
@@ -36,9 +35,9 @@ from amp_migrate.plan import (
 )
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.declared import undeclared
+from amp_migrate.rules.initialized import rest, result, target_of
 from amp_migrate.rules.library_forward import forwards_cast
 from amp_migrate.rules.scaler_made import made_after, scaler_made
-from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.creation import Creation, outermost
 from amp_migrate.unit.options import Options
@@ -79,11 +78,11 @@ def _replaced(
     context: Context, site: Site, options: Options, creation: Creation | None
 ) -> Decision:
     edits: list[Edit] = []
-    rest = _rest(context, site, options)
-    lines = [rest] if rest else []
+    stays = rest(context, site, options)
+    lines = [stays] if stays else []
     made = ""
     if creation is not None and _is_used(context, site):
-        made = scaler_made(context, site, creation, _target(context, site))
+        made = scaler_made(context, site, creation, target_of(context, site))
         if creation.climbed:
             span = site.module.tree.span(creation.top)
             edits.append(Insert(span, made, after=made_after(context, site, creation)))
@@ -92,14 +91,14 @@ def _replaced(
         edits += _default(context, site, creation)
         if context.unit.home.made_global and site.function.node is not None:
             edits += _module_level(context, site)
-    edits += undeclared(context, site, lambda s: _rest(context, s, context.unit.options[s]))
+    edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
     stmt = site.statement
     if isinstance(site.module.tree.parent(site.node), ast.stmt):
         span = site.module.tree.span(stmt)
         edits.append(Replace(span, "\n".join(lines)) if lines else Drop(span))
     else:
-        edits.append(ReplaceExpression(site.span, f"({_pair(site, options)})"))
+        edits.append(ReplaceExpression(site.span, f"({result(context, site, options)})"))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
     message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
@@ -125,11 +124,6 @@ def _is_used(context: Context, site: Site) -> bool:
     )
 
 
-def _target(context: Context, site: Site) -> str:
-    home = context.unit.home
-    return home.attribute(site.function) if home.is_attribute(site.function) else home.name
-
-
 def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     """Where several initializes of a function are alternatives, a disabled scaler stands before them."""
     if creation.sometimes and context.unit.home.is_attribute(site.function):
@@ -143,7 +137,7 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     first = outermost(tree, sites)
     if isinstance(first, ast.If) and _exhaustive(context, first, sites):
         return []
-    text = f"{_target(context, site)} = {context.spelling.scaler(['enabled=False'])}"
+    text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
     return [Insert(tree.span(first), text, after=False)]
 
 
@@ -210,79 +204,3 @@ def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:
             continue
         return False
     return True
-
-
-def _rest(context: Context, site: Site, options: Options) -> str:
-    """Return what is left of the statement: an assignment where names change, a return, or nothing."""
-    tree = site.module.tree
-    parent = tree.parent(site.node)
-    if isinstance(parent, ast.Return):
-        extra = (
-            f", {_target(context, site)}" if parent in context.unit.home.returning.extended else ""
-        )
-        return f"return {_pair(site, options)}{extra}"
-    if not isinstance(parent, ast.Assign):
-        return ""
-    return "\n".join(text for target in parent.targets if (text := _alias(site, options, target)))
-
-
-def _alias(site: Site, options: Options, target: ast.expr) -> str:
-    tree = site.module.tree
-    segment = tree.segment
-    values = _values(options)
-    if len(values) == 2 and isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
-        pairs = [
-            pair
-            for part, value in zip(target.elts, values, strict=True)
-            for pair in _different(tree, part, value)
-        ]
-    elif len(values) == 1:
-        pairs = _different(tree, target, values[0])
-    else:
-        return f"{segment(target)} = {_pair(site, options)}"
-    if not pairs:
-        return ""
-    left = ", ".join(segment(a) for a, _ in pairs)
-    right = ", ".join(segment(b) for _, b in pairs)
-    return f"{left} = {right}"
-
-
-def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the (name, value) pairs that the initialize really renamed."""
-    if _spelt_alike(target, value):
-        return []
-    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-        parts, values = elements(target), elements(value)
-        if len(parts) == len(values):
-            return [p for a, b in zip(parts, values, strict=True) for p in _different(tree, a, b)]
-    return [] if _never_read(tree, target) else [(target, value)]
-
-
-def _never_read(tree: Tree, target: ast.expr) -> bool:
-    """Tell whether the name that an initialize bound is a local that nothing reads."""
-    scope = tree.scope(target)
-    if not isinstance(target, ast.Name) or isinstance(scope, ast.Module):
-        return False
-    same_name = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
-    kept = any(
-        isinstance(n, ast.Global | ast.Nonlocal) and target.id in n.names for n in ast.walk(scope)
-    )
-    return not kept and not any(isinstance(n.ctx, ast.Load) for n in same_name)
-
-
-def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
-    return same(target, value) or ast.unparse(target) == ast.unparse(value)
-
-
-def _values(options: Options) -> list[ast.expr]:
-    values = [options.arguments["models"]]
-    optimizers = options.arguments.get("optimizers")
-    if optimizers is not None and not (
-        isinstance(optimizers, ast.Constant) and optimizers.value is None
-    ):
-        values.append(optimizers)
-    return values
-
-
-def _pair(site: Site, options: Options) -> str:
-    return ", ".join(site.module.tree.segment(value) for value in _values(options))

@@ -1,4 +1,4 @@
-"""Uses of `amp` that nothing in their file binds, and that can only mean Apex: its import was forgotten there."""
+"""Uses of `amp` that nothing in their file binds, and that can only mean Apex: its import was forgotten there, or hides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amp_migrate.project import Module, Project, build
 from amp_migrate.unit.apart import elements, optimizer_expressions
 from amp_migrate.unit.build import Index
 from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.strangers import Stranger
+from amp_migrate.unit.strangers import Stranger, names_nothing
 
 Name = tuple[str, str]
 
@@ -36,7 +36,8 @@ def forgotten(index: Index) -> frozenset[Name]:
     ]
     found: dict[tuple[Module, str], list[Stranger]] = {}
     for stranger in index.strangers if inits else ():
-        if stranger.unbound:
+        func = stranger.call.func
+        if isinstance(func, ast.Attribute) and names_nothing(stranger.module, func.value):
             found.setdefault((stranger.module, stranger.receiver), []).append(stranger)
     return frozenset(
         (module.path, name)
@@ -46,15 +47,11 @@ def forgotten(index: Index) -> frozenset[Name]:
 
 
 def is_forgotten(site: Site) -> bool:
-    """Tell whether a use of Apex is a call on a name that nothing in its file binds."""
+    """Tell whether a use of Apex is a call on a name that nothing in its file binds, not even ``import *``."""
     func = site.node.func if isinstance(site.node, ast.Call) else None
-    return isinstance(func, ast.Attribute) and _is_unbound(site.module, func.value)
-
-
-def _is_unbound(module: Module, node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Name) and module.scopes.owner(node) is None and not module.scopes.stars
-    )
+    if not isinstance(func, ast.Attribute) or site.module.scopes.stars:
+        return False
+    return names_nothing(site.module, func.value)
 
 
 def _are_all(module: Module, name: str, uses: list[Stranger]) -> bool:
@@ -62,7 +59,7 @@ def _are_all(module: Module, name: str, uses: list[Stranger]) -> bool:
     return all(
         module.tree.parent(node) in called
         for node in module.tree.nodes(ast.Name)
-        if node.id == name and _is_unbound(module, node)
+        if node.id == name and names_nothing(module, node)
     )
 
 

@@ -117,9 +117,7 @@ def _is_module(project: Project, module: Module, node: ast.expr) -> bool:
 
 def _is_unbound(module: Module, name: ast.Name) -> bool:
     """Tell whether no scope binds a name, and nothing that could bind it unseen stands in the file."""
-    if module.scopes.owner(name) is not None and module.scopes.bindings(
-        module.scopes.owner(name) or module.tree.module, name.id
-    ):
+    if not names_nothing(module, name):
         return False
     called = {
         n.func.id
@@ -127,6 +125,14 @@ def _is_unbound(module: Module, name: ast.Name) -> bool:
         if isinstance(n.func, ast.Name) and not _is_constant_lookup(module, n)
     }
     return not module.scopes.stars and not called & _BINDERS
+
+
+def names_nothing(module: Module, node: ast.AST) -> bool:
+    """Tell whether no statement of a file binds a name; ``import *`` may."""
+    if not isinstance(node, ast.Name):
+        return False
+    owner = module.scopes.owner(node)
+    return owner is None or not module.scopes.bindings(owner, node.id)
 
 
 def _is_constant_lookup(module: Module, call: ast.Call) -> bool:
@@ -137,6 +143,9 @@ def _is_constant_lookup(module: Module, call: ast.Call) -> bool:
 
 def _is_unknown(project: Project, module: Module, func: ast.Attribute) -> bool:
     """Tell whether nothing is known of what a call is made on."""
-    if project.resolve(module, func) is not None or project.external(module, func.value):
+    meaning = project.resolve(module, func)
+    if names_nothing(module, func.value):
+        return meaning is None or isinstance(meaning, str)
+    if meaning is not None or project.external(module, func.value):
         return False
     return not project.instance_classes(module, func.value)
