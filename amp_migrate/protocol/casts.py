@@ -50,10 +50,13 @@ class CastMachine:
             return state
         return state._replace(contexts=(*state.contexts, context))
 
-    def leave(self, state: Hashable) -> Hashable:
-        """Return the state behind the innermost context; the weight cache goes with the outermost autocast."""
+    def leave(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state behind a context; the weight cache goes with the outermost autocast."""
         assert isinstance(state, Inside)
-        contexts = state.contexts[:-1]
+        if context not in state.contexts:
+            return state
+        last = len(state.contexts) - 1 - state.contexts[::-1].index(context)
+        contexts = state.contexts[:last]
         kept = any(c in _CASTING for c in contexts)
         return Inside(contexts, state.cached if kept else frozenset())
 
@@ -64,6 +67,8 @@ class CastMachine:
             return Moved((state,))
         if event.kind is Kind.STEP:
             return Moved((state,), (Breach.CAST_STEP,))
+        if event.kind is Kind.WEIGHT_WRITE:
+            return Moved((state,), (Breach.CAST_WRITE,))
         if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:

@@ -87,7 +87,11 @@ class Course:
         if point.kind in _ALWAYS or program.events(function, node):
             return True
         if point.kind is PointKind.CALL and isinstance(node, ast.Call):
-            if program.calls.of(node) or program.calls.handed(node):
+            if (
+                program.calls.of(node)
+                or program.calls.handed(node)
+                or program.entered(function, node)
+            ):
                 return True
             return self._may_raise(function, point)
         if point.kind is PointKind.LOAD:

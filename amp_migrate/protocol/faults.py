@@ -31,11 +31,13 @@ class Breach(Enum):
     )
     CAST_STEP = "the optimizer steps inside an autocast block"
     CAST_BACKWARD = "a scaled backward pass runs inside an autocast block"
+    CAST_WRITE = "weights are written inside an autocast block, which keeps copies of them"
     REFUSED = "binary cross entropy runs under autocast, which torch refuses"
     CACHED = (
         "one autocast block runs a network without gradients and then with them: "
         "its weights get no gradients on torch before 2.13"
     )
+    SCALED_LOSS = "a loss is used that is multiplied by the loss scale"
     UNBOUND = "the GradScaler is used on a path that does not make it"
 
 

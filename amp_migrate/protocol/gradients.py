@@ -91,7 +91,7 @@ class GradientMachine:
         """No context changes gradients."""
         return state
 
-    def leave(self, state: Hashable) -> Hashable:
+    def leave(self, state: Hashable, context: Context) -> Hashable:
         """No context changes gradients."""
         return state
 

@@ -40,5 +40,5 @@ class Machine(Protocol):
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""
 
-    def leave(self, state: Hashable) -> Hashable:
-        """Return the state behind the innermost context."""
+    def leave(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state behind a context, and whatever was entered in it."""

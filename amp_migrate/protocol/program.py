@@ -10,9 +10,11 @@ from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.protocol.calls import Calls
 from amp_migrate.protocol.exceptions import Exceptions
-from amp_migrate.training.contexts import Context, context, decorated
+from amp_migrate.training.contexts import Context, context, decorated, undecided
 from amp_migrate.training.events import Event
 from amp_migrate.training.recognise import Training
+
+_ENTERS = ("enter_context", "enter_async_context")
 
 
 class Program:
@@ -20,6 +22,7 @@ class Program:
 
     def __init__(self, project: Project) -> None:
         self._methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
+        self._contexts: dict[ast.expr, Context | None] = {}
         self._suspending: dict[Function, bool] = {}
         self.project = project
         self.exceptions = Exceptions(project)
@@ -30,7 +33,7 @@ class Program:
     @cached_property
     def relevant(self) -> frozenset[Function]:
         """The functions in which an event happens, and those from which one of them may be reached."""
-        found = set(self.training.by_function)
+        found = set(self.training.by_function) | self._casting
         queue = list(found)
         for function in queue:
             for holder in self.calls.holders(function):
@@ -38,6 +41,17 @@ class Program:
                     found.add(holder)
                     queue.append(holder)
         return frozenset(found)
+
+    @cached_property
+    def _casting(self) -> set[Function]:
+        """The functions that hold their callers in a context while they wait at a `yield`."""
+        found = set()
+        for module in self.project.modules.values():
+            for item in module.tree.nodes(ast.withitem):
+                function = self.calls.body(module, item)
+                if self.suspends(function) and self.context(function, item.context_expr):
+                    found.add(function)
+        return found
 
     def graph(self, function: Function) -> Graph:
         """Return the control-flow graph of a function."""
@@ -77,7 +91,18 @@ class Program:
 
     def context(self, function: Function, node: ast.expr) -> Context | None:
         """Return what entering the context of an expression does."""
-        return context(self.project, function.module, node)
+        if node not in self._contexts:
+            self._contexts[node] = context(self.project, function.module, node)
+        return self._contexts[node]
+
+    def decides(self, function: Function, node: ast.expr) -> ast.expr | None:
+        """Return what decides whether there are gradients in the context of an expression."""
+        return undecided(self.project, function.module, node)
+
+    def entered(self, function: Function, call: ast.Call) -> Context | None:
+        """Return the context that a call enters for the rest of an ``ExitStack``."""
+        enters = isinstance(call.func, ast.Attribute) and call.func.attr in _ENTERS
+        return self.context(function, call.args[0]) if enters and call.args else None
 
     def decorated(self, function: Function) -> tuple[Context, ...]:
         """Return the contexts around every run of a function."""

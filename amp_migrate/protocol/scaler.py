@@ -28,7 +28,7 @@ class ScalerMachine:
         """No context changes a scaler."""
         return state
 
-    def leave(self, state: Hashable) -> Hashable:
+    def leave(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
         return state
 

@@ -112,8 +112,8 @@ class Run:
 
     def _left(self, key: Key, state: State) -> State:
         machine = state.machine
-        for _ in self._program.decorated(key.function):
-            machine = self._machine.leave(machine)
+        for context in reversed(self._program.decorated(key.function)):
+            machine = self._machine.leave(machine, context)
         return State(machine, state.known)
 
     def _end(self, key: Key, state: State, found: dict[State, None]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
@@ -105,6 +106,10 @@ class Within:
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
         if not self._program.calls.of(call):
+            entered = self._program.entered(key.function, call)
+            if entered is not None:
+                machine = self._machine.enter(here.state.machine, entered)
+                return {State(machine, here.state.known): None}
             handed = self._program.handed(call)
             return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
         states: States = {}
@@ -156,6 +161,9 @@ class Within:
         if context is not None:
             machine = self._changed(here.state.machine, context, entering)
             return {State(machine, here.state.known): None}
+        asked = self._program.decides(key.function, item.context_expr)
+        if asked is not None:
+            return self._with_gradients_or_not(here.state, asked, entering)
         methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
         if methods:
             return self._unnamed(key, here, methods)
@@ -171,5 +179,15 @@ class Within:
             states |= self._back(call, function, ends, here.state)
         return states if runs else {here.state: None}
 
+    def _with_gradients_or_not(self, state: State, asked: ast.expr, entering: bool) -> States:
+        """Return the states inside or behind a context in which an expression decides whether there are gradients."""
+        states: States = {}
+        for context in (Context.GRAD, Context.NO_GRAD):
+            known = refine(state.known, asked, context is Context.GRAD)
+            if known is not None:
+                states[State(self._changed(state.machine, context, entering), known)] = None
+        return states
+
     def _changed(self, state: Hashable, context: Context, entering: bool) -> Hashable:
-        return self._machine.enter(state, context) if entering else self._machine.leave(state)
+        machine = self._machine
+        return machine.enter(state, context) if entering else machine.leave(state, context)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 
 
@@ -35,3 +35,14 @@ def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.exp
                 value = bound_value(module, binding)
                 if value is not None and value not in seen:
                     yield from bases(module, value, seen)
+
+
+def returned(function: Function) -> list[ast.expr]:
+    """Return the expressions that a function returns."""
+    if function.node is None:
+        return []
+    statements = list(function.module.tree.nodes(ast.Return))
+    tree = function.module.tree
+    return [
+        s.value for s in statements if s.value is not None and tree.function(s) is function.node
+    ]

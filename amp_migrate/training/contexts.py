@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from enum import Enum
 
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, WITHOUT_GRADIENTS
+from amp_migrate.training.bindings import bound_value, returned
+
+_DECIDED = "torch.set_grad_enabled"
 
 
 class Context(Enum):
@@ -16,11 +20,54 @@ class Context(Enum):
     NO_CASTS = "autocast(enabled=False)"
     NO_GRAD = "no_grad"
     GRAD = "enable_grad"
+    STACK = "ExitStack"
 
 
 def context(project: Project, module: Module, node: ast.expr) -> Context | None:
-    """Return what entering the context of an expression does; None for any other one."""
+    """Return what entering the context of an expression does with AMP on; None for any other one."""
+    found = dict.fromkeys(_contexts(project, module, node, set()))
+    for first in (Context.CASTS, Context.NO_GRAD):
+        if first in found:
+            return first
+    return next(iter(found), None)
+
+
+def undecided(project: Project, module: Module, node: ast.expr) -> ast.expr | None:
+    """Return what decides whether a context has gradients: the argument of ``set_grad_enabled``, if it varies."""
+    if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Constant):
+        return None
+    return node.args[0] if project.external(module, node.func) == _DECIDED else None
+
+
+def _contexts(
+    project: Project, module: Module, node: ast.expr, seen: set[ast.AST]
+) -> Iterator[Context]:
+    """Yield what an expression may be, through names, conditional expressions and functions that return it."""
+    if node in seen:
+        return
+    seen.add(node)
+    stated = _stated(project, module, node)
+    if stated is not None:
+        yield stated
+    elif isinstance(node, ast.IfExp):
+        yield from _contexts(project, module, node.body, seen)
+        yield from _contexts(project, module, node.orelse, seen)
+    elif isinstance(node, ast.Name):
+        scope = module.scopes.owner(node)
+        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+            value = bound_value(module, binding)
+            if value is not None:
+                yield from _contexts(project, module, value, seen)
+    elif isinstance(node, ast.Call):
+        for callee in project.callees(node):
+            for value in returned(callee):
+                yield from _contexts(project, callee.module, value, seen)
+
+
+def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:
     call = node if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call | ast.Name | ast.Attribute):
+        return None
     name = project.external(module, call.func if call is not None else node)
     if name in AUTOCASTS and call is not None:
         return Context.NO_CASTS if _disabled(call) else Context.CASTS
@@ -28,7 +75,9 @@ def context(project: Project, module: Module, node: ast.expr) -> Context | None:
         return Context.NO_GRAD
     if name == "torch.enable_grad":
         return Context.GRAD
-    if name == "torch.set_grad_enabled" and call is not None and call.args:
+    if name in ("contextlib.ExitStack", "contextlib.AsyncExitStack"):
+        return Context.STACK
+    if name == _DECIDED and call is not None and call.args:
         given = call.args[0]
         if isinstance(given, ast.Constant):
             return Context.GRAD if given.value else Context.NO_GRAD

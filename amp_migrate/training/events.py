@@ -20,6 +20,7 @@ class Kind(Enum):
     ZERO_GRAD = "zero_grad"  # those whose gradients it clears
     FORWARD = "forward"  # those that train the network
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
+    WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
     MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
     HANDED = "handed"  # those that code out of sight is given; `scaler` where it is given one
 

@@ -37,6 +37,12 @@ class Gradients:
         found = _loaded(node, tree.parents)
         return None if found == "read" and Magnitude(function).cancels(node) else found
 
+    def taken(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether the values of ``getattr(p, "grad")`` matter."""
+        if not self._of_parameter(function, call.args[0]):
+            return False
+        return _loaded(call, function.module.tree.parents) == "read"
+
     def _stored(self, up: ast.AST | None) -> str | None:
         if isinstance(up, ast.Assign | ast.AnnAssign):
             empty = isinstance(up.value, ast.Constant) and up.value.value is None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
-from amp_migrate.training.beliefs import SCALER_CLASSES
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 
 Groups = frozenset[int]
@@ -200,6 +200,20 @@ class Objects:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""
         return {group for base in bases(module, node, set()) for group in self.groups(module, base)}
 
+    def is_network(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether parameters are taken of what an expression holds, or an optimizer trains it."""
+        return bool(self._parents & self.groups(module, node))
+
+    @cached_property
+    def _parents(self) -> set[int]:
+        """The names of what ``parameters()`` and the like are called on."""
+        found: set[int] = set()
+        for method in HAND_OUT_PARAMETERS:
+            for module, call in self.method_calls.get(method, []):
+                assert isinstance(call.func, ast.Attribute)
+                found |= self.groups(module, call.func.value)
+        return found
+
     def reads_each(self, module: Module, node: ast.AST) -> bool:
         """Tell whether an expression takes parameters of several networks, each known by itself."""
         from_each = bases(module, node, set())
@@ -214,7 +228,7 @@ class Objects:
         """Return the networks whose parameters an optimizer was made with, and what those are parts of."""
         found: set[int] = set()
         around: set[int] = set()
-        for module, call in self._calls_by_group(groups):
+        for module, call in self.calls_by_group(groups):
             found |= self._given_to_maker(module, call)
             for argument in (*call.args, *(k.value for k in call.keywords)):
                 for base in bases(module, argument, set()):
@@ -237,7 +251,8 @@ class Objects:
                             found |= self.groups(module, given[base.id])
         return frozenset(found)
 
-    def _calls_by_group(self, groups: set[int]) -> list[tuple[Module, ast.Call]]:
+    def calls_by_group(self, groups: Iterable[int]) -> list[tuple[Module, ast.Call]]:
+        """Return the calls with arguments whose result some names may hold."""
         return [call for group in groups for call in self._by_group.get(group, ())]
 
     @cached_property

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Function, Project
 from amp_migrate.training.beliefs import (
-    HAND_OUT_PARAMETERS,
-    KEEPS_PARAMETERS,
-    LEAVE_GRADIENTS_ALONE,
     READS_GRADIENTS,
-    REFUSES_CASTS,
-    REFUSING_LAYERS,
     RUNS_NO_FORWARD,
 )
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.gradients import Gradients
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.scaled import Losses
+from amp_migrate.training.refusing import Refusing
+from amp_migrate.training.scaled import Body, Losses
+from amp_migrate.training.unseen import Unseen, is_known
+from amp_migrate.training.writes import Writes
 
-Body = Callable[[Module, ast.AST], Function]
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 
 
@@ -36,8 +32,11 @@ class Training:
         self.project = project
         self._body = body or project.function_of
         self.objects = Objects(project)
-        self.losses = Losses(project, graphs, self.objects)
+        self.losses = Losses(project, graphs, self.objects, self._body)
         self._gradients = Gradients(project)
+        self._unseen = Unseen(project, self.objects, self.losses)
+        self._refusing = Refusing(project, self.objects)
+        self._writes = Writes(self.objects)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
             "step": self._step,
@@ -51,7 +50,7 @@ class Training:
         """The functions in which something happens, and the events at their nodes."""
         found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
         for module in self.project.modules.values():
-            grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr == "grad"]
+            grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr in ("grad", "data")]
             nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call), *grads]
             for node in nodes:
                 function = self._body(module, node)
@@ -62,7 +61,10 @@ class Training:
 
     def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:
         if isinstance(node, ast.Attribute):
-            yield from self._grad(function, node)
+            if node.attr == "grad":
+                yield from self._grad(function, node)
+            elif self._writes.by_store(function, node):
+                yield Event(Kind.WEIGHT_WRITE, node)
             return
         if isinstance(node.func, ast.Attribute):
             recogniser = self._methods.get(node.func.attr)
@@ -145,19 +147,28 @@ class Training:
             read = self.objects.training(owners)
             each = self.objects.reads_each(module, subject)
             yield Event(Kind.READ_GRAD, call, read, assumed=name is None, each=each)
-        elif self._may_read(call, name):
-            given = [*call.args, *(k.value for k in call.keywords)]
-            owners = {group for a in given for group in self.objects.owners(module, a)}
-            yield Event(Kind.READ_GRAD, call, self.objects.training(owners), assumed=True)
-        elif name in REFUSES_CASTS or self._refuses(function, call):
+        elif _takes_gradient(call):
+            yield from self._named_gradient(function, call)
+        elif self._refusing.runs(function, call, name):
             yield Event(Kind.REFUSES_CASTS, call)
         else:
             yield from self._forward(function, call)
             yield from self._handed(function, call, name)
+            given = self._unseen.given(module, call, name)
+            if given and call not in self.losses.computing:
+                yield Event(Kind.READ_GRAD, call, self.objects.training(given), assumed=True)
+            elif self._writes.by_call(function, call):
+                yield Event(Kind.WEIGHT_WRITE, call)
+
+    def _named_gradient(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        """Yield that ``getattr(p, "grad")`` reads a gradient."""
+        if self._gradients.taken(function, call):
+            owners = self.objects.owners(function.module, call.args[0])
+            yield Event(Kind.READ_GRAD, call, self.objects.training(owners))
 
     def _handed(self, function: Function, call: ast.Call, name: str | None) -> Iterator[Event]:
         """Yield that code out of sight is given a GradScaler or an optimizer, with which it may do anything."""
-        if self.project.callees(call) or _is_known(call, name):
+        if self.project.callees(call) or is_known(call, name):
             return
         module = function.module
         for given in (*call.args, *(k.value for k in call.keywords)):
@@ -165,21 +176,6 @@ class Training:
             optimizers = self.objects.optimizers_of(module, given)
             if scaler is not None or optimizers:
                 yield Event(Kind.HANDED, call, optimizers or None, scaler)
-
-    def _may_read(self, call: ast.Call, name: str | None) -> bool:
-        """Tell whether a function that nothing is known of is handed parameters: it may read their gradients."""
-        if self.project.callees(call) or _is_known(call, name):
-            return False
-        given = [*call.args, *(k.value for k in call.keywords)]
-        return any(
-            isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)
-            and a.func.attr in HAND_OUT_PARAMETERS and not a.args
-            for a in given
-        )  # fmt: skip
-
-    def _refuses(self, function: Function, call: ast.Call) -> bool:
-        made = self.project.values.made_by(function.module, call.func)
-        return bool(made) and all(name in REFUSING_LAYERS for name in made)
 
     def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         network = call.func
@@ -195,21 +191,26 @@ class Training:
             yield Event(Kind.FORWARD, call, numbers, networks=groups)
 
     def _grad(self, function: Function, node: ast.Attribute) -> Iterator[Event]:
+        owners = self.objects.owners(function.module, node.value)
+        up = function.module.tree.parent(node)
+        if isinstance(node.ctx, ast.Store) and isinstance(up, ast.Assign):
+            if self.losses.scaled(function, up.value):
+                yield Event(Kind.BACKWARD, node, self.objects.training(owners), None, True)
+            elif self._gradients.use(function, node):
+                yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
+            return
         use = self._gradients.use(function, node)
         if use is None:
             return
-        owners = self.objects.owners(function.module, node.value)
         kind = Kind.READ_GRAD if use == "read" else Kind.ZERO_GRAD
         yield Event(kind, node, self.objects.training(owners))
 
 
-def _is_known(call: ast.Call, name: str | None) -> bool:
-    """Tell whether a callee comes from where gradients are left alone, or makes or feeds an object that is known."""
-    if name is not None:
-        return name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
-    if isinstance(call.func, ast.Name):
-        return hasattr(builtins, call.func.id)
-    return isinstance(call.func, ast.Attribute) and call.func.attr in KEEPS_PARAMETERS
+def _takes_gradient(call: ast.Call) -> bool:
+    """Tell whether a call is ``getattr(p, "grad")``."""
+    if not isinstance(call.func, ast.Name) or call.func.id != "getattr" or len(call.args) < 2:
+        return False
+    return isinstance(call.args[1], ast.Constant) and call.args[1].value == "grad"
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import COPY, Objects
+
+Body = Callable[[Module, ast.AST], Function]
 
 
 class Losses:
     """Follows a loss back to what computed it: assignments that reach it, parameters, results of helpers."""
 
-    def __init__(self, project: Project, graphs: Graphs, objects: Objects) -> None:
+    def __init__(self, project: Project, graphs: Graphs, objects: Objects, body: Body) -> None:
         self._project = project
+        self._body = body
         self._graphs = graphs
         self._objects = objects
+        self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
@@ -32,9 +37,36 @@ class Losses:
 
         A copy of a network that a function makes for itself is `COPY`.
         """
-        found: set[int] = set()
-        self._collect(function, loss, set(), found)
+        return self._followed(function, loss)[0]
+
+    @cached_property
+    def computing(self) -> set[ast.AST]:
+        """The nodes that compute the losses of backward passes."""
+        found: set[ast.AST] = set()
+        for module, call in self._objects.method_calls.get("backward", []):
+            assert isinstance(call.func, ast.Attribute)
+            found |= self._followed(self._body(module, call), call.func.value)[1]
         return found
+
+    @cached_property
+    def called(self) -> set[int]:
+        """The names of the objects out of sight that are called to compute losses."""
+        return {
+            group
+            for module in self._project.modules.values()
+            for call in module.tree.nodes(ast.Call)
+            if call in self.computing and not self._project.callees(call)
+            if self._project.external(module, call.func) is None
+            for group in self._objects.groups(module, call.func)
+        }
+
+    def _followed(self, function: Function, loss: ast.expr) -> tuple[set[int], set[ast.AST]]:
+        if loss not in self._collected:
+            found: set[int] = set()
+            seen: set[ast.AST] = set()
+            self._collect(function, loss, seen, found)
+            self._collected[loss] = found, seen
+        return self._collected[loss]
 
     def _collect(
         self, function: Function, node: ast.expr, seen: set[ast.AST], found: set[int]
@@ -195,17 +227,6 @@ def _is_cut_off(node: ast.AST) -> bool:
         node = node.func
         return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
     return isinstance(node, ast.Attribute) and node.attr == "data"
-
-
-def returned(function: Function) -> list[ast.expr]:
-    """Return the expressions that a function returns."""
-    if function.node is None:
-        return []
-    statements = list(function.module.tree.nodes(ast.Return))
-    tree = function.module.tree
-    return [
-        s.value for s in statements if s.value is not None and tree.function(s) is function.node
-    ]
 
 
 def _names(node: ast.AST) -> str | None:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from protocol.seeded_programs import Seeded, seeded
 
-LEAST = 30
+LEAST = 90
 
 
 def _title(program: Seeded) -> str:

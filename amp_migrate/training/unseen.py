@@ -1,0 +1,124 @@
+"""Reads of gradients by code that is out of sight: it is given a network or its parameters, or kept them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from functools import cached_property
+
+from amp_migrate.project import Module, Project
+from amp_migrate.training.beliefs import (
+    HAND_OUT_PARAMETERS,
+    KEEPS_PARAMETERS,
+    LEAVE_GRADIENTS_ALONE,
+    RUNS_NO_FORWARD,
+)
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.objects import Objects
+from amp_migrate.training.scaled import Losses
+
+_COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})
+
+
+class Unseen:
+    """Asks which networks a call gives to code of which nothing is known."""
+
+    def __init__(self, project: Project, objects: Objects, losses: Losses) -> None:
+        self._project = project
+        self._objects = objects
+        self._losses = losses
+
+    def given(self, module: Module, call: ast.Call, name: str | None) -> set[int]:
+        """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
+        if self._project.callees(call) or is_known(call, name):
+            return set()
+        found: set[int] = set()
+        for argument in _arguments(call):
+            if hands_over(module, argument):
+                found |= self._objects.owners(module, argument)
+            elif isinstance(argument, ast.Name | ast.Attribute):
+                found |= self._networks(module, argument)
+        return found | (self._kept(module, call) if name is None else set())
+
+    def _networks(self, module: Module, node: ast.expr) -> frozenset[int]:
+        """Return the names of a network that some optimizer trains."""
+        groups = self._objects.groups(module, node)
+        return groups if groups & self._trained else frozenset()
+
+    @cached_property
+    def _trained(self) -> frozenset[int]:
+        """The names of the networks that optimizers train, or that compute losses where it is not known which."""
+        optimizers = self._objects.optimizers
+        found = {g for o in optimizers for g in o.networks or ()}
+        if any(o.networks is None for o in optimizers):
+            found |= self._losses.called
+        return frozenset(found)
+
+    def _kept(self, module: Module, call: ast.Call) -> set[int]:
+        """Return the networks that the object of a method call was given when code out of sight made it."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr in RUNS_NO_FORWARD:
+            return set()
+        receiver = call.func.value
+        made = self._project.values.made_by(module, receiver)
+        if not made or any(n.partition(".")[0] in LEAVE_GRADIENTS_ALONE for n in made):
+            return set()
+        groups = self._objects.groups(module, receiver)
+        if any(
+            groups & (o.networks or set()) or groups & o.groups for o in self._objects.optimizers
+        ):
+            return set()
+        return {
+            network
+            for where, making in self._objects.calls_by_group(groups)
+            if self._project.external(where, making.func) in made
+            for argument in _arguments(making)
+            for network in self._of_argument(where, argument)
+        }
+
+    def _of_argument(self, module: Module, argument: ast.expr) -> set[int]:
+        if hands_over(module, argument):
+            return self._objects.owners(module, argument)
+        if isinstance(argument, ast.Name | ast.Attribute):
+            return set(self._networks(module, argument))
+        return set()
+
+
+def hands_over(module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is the parameters of a network, or a collection of them."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in HAND_OUT_PARAMETERS:
+            return not node.args
+        named = node.func.attr if isinstance(node.func, ast.Attribute) else None
+        named = node.func.id if isinstance(node.func, ast.Name) else named
+        return named in _COLLECTS and any(hands_over(module, a) for a in node.args)
+    if isinstance(node, ast.List | ast.Tuple):
+        return any(hands_over(module, item) for item in node.elts)
+    if isinstance(node, ast.Starred):
+        return hands_over(module, node.value)
+    if not isinstance(node, ast.Name):
+        return False
+    scope = module.scopes.owner(node)
+    values = (
+        [bound_value(module, b) for b in module.scopes.bindings(scope, node.id)] if scope else []
+    )
+    return any(
+        isinstance(value, ast.Call | ast.List | ast.Tuple) and hands_over(module, value)
+        for value in values
+        if value is not None
+    )
+
+
+def is_known(call: ast.Call, name: str | None) -> bool:
+    """Tell whether a callee comes from where gradients are left alone, or makes or feeds an object that is known."""
+    if name is not None:
+        return name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
+    if isinstance(call.func, ast.Name):
+        return hasattr(builtins, call.func.id)
+    return isinstance(call.func, ast.Attribute) and call.func.attr in KEEPS_PARAMETERS
+
+
+def _arguments(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    for keyword in call.keywords:
+        yield keyword.value
