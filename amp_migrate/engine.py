@@ -16,6 +16,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
 if TYPE_CHECKING:
+    from amp_migrate.report import Compared
     from amp_migrate.unit_summary import UnitSummary
 
 
@@ -45,11 +46,12 @@ class Tally:
 
 @dataclass(slots=True)
 class Result:
-    """The outcome of a run over all sources, with the plan that led to it."""
+    """The outcome of a run over all sources, with the plan that led to it and the events that were compared."""
 
     outcomes: list[Outcome]
     plan: Plan
     units: list[UnitSummary] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
 
     @property
     def tally(self) -> Tally:
@@ -75,6 +77,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     refused: dict[object, Refusal] = {}
+    no_events: list[Compared] = []
     from amp_migrate.planning import Planner
 
     with _without_collector():
@@ -83,15 +86,15 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     while True:
         with _without_collector():
             plan, units = planner.plan(refused)
-        failures = _apply(plan, trees, outcomes) or _untrue(
-            trees, outcomes, plan, refused, settings
-        )
+        failures, compared = _apply(plan, trees, outcomes), no_events
+        if not failures:
+            failures, compared = _untrue(trees, outcomes, plan, refused, settings)
         if not failures:
             break
         for failure in failures:
             planner.refuse(failure, refused)
     _report(plan, outcomes)
-    return Result(list(outcomes.values()), plan, units)
+    return Result(list(outcomes.values()), plan, units, compared)
 
 
 @contextmanager
@@ -171,26 +174,27 @@ def _untrue(
     plan: Plan,
     refused: dict[object, Refusal],
     settings: Settings,
-) -> list[Refusal]:
-    """Return why texts that pass as texts are no training as native AMP wants it."""
+) -> tuple[list[Refusal], list[Compared]]:
+    """Return why texts that pass as texts are no training as native AMP wants it, and the events that were compared."""
     from amp_migrate.facts.mentions import uses_apex
 
     after = {o.path: o.after for o in outcomes.values() if o.after is not None}
     if settings.only_fixes or not any(uses_apex(trees[path].text) for path in after):
-        return []
+        return [], []
     from amp_migrate.check.claims import Claim, Claims
-    from amp_migrate.check.training import objections
+    from amp_migrate.check.training import judged
 
     claims = Claims(tuple(Claim(f.code, f.path, f.span.line) for f in plan.findings()))
     found = []
-    for objection in objections(trees, after, claims):
+    judgement = judged(trees, after, claims)
+    for objection in judgement.objections:
         paths = [place.path for place in reversed(objection.way) if place.path in after]
         paths = [path for path in paths if path not in refused] or [
             path for path in after if path not in refused
         ]
         reason = objection.sentence
         found += [Refusal(path, reason, place=objection.place) for path in paths[:1]]
-    return found
+    return found, judgement.compared
 
 
 def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:

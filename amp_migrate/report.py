@@ -29,6 +29,22 @@ class Unit(Protocol):
         """Return the files, roles and decisions of the unit as plain data."""
 
 
+class Event(NamedTuple):
+    """What happens in a training, with its line before and after; None on the side that does not have it."""
+
+    what: str
+    before: int | None
+    after: int | None
+
+
+class Compared(NamedTuple):
+    """A function whose events were compared before and after."""
+
+    path: str
+    function: str
+    events: tuple[Event, ...]
+
+
 class Counts(NamedTuple):
     """How many Apex sites there were, and what became of them: found = migrated + fixed + left."""
 
@@ -74,7 +90,7 @@ class Exit(NamedTuple):
 class Report:
     """What a run found and did, for every form of output.
 
-    `decisions` are the findings with their edits in the order they were made. `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
+    `compared` are the functions that change, with what happens in each before and after. `decisions` are the findings with their edits in the order they were made. `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
     that decided it, empty where the project did; `only_fixes` tells that the program was to stay with Apex, and
     `migrates` is False there and where the migration is switched off. `read` counts the files that were looked at.
     """
@@ -84,6 +100,7 @@ class Report:
     decisions: list[Decision] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     units: Sequence[Unit] = ()
+    compared: Sequence[Compared] = ()
     changes: list[FileChange] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     passed_over: list[Skipped] = field(default_factory=list)

@@ -125,6 +125,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     tally = result.tally
     report.counts = Counts(tally.found, tally.migrated, tally.fixed, tally.left)
     report.units = result.units
+    report.compared = result.compared
     refused = dict.fromkeys(again, "a second run would change it again")
     for outcome in sorted(result.outcomes, key=lambda outcome: outcome.path):
         if outcome.failed:

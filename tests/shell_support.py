@@ -84,6 +84,7 @@ class FakeEngine:
         return SimpleNamespace(
             outcomes=[self._outcome(source) for source in sources],
             plan=SimpleNamespace(findings=lambda: findings, decisions=[]),
+            compared=[],
             tally=SimpleNamespace(found=sum(parts), migrated=migrated, fixed=fixed, left=left),
             units=[
                 SimpleNamespace(files=files, describe=partial(dict, files=files, roles=[]))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from amp_migrate.check.assumed import initializes
+from amp_migrate.check.builder import Builder, without_gradients
 from amp_migrate.check.claims import Allowed, Claims
 from amp_migrate.check.forwards import Forwards
 from amp_migrate.check.labels import Does
 from amp_migrate.check.networks import Networks
 from amp_migrate.check.settings import scales
-from amp_migrate.check.sides import Builder, Key, Side, without_gradients
+from amp_migrate.check.sides import Key, Side
 from amp_migrate.check.traces import Difference, Label, Step, difference
 from amp_migrate.facts.paths import walk
 from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.program import Program
+from amp_migrate.report import Compared, Event
 
 NOTHING = Allowed()
 _CHECKPOINTS = Allowed(frozenset({Does.LOAD.value, Does.SAVE.value}))
@@ -37,8 +39,18 @@ class Parted:
     difference: Difference
 
 
-def parted(before: Program, after: Program, claims: Claims) -> Iterator[Parted]:
-    """Yield the functions whose events differ, but for what the rules of a run claim."""
+@dataclass(frozen=True)
+class Comparison:
+    """The functions whose events differ, but for what rules claim, and the events of all that change."""
+
+    parted: list[Parted]
+    compared: list[Compared]
+
+
+def compare(before: Program, after: Program, claims: Claims) -> Comparison:
+    """Compare the events of two texts of a project."""
+    found: list[Parted] = []
+    shown: list[Compared] = []
     old, new = Side(before), Side(after)
     every = [i for i in initializes(before.project) if not claims.drops(i.function)]
     networks = Networks(before, old.labels, every)
@@ -48,15 +60,17 @@ def parted(before: Program, after: Program, claims: Claims) -> Iterator[Parted]:
         if old.text(name) == new.text(name):
             continue
         pair = _Pair(old, new, name, known, networks)
-        found = pair.difference(NOTHING)
-        if found is not None and (allowed := claims.allowed(old.functions[name])):
-            found = pair.difference(allowed)
-        if found is not None:
-            yield Parted(name, found)
-    for name, found in Forwards(old, new, tuple(every), networks).differences():
-        yield Parted(name, found)
-    for name, found in scales(old, new, every):
-        yield Parted(name, found)
+        difference = pair.difference(NOTHING)
+        if difference is not None and (allowed := claims.allowed(old.functions[name])):
+            difference = pair.difference(allowed)
+        if difference is not None:
+            found.append(Parted(name, difference))
+        if rows := pair.rows():
+            shown.append(Compared(*name, tuple(rows)))
+    forwards = Forwards(old, new, tuple(every), networks)
+    for name, difference in (*forwards.differences(), *scales(old, new, every)):
+        found.append(Parted(name, difference))
+    return Comparison(found, shown)
 
 
 class _Pair:
@@ -108,6 +122,12 @@ class _Pair:
                 return found
         return None
 
+    def rows(self) -> list[Event]:
+        """Return the events of both, side by side in the order of the text."""
+        one = self._old.events(self._name, self._calls, self._forwards, frozenset())
+        other = self._new.events(self._name, self._calls, self._forwards, self._introduced)
+        return list(_aligned(one, other))
+
     def _invented(self, tests: Mapping[ast.AST, str], old: set[str]) -> Difference | None:
         """Return a test of the new text of which no part stands in the old one, and that asks for nothing new."""
         fresh = [
@@ -141,6 +161,19 @@ def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
 
 def _is_of(kinds: frozenset[str], label: Label) -> bool:
     return label.kind in kinds
+
+
+def _aligned(old: Sequence[tuple[Label, int]], new: Sequence[tuple[Label, int]]) -> Iterator[Event]:
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, [x for x, _ in old], [x for x, _ in new], autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            pairs = zip(old[start:end], new[new_start:new_end], strict=True)
+            yield from (Event(str(label), line, other) for (label, line), (_, other) in pairs)
+        else:
+            yield from (Event(str(label), line, None) for label, line in old[start:end])
+            yield from (Event(str(label), None, line) for label, line in new[new_start:new_end])
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

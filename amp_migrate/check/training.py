@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.align import changes, moved_line
-from amp_migrate.check.claims import RAISES, Claims
-from amp_migrate.check.compare import Parted, parted
+from amp_migrate.check.claims import Claims
+from amp_migrate.check.compare import Parted, compare
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.program import Program
+from amp_migrate.report import Compared
 
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8
@@ -32,10 +33,16 @@ class Objection:
     way: tuple[Place, ...]
 
 
-def objections(
-    before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
-) -> list[Objection]:
-    """Return what speaks against new texts of a training.
+@dataclass(frozen=True)
+class Judgement:
+    """What speaks against new texts, and the events of both sides that were compared."""
+
+    objections: list[Objection]
+    compared: list[Compared]
+
+
+def judged(before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims) -> Judgement:
+    """Hold new texts of a training against the protocol of native AMP and against the old texts.
 
     `before` holds every file of the project, `after` the new texts of those that change. The first place of the way
     of an objection that lies in a changed file comes last.
@@ -47,11 +54,17 @@ def objections(
     found = [
         Objection(fault.sentence(), fault.place, fault.way)
         for fault in _breaches(old, new, before, after)
-        if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
     ]
-    return found + [
-        _objection(item, before, after) for item in parted(old, new, claims) if item.key[0] in after
-    ]
+    comparison = compare(old, new, claims)
+    found += [_objection(item, before, after) for item in comparison.parted if item.key[0] in after]
+    return Judgement(found, comparison.compared)
+
+
+def objections(
+    before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
+) -> list[Objection]:
+    """Return what speaks against new texts of a training."""
+    return judged(before, after, claims).objections
 
 
 def _breaches(

@@ -82,7 +82,8 @@ class Console(NamedTuple):
 
         style = Style(False) if self.file else Style.of(sys.stdout, self.colour)
         as_json = self.format == "json"
-        self.page(plan_json(report.units) if as_json else plan_text(report.units, style))
+        units, compared = report.units, report.compared
+        self.page(plan_json(units, compared) if as_json else plan_text(units, compared, style))
 
     def data(self, content: bytes) -> None:
         """Put bytes on stdout as they are."""

@@ -6,6 +6,7 @@ import json
 
 from amp_migrate import __version__
 from amp_migrate.output.place import Places
+from amp_migrate.output.plan_page import events_of
 from amp_migrate.plan import Finding
 from amp_migrate.report import Exit, Report
 
@@ -26,6 +27,7 @@ def json_report(report: Report, verdict: Exit) -> str:
         "exit": {"code": verdict.code, "reason": verdict.reason},
         "files": [{"path": change.path} for change in report.changes],
         "findings": [_finding(item, places) for item in report.findings],
+        "compared": [events_of(item) for item in report.compared],
         "problems": [{"path": item.path, "reason": item.reason} for item in report.problems],
     }
     return json.dumps(document, indent=2) + "\n"

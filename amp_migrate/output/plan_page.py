@@ -7,20 +7,50 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amp_migrate.output.style import Style
-from amp_migrate.report import Unit
+from amp_migrate.report import Compared, Unit
 from amp_migrate.words import plural
 
 
-def plan_text(units: Sequence[Unit], style: Style) -> str:
-    """Return every unit, file by file and line by line: what is there, and what was decided about it."""
+def plan_text(units: Sequence[Unit], compared: Sequence[Compared], style: Style) -> str:
+    """Return every unit, file by file and line by line: what is there, and what was decided about it.
+
+    Below stands what happens in each function that changes, by its lines before and after.
+    """
     pages = ["\n".join(_page(n, unit.describe(), style)) for n, unit in enumerate(units, 1)]
+    if compared:
+        pages.append("\n".join(_events(compared, style)))
     return "\n\n".join(pages) + "\n" if pages else "no Apex AMP code\n"
 
 
-def plan_json(units: Sequence[Unit]) -> str:
-    """Return every unit as one JSON document."""
-    document = {"version": 1, "units": [unit.describe() for unit in units]}
+def plan_json(units: Sequence[Unit], compared: Sequence[Compared]) -> str:
+    """Return every unit as one JSON document, with the events that were compared."""
+    document = {
+        "version": 1,
+        "units": [unit.describe() for unit in units],
+        "compared": [events_of(item) for item in compared],
+    }
     return json.dumps(document, indent=2) + "\n"
+
+
+def events_of(compared: Compared) -> dict[str, object]:
+    """Return the events of a function as plain data."""
+    return {
+        "path": compared.path,
+        "function": compared.function,
+        "events": [event._asdict() for event in compared.events],
+    }
+
+
+def _events(compared: Sequence[Compared], style: Style) -> Iterator[str]:
+    yield f"{style('what happens', 'bold')}: lines before -> after"
+    for item in compared:
+        yield f"  {style(item.path, 'cyan')}  {item.function}"
+        for event in item.events:
+            yield f"{_side(event.before):>7} -> {_side(event.after):<5} {event.what}"
+
+
+def _side(line: int | None) -> str:
+    return "-" if line is None else str(line)
 
 
 def _page(number: int, unit: Mapping[str, Any], style: Style) -> Iterator[str]:

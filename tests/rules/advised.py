@@ -135,6 +135,7 @@ ADVISED = (
                 "",
             ),
         ),
+        leads_to="AMP913",  # val_step runs the network without casts
     ),
     Advised(
         "refused/amp_or_none_by_name",

@@ -97,7 +97,7 @@ class TestJson:
 
         plan = loaded(".", "--show-plan", "--output-format", "json")
 
-        assert plan == {"version": 1, "units": [{"files": ["a.py"], "roles": []}]}
+        assert plan == {"version": 1, "units": [{"files": ["a.py"], "roles": []}], "compared": []}
 
     def test_plan_of_a_real_program_is_plain_data(self, folder: Path) -> None:
         (folder / "train.py").write_text(APEX_PROGRAM)
@@ -116,6 +116,18 @@ class TestJson:
         assert lines[:2] == ["group 1: 2 uses of Apex in 1 file", "  train.py"]
         at = lines.index("     11  amp.scale_loss in <module>")
         assert lines[at + 1].startswith("         AMP103  ")
+        shown = lines.index("what happens: lines before -> after")
+        assert lines[shown + 1] == "  train.py  <module>"
+        assert any(re.fullmatch(r" +12 -> \d+ +backward loss", line) for line in lines)
+
+    def test_report_holds_the_events_that_were_compared(self, folder: Path) -> None:
+        (folder / "train.py").write_text(APEX_PROGRAM)
+
+        (found,) = loaded(".", "--check", "--output-format", "json")["compared"]
+
+        assert (found["path"], found["function"]) == ("train.py", "<module>")
+        assert all(event["before"] and event["after"] for event in found["events"])
+        assert {event["what"] for event in found["events"]} >= {"backward loss", "step optimizer"}
 
 
 class TestSarif:
