@@ -76,8 +76,11 @@ class Labels:
             return Label((Does.SAVE if method == "state_dict" else Does.LOAD).value)
         return None
 
-    def of_gradient(self, node: ast.Attribute) -> Label:
-        """Return what an attribute ``x.grad`` does."""
+    def of_gradient(self, function: Function, node: ast.Attribute) -> Label | None:
+        """Return what an attribute ``x.grad`` does; None where it is only asked whether there is one."""
+        up = function.module.tree.parent(node)
+        if isinstance(up, ast.Compare) and isinstance(up.ops[0], ast.Is | ast.IsNot):
+            return None
         kind = {ast.Load: "", ast.Store: " = ", ast.Del: " del"}[type(node.ctx)]
         return Label(Does.READ.value, text_of(node) + kind)
 

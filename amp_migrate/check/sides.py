@@ -119,7 +119,7 @@ class Side:
         node = point.node
         if isinstance(node, ast.Attribute) and node.attr == "grad":
             if point.kind in (PointKind.LOAD, PointKind.STORE, PointKind.DELETE):
-                return self.labels.of_gradient(node)
+                return self.labels.of_gradient(function, node)
         if point.kind is not PointKind.CALL or not isinstance(node, ast.Call):
             return None
         found = self.labels.of_call(function, node, introduced)
@@ -162,7 +162,7 @@ class Side:
                 return True
             label = None
             if isinstance(part, ast.Attribute) and part.attr == "grad":
-                label = self.labels.of_gradient(part)
+                label = self.labels.of_gradient(function, part)
             elif isinstance(part, ast.Call):
                 if text_of(part.func) in calls:
                     return True
