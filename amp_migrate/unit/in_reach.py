@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project.wrappers import wrapped
 from amp_migrate.unit.carriers import Carriers
 from amp_migrate.unit.relatives import family
 
@@ -38,11 +39,26 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
             dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
             if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
                 continue
+            if _is_wrapped(project, module, node):  # type: ignore[arg-type]
+                continue
             classes = objects(project, module, node)  # type: ignore[arg-type]
             if keepers.intersection(classes) and all(bases & set(c.mro()) for c in classes):
                 if _is_set(project, module, node):
                     return dotted
     return None
+
+
+def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an object may stand behind a wrapper of torch there, which has no attributes of its object."""
+    tree, name = module.tree, path(node)
+    return any(
+        isinstance(up, ast.Assign) and path(target) == name and up.value is call
+        for call in tree.nodes(ast.Call)
+        if wrapped(project.external(module, call.func) or "", call) is not None
+        for up in [tree.parent(call)]
+        if isinstance(up, ast.Assign)
+        for target in up.targets
+    )
 
 
 def objects(project: Project, module: Module, node: ast.expr) -> list[Class]:
