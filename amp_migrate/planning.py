@@ -16,7 +16,7 @@ from amp_migrate.answers import (
 from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
-from amp_migrate.native import remarks, upgrade
+from amp_migrate.native import Remarks, upgrade
 from amp_migrate.plan import (
     Decision,
     Finding,
@@ -24,7 +24,7 @@ from amp_migrate.plan import (
     Plan,
     Status,
 )
-from amp_migrate.project import Module
+from amp_migrate.project import Module, build
 from amp_migrate.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
 from amp_migrate.rules import (
     amp213_import_missing,
@@ -68,6 +68,8 @@ class Planner:
         self._owners: dict[str, dict[int, set[int]]] = {}
         self._left: set[Module] = set()
         self._cut: set[Module] = set()
+        index = self._index
+        self._remarks = Remarks(trees, lambda: index.project if index else build(trees))
 
     def plan(self, refused: dict[object, Refusal]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""
@@ -87,9 +89,7 @@ class Planner:
             if not self._settings.enabled("AMP401"):
                 return []
             return upgrade(tree, planned, self._trees.values())
-        return (
-            [] if planned else [d for d in remarks(tree) if self._settings.enabled(d.finding.code)]
-        )
+        return [] if planned or uses_apex(tree) else self._remarks.of(path, self._settings)
 
     def _plan_apex(
         self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, Refusal]

@@ -19,11 +19,14 @@ def unbound(program: Program, memory: Memory) -> Iterator[Fault]:
     """Yield a fault for every name of a GradScaler that some path of its function reads before it is made."""
     for function in sorted(program.relevant, key=lambda f: (f.module.path, f.qualname)):
         graph = program.graph(function)
-        for name in sorted(_scalers(program, function, graph)):
-            yield from _read_early(function, graph, name, memory)
+        for name in sorted(scalers_bound(program, function, graph)):
+            load = read_early(function, graph, name, memory)
+            if load is not None:
+                place = Place(function.module.path, load.line)
+                yield Fault(Breach.UNBOUND, place, (place,))
 
 
-def _scalers(program: Program, function: Function, graph: Graph) -> set[str]:
+def scalers_bound(program: Program, function: Function, graph: Graph) -> set[str]:
     """Return the names that a function binds to GradScalers."""
     found = set()
     for point in graph.points:
@@ -38,9 +41,10 @@ def _scalers(program: Program, function: Function, graph: Graph) -> set[str]:
     return found
 
 
-def _read_early(function: Function, graph: Graph, name: str, memory: Memory) -> Iterator[Fault]:
+def read_early(function: Function, graph: Graph, name: str, memory: Memory) -> Point | None:
+    """Return the first read of a name that some path reaches before it is bound."""
     if any(isinstance(b, ast.arg) for b in function.module.scopes.bindings(function.scope, name)):
-        return
+        return None
     stores = [p for p in graph.points if p.kind is Kind.STORE and _is(p, name)]
     loads = [p for p in graph.points if p.kind is Kind.LOAD and _is(p, name)]
 
@@ -50,9 +54,8 @@ def _read_early(function: Function, graph: Graph, name: str, memory: Memory) -> 
     paths = Paths(graph, changes=changes, exceptions=False)
     for load in loads:
         if not paths.must_pass(graph.entry, load, stores):
-            place = Place(function.module.path, load.line)
-            yield Fault(Breach.UNBOUND, place, (place,))
-            return
+            return load
+    return None
 
 
 def _is(point: Point, name: str) -> bool:

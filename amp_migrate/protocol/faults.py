@@ -38,6 +38,7 @@ class Breach(Enum):
         "its weights get no gradients on torch before 2.13"
     )
     SCALED_LOSS = "a loss is used that is multiplied by the loss scale"
+    REMADE = "a GradScaler is made anew while its optimizer goes on"
     UNBOUND = "the GradScaler is used on a path that does not make it"
 
 

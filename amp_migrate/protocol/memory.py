@@ -21,6 +21,7 @@ from amp_migrate.protocol.handed import Handed
 from amp_migrate.protocol.program import Program
 from amp_migrate.protocol.visits import Visits
 
+_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST = 4  # an object that holds one of its kind would have names without end
 
 
@@ -34,6 +35,7 @@ class Memory:
 
     most = 4  # sets of facts that a place tells apart
     forgets = True  # beyond that it forgets them, which loses no path
+    fewest = 2  # tests that read a name that is worth remembering
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -148,7 +150,7 @@ class Memory:
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
                     if self.course.trains(function, node):
                         counts.update(set(map(_last, _read(node.test))))
-        return frozenset(text for text, n in counts.items() if n > 1)
+        return frozenset(text for text, n in counts.items() if n >= self.fewest)
 
     def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
         """Return the parameters of a function by the paths that a call gives for them."""
@@ -170,11 +172,15 @@ class Memory:
                 yield name, Known(value.value)
 
     def _global_names(self, call: ast.Call, callee: Function) -> frozenset[str]:
-        """Return the names that mean the same on both sides of a call: those of their one module."""
+        """Return the names that mean the same on both sides of a call: of the module, and of functions around."""
         module = self._project.module_of(call)
         if module is not callee.module:
             return frozenset()
-        return frozenset(module.scopes.names(module.tree.module))
+        scopes = module.scopes
+        here = scopes.scope_of(call)
+        around = [callee.scope, *module.tree.ancestors(callee.scope)]
+        names = {n for s in around if isinstance(s, _SCOPES) for n in scopes.names(s)}
+        return frozenset(n for n in names if scopes.find(here, n) is scopes.find(callee.scope, n))
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         left, _ = after(point, known, self.may_change)

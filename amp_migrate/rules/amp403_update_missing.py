@@ -1,10 +1,11 @@
-"""`scaler.update()` is missing.
+"""`scaler.update()` is missing on a path.
 
 ## What it does
-Nothing is changed. A note names the first `scaler.step` of a GradScaler that is never updated.
+Nothing is changed. A note names a `scaler.step` or `scaler.unscale_` that some path reaches after a step of the same
+optimizer without `scaler.update()` in between, and that step.
 
 ## Why
-Without `update()` the scale never moves: after the first overflow every step is skipped, or a second `step` raises.
+Without `update()` the scale never moves, and torch raises a RuntimeError at the second `step` or `unscale_`.
 
 ## Example
     scaler.scale(loss).backward()
@@ -23,29 +24,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.facts.native import Native
 from amp_migrate.plan import Decision
+from amp_migrate.protocol.certain.reading import Reading, Shown
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.protocol.gradients import Stage
+from amp_migrate.protocol.ways import Turn
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.remarks import note
+from amp_migrate.rules.remarks import code, last, note, of, of_turn, reaches, since
 
-RULE = Rule("AMP403", "scaler.update() is missing", Safety.REPORT)
+RULE = Rule("AMP403", "scaler.update() is missing on a path", Safety.REPORT)
 
 
-def remark(native: Native) -> Iterator[Decision]:
-    """Report a GradScaler that takes steps in this file and is updated nowhere."""
-    for scaler in sorted(native.scalers):
-        if "." in scaler or native.escapes(scaler):
-            continue
-        called = {
-            method: [
-                call
-                for scope in native.scopes()
-                for call in native.calls(scope, method)
-                if native.scaler_of(call) == scaler
-            ]
-            for method in ("step", "update")
-        }
-        if called["step"] and not called["update"]:
-            message = f"{scaler}.update() is never called, so the scale cannot move"
-            advice = f"call {scaler}.update() once after the last step of every iteration"
-            yield note(RULE, native, called["step"][0], message, advice)
+def remark(reading: Reading) -> Iterator[Decision]:
+    """Report, once for each step, what runs next of its optimizer without an update in between."""
+    seen = set()
+    for breach in (Breach.STEPPED_TWICE, Breach.UNSCALED_LATE):
+        for item in of(reading, breach):
+            turn = last(item, reaches(Stage.STEPPED))
+            if turn is None or turn.node in seen or _is_same_window(item, turn):
+                continue
+            seen.add(turn.node)
+            at, step = code(item), of_turn(turn)
+            again = "it comes around again" if step.node is at.node else f"{step} came before it"
+            update = f"{reading.scaler(item)}.update()"
+            message = f"{again}, and no {update} in between, at which torch raises an error"
+            advice = f"call {update} once after the last step of every iteration, on every path"
+            named = [] if step.node is at.node else [step]
+            yield note(RULE, at, message, advice, named)
+
+
+def _is_same_window(item: Shown, step: Turn) -> bool:
+    """Tell whether an `unscale_` stands behind the step on the same gradients: that is a matter of their order."""
+    return item.breach is Breach.UNSCALED_LATE and not since(item, step)

@@ -1,7 +1,8 @@
 """A backward is not scaled although its gradients are stepped on through a GradScaler.
 
 ## What it does
-Nothing is changed. A note names a plain `loss.backward()` whose gradients `scaler.step` divides by the scale.
+Nothing is changed. A note names a plain `loss.backward()` whose gradients `scaler.step` or `scaler.unscale_` divides by the
+scale, alone or added to scaled ones.
 
 ## Why
 `scaler.step` unscales every gradient. What was not scaled before becomes 65536 times too small and is lost.
@@ -25,71 +26,32 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.native import Native, Scope
 from amp_migrate.plan import Decision
+from amp_migrate.protocol.certain.reading import Reading
+from amp_migrate.protocol.faults import Breach
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.remarks import note
+from amp_migrate.rules.remarks import code, is_plain_backward, last, note, of, of_turn
 
 RULE = Rule("AMP404", "an unscaled backward beside a GradScaler", Safety.REPORT)
 
 
-def remark(native: Native) -> Iterator[Decision]:
-    """Report plain backwards between which and the step of a GradScaler nothing else happens."""
-    for scope in native.scopes():
-        if _steps_otherwise(native, scope):
+def remark(reading: Reading) -> Iterator[Decision]:
+    """Report each plain backward whose gradients a GradScaler divides by its scale."""
+    seen = set()
+    for item in of(reading, Breach.DIVIDED, Breach.MIXED):
+        turn = last(item, lambda turn: is_plain_backward(reading, turn))
+        if turn is None or turn.node in seen:
             continue
-        for call in native.attribute_calls(scope, "backward"):
-            loss = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if not isinstance(loss, ast.Name) or _is_scaled_name(native, scope, loss.id):
-                continue
-            scaler = _stepped_with(native, scope, call)
-            if scaler is not None:
-                message = f"this backward is not scaled, but {scaler}.step divides its gradients by the scale"
-                advice = f"write {scaler}.scale({loss.id}).backward()"
-                yield note(RULE, native, call, message, advice)
+        seen.add(turn.node)
+        backward, divides = of_turn(turn), code(item)
+        message = (
+            f"this backward is not scaled, but {divides} divides its gradients by the loss scale"
+        )
+        scaled = f"{reading.scaler(item)}.scale({_loss(turn.node)}).backward()"
+        yield note(RULE, backward, message, f"write {scaled}", [divides])
 
 
-def _steps_otherwise(native: Native, scope: Scope) -> bool:
-    """Tell whether another optimizer steps by itself, for which a plain backward may be meant."""
-    return any(
-        native.scaler_of(call) not in native.scalers
-        and "sched" not in (native.scaler_of(call) or "")
-        for call in native.attribute_calls(scope, "step")
-    )
-
-
-def _is_scaled_name(native: Native, scope: Scope, name: str) -> bool:
-    """Tell whether a name may hold a scaled loss: set by a call of `scale`, or not set in sight."""
-    values = [
-        node.value
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
-    ]
-    return not values or any(
-        isinstance(n, ast.Attribute) and n.attr in ("scale", "scale_loss")
-        for value in values
-        for n in ast.walk(value)
-    )
-
-
-def _stepped_with(native: Native, scope: Scope, call: ast.Call) -> str | None:
-    """Return the GradScaler that steps on the gradients of a backward in the same block, unconditionally."""
-    tree = native.tree
-    stmt = tree.statement(call)
-    block = tree.block(stmt)
-    step = next((s for s in native.calls(scope, "step") if tree.statement(s) in block), None)
-    if step is None or block.index(tree.statement(step)) < block.index(stmt):
-        return None
-    if not any(native.is_scaled(b) for b in native.attribute_calls(scope, "backward")):
-        return None
-    between = block[block.index(stmt) + 1 : block.index(tree.statement(step))]
-    if any(_ends_window(native, s) for s in between):
-        return None
-    return native.scaler_of(step)
-
-
-def _ends_window(native: Native, stmt: ast.stmt) -> bool:
-    return any(
-        native.attribute_calls(stmt, method) for method in ("step", "zero_grad", "grad", "clone")
-    )
+def _loss(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        return ast.unparse(node.func.value)
+    return "loss"

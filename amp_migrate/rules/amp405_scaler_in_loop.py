@@ -1,8 +1,8 @@
 """A GradScaler is made anew in the loop.
 
 ## What it does
-Nothing is changed. A note names a GradScaler that is made in a loop around the steps of an optimizer which is
-made before the loop.
+Nothing is changed. A note names a GradScaler that some path makes again while an optimizer that it stepped goes on, and the
+step.
 
 ## Why
 A new GradScaler starts at 65536 again and forgets what it learned, so every round of the loop skips its first steps.
@@ -27,39 +27,30 @@ Report only.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.native import Native
-from amp_migrate.facts.paths import walk
 from amp_migrate.plan import Decision
+from amp_migrate.protocol.certain.reading import Reading
+from amp_migrate.protocol.certain.remade import Life
+from amp_migrate.protocol.faults import Breach
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.remarks import note
+from amp_migrate.rules.remarks import code, last, note, of, of_turn
 
 RULE = Rule("AMP405", "a GradScaler is made anew in the loop", Safety.REPORT)
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
-
-def remark(native: Native) -> Iterator[Decision]:
+def remark(reading: Reading) -> Iterator[Decision]:
     """Report GradScalers that live shorter than the optimizer they serve."""
-    tree = native.tree
-    for scaler, node in native.creations:
-        loop = tree.parent(node)
-        if not isinstance(loop, _LOOPS) or tree.block(node) is not loop.body:
+    seen = set()
+    for item in of(reading, Breach.REMADE):
+        turn = last(item, lambda turn: turn.after is Life.ANEW)
+        if turn is None or turn.node in seen:
             continue
-        stored = {
-            n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        steps = [s for s in native.calls(loop, "step") if native.scaler_of(s) == scaler]
-        outlives = [
-            s
-            for s in steps
-            if s.args and isinstance(s.args[0], ast.Name) and s.args[0].id not in stored
-        ]
-        if outlives:
-            message = (
-                "this GradScaler is made anew in every round of the loop, and forgets its scale"
-            )
-            advice = "make it once, before the loop, beside the optimizer"
-            yield note(RULE, native, node, message, advice)
+        seen.add(turn.node)
+        step = code(item)
+        message = (
+            f"this GradScaler is made anew, and forgets its loss scale, although {step} goes on with "
+            "the same optimizer"
+        )
+        advice = f"make it once, before the loop, beside {reading.optimizer(item)}"
+        yield note(RULE, of_turn(turn), message, advice, [step])

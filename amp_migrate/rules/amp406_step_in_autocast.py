@@ -1,7 +1,7 @@
 """An autocast block holds the optimizer step.
 
 ## What it does
-Nothing is changed. A note names the block.
+Nothing is changed. A note names the block, and the step that some path takes inside of it, in whatever function.
 
 ## Why
 Weights are cast once in an autocast block and kept until its end: a forward pass that follows a step in the same
@@ -32,26 +32,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.native import Native
 from amp_migrate.plan import Decision
+from amp_migrate.protocol.certain.reading import Reading
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.rules.autocast_block import block
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.remarks import note
+from amp_migrate.rules.remarks import code, note, of
 
 RULE = Rule("AMP406", "an autocast block holds the optimizer step", Safety.REPORT)
 
 
-def remark(native: Native) -> Iterator[Decision]:
-    """Report autocast blocks that reach over the step of a GradScaler."""
-    tree = native.tree
-    for block in tree.nodes(ast.With):
-        if not any(native.is_autocast(item) for item in block.items):
+def remark(reading: Reading) -> Iterator[Decision]:
+    """Report autocast blocks in which an optimizer steps."""
+    seen: set[ast.AST] = set()
+    for item in of(reading, Breach.CAST_STEP):
+        held = block(item)
+        if held is None or held.node in seen:
             continue
-        for step in native.calls(block, "step")[:1]:
-            loop = any(
-                isinstance(up, ast.For | ast.While) and block in tree.ancestors(up)
-                for up in tree.ancestors(step)
-            )
-            message = "autocast reaches over the optimizer step"
-            if loop:
-                message += ": after the first step the forward passes run on old weights"
-            yield note(RULE, native, block, message, "end the block before the backward pass")
+        seen.add(held.node)
+        step = code(item)
+        message = f"autocast reaches over {step}: forward passes that follow it in the block run on old weights"
+        yield note(RULE, held, message, "end the block before the backward pass", [step])

@@ -22,6 +22,7 @@ class Kind(Enum):
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
     MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
+    OTHER_STEP = "other step"  # none: what steps may be an optimizer, or a scheduler
     HANDED = "handed"  # those that code out of sight is given; `scaler` where it is given one
 
 
@@ -33,8 +34,9 @@ class Event:
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
-    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs, `each` that it
-    concerns every one of several optimizers, not one of them.
+    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs, and of a FORWARD
+    that it is a method that may run only part of the network; `each` that a READ_GRAD concerns every one of several
+    optimizers, not one of them.
     """
 
     kind: Kind

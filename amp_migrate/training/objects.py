@@ -146,11 +146,11 @@ class Objects:
     @cached_property
     def _makers(self) -> set[int]:
         """The names of the optimizers that calls make."""
-        groups = [self._values.group(module, call) for call, module in self._makes.items()]
+        groups = [self._values.group(module, call) for call, module in self.makes.items()]
         return {group for group in groups if group is not None}
 
     @cached_property
-    def _makes(self) -> dict[ast.Call, Module]:
+    def makes(self) -> dict[ast.Call, Module]:
         """The calls that make an optimizer; where a function returns what it makes, the calls of that function."""
         found = dict(self._making)
         seen = set(found)
@@ -241,7 +241,7 @@ class Objects:
     def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
         """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
         found: set[int] = set()
-        for making, where in self._making.items() if call in self._makes else ():
+        for making, where in self._making.items() if call in self.makes else ():
             maker = self._project.function_of(where, making)
             for site in self._project.calls_of(maker):
                 given = self._project.arguments(site, maker) if site.call is call else {}
@@ -274,7 +274,7 @@ class Objects:
 
     def made(self, module: Module, call: ast.Call) -> int | None:
         """Return the number of the optimizer of torch that a call makes."""
-        if call not in self._makes:
+        if call not in self.makes:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)

@@ -57,7 +57,7 @@ class Training:
                 events = tuple(self._events(function, node))
                 if events:
                     found.setdefault(function, {})[node] = events
-        return found
+        return {function: held for function, held in found.items() if _trains(held)}
 
     def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:
         if isinstance(node, ast.Attribute):
@@ -96,20 +96,25 @@ class Training:
         scaler = self.objects.scaler(module, call.func.value)
         if scaler is not None and call.args:
             optimizers = self._optimizers(function, call.args[0])
-            unsure = self.objects.may_be_off(module, call.func.value)
+            unsure = self._is_unsure(module, call)
             yield Event(Kind.STEP, call, optimizers, scaler, unsure=unsure)
         elif scaler is None and not self.project.callees(call):
             optimizers = self.objects.optimizers_of(module, call.func.value)
-            if optimizers:
-                yield Event(Kind.STEP, call, optimizers)
+            yield Event(Kind.STEP if optimizers else Kind.OTHER_STEP, call, optimizers or None)
 
     def _unscale(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None and call.args:
             optimizers = self._optimizers(function, call.args[0])
-            unsure = self.objects.may_be_off(function.module, call.func.value)
+            unsure = self._is_unsure(function.module, call)
             yield Event(Kind.UNSCALE, call, optimizers, scaler, unsure=unsure)
+
+    def _is_unsure(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a method of a GradScaler may be one that is off, or of a class that stands in for torch's."""
+        assert isinstance(call.func, ast.Attribute)
+        stands_in = bool(self.project.callees(call))
+        return stands_in or self.objects.may_be_off(module, call.func.value)
 
     def _optimizers(self, function: Function, node: ast.expr) -> frozenset[int] | None:
         return self.objects.optimizers_of(function.module, node) or None
@@ -119,7 +124,7 @@ class Training:
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None:
             kind = Kind.SET_SCALE if call.args or call.keywords else Kind.UPDATE
-            unsure = self.objects.may_be_off(function.module, call.func.value)
+            unsure = self._is_unsure(function.module, call)
             yield Event(kind, call, None, scaler, unsure=unsure)
 
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
@@ -183,12 +188,13 @@ class Training:
             if network.attr in RUNS_NO_FORWARD:
                 return
         groups = self.objects.groups(function.module, network)
-        if not groups and isinstance(network, ast.Attribute):
+        part = not groups and isinstance(network, ast.Attribute)
+        if part and isinstance(network, ast.Attribute):
             groups = self.objects.groups(function.module, network.value)
         known = [o for o in self.objects.optimizers if o.networks and o.networks & groups]
         if known:
             numbers = frozenset(o.number for o in known)
-            yield Event(Kind.FORWARD, call, numbers, networks=groups)
+            yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part)
 
     def _grad(self, function: Function, node: ast.Attribute) -> Iterator[Event]:
         owners = self.objects.owners(function.module, node.value)
@@ -211,6 +217,11 @@ def _takes_gradient(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Name) or call.func.id != "getattr" or len(call.args) < 2:
         return False
     return isinstance(call.args[1], ast.Constant) and call.args[1].value == "grad"
+
+
+def _trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:
+    """Tell whether any event is more than a step of what may have nothing to do with training."""
+    return any(e.kind is not Kind.OTHER_STEP for events in held.values() for e in events)
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -84,6 +84,14 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     "AMP404": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}    penalty = model(images).pow(2).sum()\n{IN_LOOP}\n    scaler.update()\n",
     "AMP405": f"{HEAD}{PARTS}epochs = 2\n{EXAMPLE}\n        scaler.update()\n",
     "AMP406": f"{NATIVE}{EXAMPLE}\n",
+    "AMP407": f"{NATIVE}criterion = torch.nn.MSELoss()\n{EXAMPLE}\n",
+    "AMP408": f"{HEAD}{PARTS}{EXAMPLE}\n    scaler.step(optimizer)\n    scaler.update()\n",
+    "AMP409": f"{NATIVE}{LOOP}{ZERO}{IN_LOOP}\n    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()\n",
+    "AMP410": f"{NATIVE}{LOOP}{NATIVE_FORWARD}{IN_LOOP}\n",
+    "AMP411": f"{NATIVE}{LOOP}{ZERO}{IN_LOOP}\n    scaler.step(optimizer)\n    scaler.update()\n",
+    "AMP412": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}{IN_LOOP}\n    scaler.update()\n    scaler.step(optimizer)\n",
+    "AMP413": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}{IN_LOOP}\n    scaler.update()\n",
+    "AMP414": f"{NATIVE}{LOOP}{ZERO}{NATIVE_FORWARD}    penalty = model(images).pow(2).sum()\n{IN_LOOP}\n    scaler.update()\n",
     "AMP902": WHOLE.replace(BACKWARD, f"{IN_LOOP}\n"),
     "AMP203": WHOLE.replace(STEP, f"{IN_LOOP}\n        optimizer.zero_grad()\n")
     .replace(ZERO, "", 1)

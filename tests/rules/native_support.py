@@ -8,15 +8,24 @@ from textwrap import dedent
 from amp_migrate import native
 from amp_migrate.check.text import check
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Edit, Status
+from amp_migrate.plan import Decision, Edit, Status
+from amp_migrate.project import build
 from amp_migrate.rewrite import rewrite
 
 
 def remarked(text: str) -> list[tuple[int, str]]:
     """Return the line and code of every remark on a program; none of them edits anything."""
-    found = native.remarks(Tree("program.py", dedent(text).lstrip("\n")))
+    found = decisions(text)
     assert all(not d.edits and d.finding.status is Status.NOTE for d in found)
     return sorted((d.finding.span.line, d.finding.code) for d in found)
+
+
+def decisions(text: str, **others: str) -> list[Decision]:
+    """Return what is remarked on a program and the other files of its project."""
+    files = {"program.py": text, **{f"{name}.py": more for name, more in others.items()}}
+    trees = {path: Tree(path, dedent(more).lstrip("\n")) for path, more in files.items()}
+    found = native.Remarks(trees, lambda: build(trees)).found
+    return [decision for held in found.values() for decision in held]
 
 
 def upgraded(text: str, edits: Sequence[Edit] = (), others: Sequence[str] = ()) -> str:

@@ -50,16 +50,29 @@ def test_clip_of_scaled_gradients() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        ("if not args.amp:", "    clip_grad_norm_(model.parameters(), 1.0)"),
         ("prepare(scaler, optimizer)", "clip_grad_norm_(model.parameters(), 1.0)"),
         ("scaler.unscale_(optimizer)", "clip_grad_norm_(model.parameters(), 1.0)"),
     ],
 )
 def test_clips_that_may_be_right(lines: tuple[str, ...]) -> None:
-    """A clip for full precision, after a helper that has the scaler, or after unscale_."""
+    """A clip after a helper that has the scaler, or after unscale_."""
     assert not _loop(
         "scaler.scale(loss).backward()", *lines, "scaler.step(optimizer)", "scaler.update()"
     )
+
+
+def test_clip_for_full_precision() -> None:
+    """What switches the scaler off too clips what was never scaled; a scaler that is always on has no such switch."""
+    lines = (
+        "scaler.scale(loss).backward()",
+        "if not args.amp:",
+        "    clip_grad_norm_(model.parameters(), 1.0)",
+        "scaler.step(optimizer)",
+        "scaler.update()",
+    )
+    switched = _HEAD.replace("GradScaler()", "GradScaler(enabled=args.amp)")
+    assert not remarked(switched + "".join(f"        {line}\n" for line in lines))
+    assert _loop(*lines) == [(12, "AMP402")]
 
 
 def test_clip_in_the_other_branch() -> None:

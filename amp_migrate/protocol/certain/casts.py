@@ -1,0 +1,17 @@
+"""What surely runs inside autocast blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.machine import Moved
+from amp_migrate.training.events import Event
+
+
+class CertainCasts(CastMachine):
+    """Follows the contexts of a program; a method of a network may run only some part of it."""
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state."""
+        return Moved((state,)) if event.assumed else super().move(state, event, visited)

@@ -1,0 +1,170 @@
+"""Reads a project for what its native code certainly does against the protocol, with the way that leads there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from amp_migrate.project import Function
+from amp_migrate.protocol.certain.casts import CertainCasts
+from amp_migrate.protocol.certain.gradients import CertainGradients
+from amp_migrate.protocol.certain.known import Known
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.certain.optimizers import Parts, Served, served
+from amp_migrate.protocol.certain.remade import RemadeMachine
+from amp_migrate.protocol.certain.unbound import unbound
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.solve import Run
+from amp_migrate.protocol.ways import Turn, Ways
+from amp_migrate.training.events import Event, Kind
+
+_NAMES_OPTIMIZER = (Kind.STEP, Kind.UNSCALE)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A breach at a node of a function; `turns` are where the state turned on the way, first to last.
+
+    `optimizers` are the numbers of those that it is about, `scaler` is that of the GradScaler.
+    """
+
+    breach: Breach
+    function: Function
+    node: ast.AST
+    turns: tuple[Turn, ...] = ()
+    event: Event | None = None
+    optimizers: frozenset[int] = frozenset()
+    scaler: int | None = None
+
+    @property
+    def key(self) -> tuple[Breach, ast.AST]:
+        """What it is, and where."""
+        return self.breach, self.node
+
+
+class Reading:
+    """What is certain of the native code of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._objects = program.training.objects
+        self._known = Known(program.project, self._objects)
+
+    @cached_property
+    def shown(self) -> tuple[Shown, ...]:
+        """The breaches, by file and place, each once."""
+        found: dict[tuple[Breach, ast.AST], Shown] = {}
+        for item in self._found():
+            found.setdefault(item.key, item)
+        return tuple(sorted(found.values(), key=_place))
+
+    def _found(self) -> Iterator[Shown]:
+        memory = CertainMemory(self.program)
+        if self._objects.scalers:
+            yield from self._gradients(memory)
+            for number, optimizers in self._followed():
+                yield from self._run(RemadeMachine(number, optimizers), memory, scaler=number)
+            for function, node, made in unbound(self.program, memory):
+                turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
+                yield Shown(Breach.UNBOUND, function, node, (turn,))
+        yield from self._run(CertainCasts(), memory)
+
+    def _gradients(self, memory: CertainMemory) -> Iterator[Shown]:
+        """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
+        groups = served(self.program, self._known)
+        parts = Parts(self.program, self._known)
+        known = frozenset(optimizer.number for optimizer in self._objects.optimizers)
+        scaled = frozenset(number for group in groups for number in group.numbers)
+        runs: list[tuple[Served, dict[tuple[Breach, ast.AST], Shown]]] = []
+        for group in groups:
+            met: list[Shown] = []
+            if group.apart:
+                sole = parts.alone(group.numbers, known) and not parts.strange(group.numbers)
+                alone = parts.alone(group.numbers, scaled)
+                machine = CertainGradients(group.numbers, group.scalers, alone, sole)
+                met += self._run(machine, memory, group.numbers, min(group.scalers))
+            runs.append((group, {item.key: item for item in met}))
+        for own, found in runs:
+            for key, item in found.items():
+                others = (
+                    key in met
+                    for group, met in runs
+                    if _concerned(item.event, group.numbers)
+                    and parts.lives_in(group.numbers, item.function)
+                )
+                if parts.lives_in(own.numbers, item.function) and all(others):
+                    yield item
+
+    def _followed(self) -> Iterator[tuple[int, frozenset[int]]]:
+        """Yield the GradScalers whose state nobody loads, with their optimizers, all made in sight or not at all."""
+        loads = self._objects.method_calls.get("load_state_dict", [])
+        loaded = {
+            self._objects.scaler(module, call.func.value)
+            for module, call in loads
+            if isinstance(call.func, ast.Attribute)
+        }
+        for scaler in self._objects.scalers:
+            numbers = frozenset(scaler.optimizers)
+            if scaler.number not in loaded and all(map(self._known.is_followed, numbers)):
+                yield scaler.number, numbers
+
+    def _run(
+        self,
+        machine: Machine,
+        memory: CertainMemory,
+        optimizers: frozenset[int] = frozenset(),
+        scaler: int | None = None,
+    ) -> Iterator[Shown]:
+        run = Run(self.program, machine, memory)
+        ways = Ways(self.program, run.summaries)
+        for breach, key, here, event, _ in run.breached():
+            turns = tuple(ways.turns(key, here))
+            node = here.point.node
+            yield Shown(breach, key.function, node, turns, event, optimizers, scaler)
+
+    def optimizer(self, item: Shown) -> str:
+        """Return how the code around a breach, or else the rest of the program, calls the optimizer."""
+        for event in self._around(item.function):
+            named = event.named()
+            if named is not None and event.kind in _NAMES_OPTIMIZER:
+                if event.optimizers is not None and event.optimizers & item.optimizers:
+                    return ast.unparse(named)
+        chosen = (o for o in self._objects.optimizers if o.number in item.optimizers)
+        return next((o.text for o in chosen if o.text), "optimizer")
+
+    def scaler(self, item: Shown) -> str:
+        """Return how the code around a breach, or else the rest of the program, calls the GradScaler."""
+        for event in self._around(item.function):
+            if event.scaler == item.scaler and isinstance(event.node, ast.Call):
+                if (
+                    isinstance(event.node.func, ast.Attribute)
+                    and event.kind is not Kind.MAKE_SCALER
+                ):
+                    if event.kind is not Kind.HANDED:
+                        return ast.unparse(event.node.func.value)
+        for call in item.function.module.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("scale", "unscale_"):
+                if self._objects.scaler(item.function.module, call.func.value) == item.scaler:
+                    return ast.unparse(call.func.value)
+        chosen = (s for s in self._objects.scalers if s.number == item.scaler)
+        return next((s.text for s in chosen if s.text), "scaler")
+
+    def _around(self, function: Function) -> Iterable[Event]:
+        held = self.program.training.by_function.get(function, {})
+        return (event for events in held.values() for event in events)
+
+
+def _concerned(event: Event | None, numbers: frozenset[int]) -> bool:
+    """Tell whether a reading of gradients may be of those of some optimizers; other events are certain of theirs."""
+    if event is None or event.kind is not Kind.READ_GRAD:
+        return False
+    return event.optimizers is None or bool(event.optimizers & numbers)
+
+
+def _place(item: Shown) -> tuple[str, int, int, str]:
+    line = getattr(item.node, "lineno", 0)
+    return item.function.module.path, line, getattr(item.node, "col_offset", 0), item.breach.name

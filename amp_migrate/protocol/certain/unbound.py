@@ -1,0 +1,53 @@
+"""Names of GradScalers that are read where nothing but the tests of their creation decides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.flow import All, Any, Condition, Control, Decided
+from amp_migrate.flow.cfg.graph import Graph
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.binding import read_early, scalers_bound
+from amp_migrate.protocol.memory import Memory
+from amp_migrate.protocol.program import Program
+
+
+def unbound(program: Program, memory: Memory) -> Iterator[tuple[Function, ast.AST, ast.AST]]:
+    """Yield the first read of every name of a GradScaler that some path does not make, and where one makes it.
+
+    A read under a test of its own may be under one that comes out as that of the creation does.
+    """
+    for function in sorted(program.relevant, key=lambda f: (f.module.path, f.qualname)):
+        graph = program.graph(function)
+        for name in sorted(scalers_bound(program, function, graph)):
+            load = read_early(function, graph, name, memory)
+            if load is not None and _is_plain(graph, name, load):
+                yield function, load.node, _stores(graph, name)[0].node
+
+
+def _is_plain(graph: Graph, name: str, load: Point) -> bool:
+    """Tell whether a read is under some, but not all, of the tests of every creation, and under no other."""
+    control = Control(graph.order(False))
+    made = [set(_tests(control.condition(point))) for point in _stores(graph, name)]
+    read = set(_tests(control.condition(load)))
+    return all(read < tests for tests in made)
+
+
+def _tests(condition: Condition) -> Iterator[str]:
+    """Yield the tests of a condition, with how each comes out."""
+    if isinstance(condition, Decided):
+        if condition.edge.test is not None:
+            yield str(condition)
+    elif isinstance(condition, All | Any):
+        for part in condition.parts:
+            yield from _tests(part)
+
+
+def _stores(graph: Graph, name: str) -> list[Point]:
+    return [p for p in graph.points if p.kind is Kind.STORE and _is(p, name)]
+
+
+def _is(point: Point, name: str) -> bool:
+    return isinstance(point.node, ast.Name) and point.node.id == name
