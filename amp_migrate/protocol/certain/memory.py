@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.flow.assumption import Assumption
-from amp_migrate.flow.cfg.points import Edge
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.switches import Switches
@@ -16,7 +16,7 @@ from amp_migrate.protocol.program import Program
 class CertainMemory(Memory):
     """Takes paths that a program surely can take.
 
-    A called function changes no attribute that a test reads, a test of what switches a GradScaler on comes out as
+    No call raises an exception, a called function changes no attribute that a test reads, a test of what switches a GradScaler on comes out as
     it does while that is on, and paths beyond those that can be told apart are not followed.
     """
 
@@ -31,6 +31,8 @@ class CertainMemory(Memory):
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         """Return what is known at the end of an edge; None where AMP would be off there."""
+        if edge.kind is EdgeKind.EXCEPTION and edge.source.kind is Kind.CALL:
+            return None
         if edge.test is not None:
             if edge.test not in self._known:
                 self._known[edge.test] = self._switches.truth(function.module, edge.test)

@@ -30,6 +30,10 @@ class RemadeMachine:
         """No GradScaler has stepped when a program begins."""
         return (Life.NEW,)
 
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """What raised has made nothing."""
+        return state
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
         return state
