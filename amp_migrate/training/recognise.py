@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     READS_GRADIENTS,
     RUNS_NO_FORWARD,

@@ -38,7 +38,7 @@ class RemadeMachine:
         """No context changes a scaler."""
         return state
 
-    def leave(self, state: Hashable) -> Hashable:
+    def leave(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
         return state
 
