@@ -193,7 +193,10 @@ def _untrue(
             path for path in after if path not in refused
         ]
         reason = objection.sentence
-        found += [Refusal(path, reason, place=objection.place) for path in paths[:1]]
+        found += [
+            Refusal(path, reason, place=objection.place, uncast=objection.uncast)
+            for path in paths[:1]
+        ]
     return found, judgement.compared
 
 

@@ -30,6 +30,7 @@ _ADVICE = (
     "change the code so that gradients are touched only between the last backward and the step, or migrate it by "
     "hand and compare with `amp-migrate verify`"
 )
+_PUT_UNDER = "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on, then run again"
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 
 
@@ -38,13 +39,14 @@ class Refusal:
     """The rewrite of a file that is not used, and why.
 
     `line` is that of a comment that asks to skip it, or 0. `place` is where the training would go wrong, None where
-    the text itself failed.
+    the text itself failed; `uncast` says that casts are missing there.
     """
 
     path: str
     reason: str
     line: int = 0
     place: Place | None = None
+    uncast: bool = False
 
     @property
     def code(self) -> str:
@@ -92,9 +94,9 @@ def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Canno
     """Say why a unit is left whose rewrite is not used."""
     site = found[0]
     if refusal.place is not None:
-        return Cannot(
-            "AMP913", *_statement(project, site, refusal), _WOULD.format(refusal.reason), _ADVICE
-        )
+        advice = _PUT_UNDER if refusal.uncast else _ADVICE
+        message = _WOULD.format(refusal.reason)
+        return Cannot("AMP913", *_statement(project, site, refusal), message, advice)
     if not refusal.line:
         advice = "report this to amp-migrate, and migrate this code by hand"
         reason = f"the rewrite of {PurePath(refusal.path).name} failed its check: {refusal.reason}"

@@ -195,4 +195,4 @@ def _where(function: Function, call: ast.Call) -> _Where:
 
 def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:
     place = Place(at[0][0], call.lineno)
-    return at[0], Difference((Step(Label(f"{at[1]} {what}"), None, place),))
+    return at[0], Difference((Step(Label(f"`{at[1]}` {what}"), None, place),))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from amp_migrate.align import changes, moved_line
 from amp_migrate.check.claims import Claims
 from amp_migrate.check.compare import Parted, compare
+from amp_migrate.check.forwards import UNCAST
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
 from amp_migrate.protocol.check import faults_of
@@ -26,11 +27,15 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Objection:
-    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts."""
+    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts.
+
+    `uncast` says that it is a forward which runs without the casts that Apex made.
+    """
 
     sentence: str
     place: Place
     way: tuple[Place, ...]
+    uncast: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str
     else:
         what = "is lost on the way" if lost else "is added on the way"
         sentence = f"`{last.label}` {what} {way_text}"
-    return Objection(sentence, place, shown)
+    return Objection(sentence, place, shown, str(last.label.kind).endswith(UNCAST))
 
 
 def _old(place: Place | None, before: Mapping[str, Tree], after: Mapping[str, str]) -> Place | None:

@@ -124,6 +124,11 @@ ADVISED = (
             ),
             ("train.py", "from utils import initialize_amp", "from apex import amp"),
             (
+                "models.py",
+                "        with torch.no_grad():\n",
+                "        with torch.no_grad(), torch.cuda.amp.autocast(enabled=self.mixed):\n",
+            ),
+            (
                 "utils.py",
                 'def initialize_amp(model, opt_level="O1"):\n'
                 "    from apex import amp\n"
@@ -135,7 +140,6 @@ ADVISED = (
                 "",
             ),
         ),
-        leads_to="AMP913",  # val_step runs the network without casts
     ),
     Advised(
         "refused/amp_or_none_by_name",
