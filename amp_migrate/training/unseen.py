@@ -86,16 +86,23 @@ class Unseen:
 
 def hands_over(module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is the parameters of a network, or a collection of them."""
+    return _hands_over(module, node, set())
+
+
+def _hands_over(module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+    if node in seen:
+        return False
+    seen.add(node)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in HAND_OUT_PARAMETERS:
             return not node.args
         named = node.func.attr if isinstance(node.func, ast.Attribute) else None
         named = node.func.id if isinstance(node.func, ast.Name) else named
-        return named in _COLLECTS and any(hands_over(module, a) for a in node.args)
+        return named in _COLLECTS and any(_hands_over(module, a, seen) for a in node.args)
     if isinstance(node, ast.List | ast.Tuple):
-        return any(hands_over(module, item) for item in node.elts)
+        return any(_hands_over(module, item, seen) for item in node.elts)
     if isinstance(node, ast.Starred):
-        return hands_over(module, node.value)
+        return _hands_over(module, node.value, seen)
     if not isinstance(node, ast.Name):
         return False
     scope = module.scopes.owner(node)
@@ -103,7 +110,7 @@ def hands_over(module: Module, node: ast.expr) -> bool:
         [bound_value(module, b) for b in module.scopes.bindings(scope, node.id)] if scope else []
     )
     return any(
-        isinstance(value, ast.Call | ast.List | ast.Tuple) and hands_over(module, value)
+        isinstance(value, ast.Call | ast.List | ast.Tuple) and _hands_over(module, value, seen)
         for value in values
         if value is not None
     )

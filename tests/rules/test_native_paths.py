@@ -266,6 +266,10 @@ RIGHT = {
     "    if args.fp16:\n        scaler = torch.cuda.amp.GradScaler()\n    for x in loader:\n        loss = model(x)\n"
     "        if args.fp16:\n            scaler.scale(loss).backward()\n            scaler.step(optimizer)\n"
     "            scaler.update()\n        else:\n            loss.backward()\n            optimizer.step()\n",
+    "a list that holds itself": _HEAD
+    + _LOOP
+    + "    found = [loss]\n    found = [found, x]\n    show(found)\n"
+    + _STEP,
     "a call that may raise": _HEAD
     + _LOOP
     + _UNSCALE
