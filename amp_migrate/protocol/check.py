@@ -9,6 +9,7 @@ from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
+from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
@@ -24,7 +25,7 @@ def faults(project: Project) -> list[Fault]:
 def faults_of(program: Program) -> list[Fault]:
     """Return the same of a program whose events are read already."""
     if not program.training.objects.scalers:
-        return []
+        return list(scaled_losses(program))
     memory = Memory(program)
     found: dict[tuple[Breach, str, int], Fault] = {}
     for fault in _gradients(program, memory):
@@ -33,6 +34,8 @@ def faults_of(program: Program) -> list[Fault]:
     for machine in (*others, CastMachine()):
         for fault in Run(program, machine, memory).faults():
             found.setdefault(_key(fault), fault)
+    for fault in scaled_losses(program):
+        found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
         found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))

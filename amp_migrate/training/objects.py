@@ -156,8 +156,7 @@ class Objects:
         seen = set(found)
         queue = list(found.items())
         for call, module in queue:
-            function = self._project.function_of(module, call)
-            for site in self._project.calls_of(function):
+            for site in self._project.calls_of(self._project.function_of(module, call)):
                 where = site.function.module
                 if self._values.made_like(where, site.call, module, call):
                     found.pop(call, None)

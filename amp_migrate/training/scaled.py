@@ -84,7 +84,7 @@ class Losses:
                 for callee in self._project.callees(part):
                     queue += [(callee, value) for value in returned(callee)]
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                for value in self._reaching(where, part):
+                for value in self.reaching(where, part):
                     if isinstance(value, ast.arg):
                         queue += self._arguments(where, value)
                     elif value is not None:
@@ -100,7 +100,7 @@ class Losses:
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):
-            made = self._reaching(function, call.func)
+            made = self.reaching(function, call.func)
             if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
                 return {COPY}
         groups = set(self._objects.groups(function.module, call.func))
@@ -146,7 +146,7 @@ class Losses:
         elif isinstance(node, ast.NamedExpr):
             yield from self._scaled(function, node.value, seen)
         elif isinstance(node, ast.Name):
-            for value in self._reaching(function, node):
+            for value in self.reaching(function, node):
                 if isinstance(value, ast.arg):
                     yield from self._given(function, value, seen)
                 elif value is None:
@@ -195,7 +195,7 @@ class Losses:
                     return True
         return False
 
-    def _reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
+    def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         module = function.module
         if module.scopes.owner(name) is not function.scope:

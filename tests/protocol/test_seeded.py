@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from protocol.seeded_programs import Seeded, seeded
 
-LEAST = 90
+LEAST = 120
 
 
 def _title(program: Seeded) -> str:
