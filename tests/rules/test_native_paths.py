@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rules.native_support import decisions
+
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source import Source
 
 _HEAD = """\
 import torch
@@ -282,3 +288,12 @@ RIGHT = {
 def test_what_may_be_right_gets_no_note(text: str) -> None:
     """What is not certain is not named."""
     assert _said(text) == []
+
+
+def test_notes_of_a_project_are_those_of_its_mistakes() -> None:
+    """Beside Apex, each native file is read with the others; a correct one gets no note."""
+    folder = Path(__file__).resolve().parents[2] / "fixtures/rest/native_paths/before"
+    sources = [Source.from_bytes(p.name, p.read_bytes()) for p in sorted(folder.glob("*.py"))]
+    notes = migrate(sources, Settings(api="torch.cuda.amp")).plan.findings()
+    native = [(f.path, f.span.line, f.code) for f in notes if f.code.startswith("AMP4")]
+    assert native == [("trainer.py", 17, "AMP411"), ("watch.py", 4, "AMP402")]
