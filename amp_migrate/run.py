@@ -58,9 +58,13 @@ def _native(others: list[Other], wanted: re.Pattern[bytes]) -> Iterator[Hit]:
 
 
 def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> list[Hit]:
-    """Return the files that Apex code reaches or is reached from, though they do not use it themselves."""
-    seeds = {path: hit.data + _SEED for path, hit in hits.items() if b"apex" in hit.data}
-    if not seeds or not others:
+    """Return the files that Apex or native code reaches or is reached from, though they do not use AMP themselves."""
+    seeds = {
+        path: hit.data + _SEED
+        for path, hit in hits.items()
+        if b"apex" in hit.data or _NATIVE.search(hit.data)
+    }
+    if not others or not any(b"apex" in hit.data for hit in hits.values()):
         return []
     from amp_migrate.project.select import relevant
 
