@@ -59,11 +59,11 @@ def _lead(report: Report) -> str:
     left = sum(bool(unit.describe().get("refused")) for unit in report.units)
     where = f"{plural(counts.found, 'place')} in {plural(report.files_with_sites, 'file')}"
     number = len(report.units)
-    lead = f"{plural(number, 'program')} use Apex AMP" if number != 1 else "1 program uses Apex AMP"
-    if not number:
-        lead = "Apex is used"
+    train = (
+        f"; {plural(number, 'program')} train{'s' * (number == 1)} with its AMP" if number else ""
+    )
     stays = f" {plural(left, 'program')} cannot move yet." if left else ""
-    return f"{lead}, at {where}.{stays} {_changed(report)}"
+    return f"Apex is used at {where}{train}.{stays} {_changed(report)}"
 
 
 def _changed(report: Report) -> str:
