@@ -20,7 +20,7 @@ class CertainMemory(Memory):
     it does while that is on, and paths beyond those that can be told apart are not followed.
     """
 
-    most = 16
+    most = 6
     forgets = False
     fewest = 1
 
