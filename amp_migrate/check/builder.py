@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from amp_migrate.check.labels import Does, text_of
+from amp_migrate.check.labels import Does, called
 from amp_migrate.check.sides import DECIDES, LOOPS, Key, Side, asked, key
 from amp_migrate.check.traces import Automaton, Label
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
@@ -130,7 +130,7 @@ def without_gradients(node: ast.If | ast.While) -> str | None:
     A step without gradients changes nothing.
     """
     call = node.test
-    if not isinstance(call, ast.Call) or text_of(call.func) != "any" or len(call.args) != 1:
+    if not isinstance(call, ast.Call) or called(call.func) != "any" or len(call.args) != 1:
         return None
     over = call.args[0]
     if not isinstance(over, ast.GeneratorExp) or not isinstance(over.elt, ast.Compare):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.check.assumed import Facts, Initialize
 from amp_migrate.check.casting import Casting, Casts
 from amp_migrate.check.initialized import OFF, ON, Initialized, States
-from amp_migrate.check.labels import text_of
+from amp_migrate.check.labels import called
 from amp_migrate.check.networks import Networks
 from amp_migrate.check.settings import folded, stated
 from amp_migrate.check.sides import Key, Side, key
@@ -39,6 +39,8 @@ class Forwards:
     def differences(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
         live = [item for item in self.every if item.on is not None]
+        if not all(self.old.program.graph(i.function).at(i.call) for i in self.every):
+            return  # in a lambda, which runs when it is called
         if live:
             yield from self._with_amp(live)
         if len(self.every) == 1:
@@ -66,7 +68,7 @@ class Forwards:
                     yield _differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield _differs(CAST, at, call)
-        if not any(_is_one(value) for i in live for value in stated(i, "loss_scale")):
+        if all(_is_scaled(item) for item in live):
             yield from self._scalers(native, begun, False, DISABLED)
 
     def _without(self, facts: Facts, scales: bool) -> Iterator[tuple[Key, Difference]]:
@@ -105,7 +107,7 @@ class Forwards:
             native.here(function, node) is not None
             for function in self.old.functions.get(at[0], ())
             for node in ast.walk(function.scope)
-            if isinstance(node, ast.Call) and text_of(node.func) == at[1]
+            if isinstance(node, ast.Call) and called(node.func) == at[1]
         )
 
     @property
@@ -137,7 +139,7 @@ class Forwards:
         found = list(self.new.project.callees(call))
         for function in self.old.functions[at[0]]:
             for node in ast.walk(function.scope):
-                if isinstance(node, ast.Call) and text_of(node.func) == at[1]:
+                if isinstance(node, ast.Call) and called(node.func) == at[1]:
                     found += self._same(self.old.project.callees(node))
         return found
 
@@ -174,9 +176,12 @@ def _position(call: ast.Call) -> tuple[int, int]:
     return call.lineno, call.col_offset
 
 
-def _is_one(value: ast.expr) -> bool:
-    """Tell whether a static loss scale is 1, which is none."""
-    return folded(value) == 1.0
+def _is_scaled(item: Initialize) -> bool:
+    """Tell whether the loss is known to have a scale: a static one of 1 is none."""
+    found = stated(item, "loss_scale")
+    if not found and any(k.arg is None for k in item.call.keywords):
+        return False
+    return not any(folded(value) == 1.0 for value in found)
 
 
 def _is_placeholder(call: ast.Call) -> bool:
@@ -190,7 +195,7 @@ def _tops(side: Side) -> list[Function]:
 
 
 def _where(function: Function, call: ast.Call) -> _Where:
-    return key(function), text_of(call.func)
+    return key(function), called(call.func)
 
 
 def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:

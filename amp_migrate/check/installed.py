@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Truth
 from amp_migrate.flow.terms import term
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 
 
 def installed(project: Project, function: Function) -> Assumption:
@@ -33,8 +33,17 @@ def _tells(project: Project, function: Function, name: ast.Name) -> bool:
     if not sure:
         return False
     handled = {part for t in sure for h in t.handlers for part in ast.walk(h)}
-    there = [b for b in bindings if b not in handled]
+    there = [
+        b for b in bindings if b not in handled and not _only_from(project, module, b, handled)
+    ]
     return bool(there) and all(_is_there(module.tree.parent(b), b) for b in there)
+
+
+def _only_from(project: Project, module: Module, binding: ast.AST, nodes: set[ast.AST]) -> bool:
+    """Tell whether a binding stands in a function that only some nodes call."""
+    function = project.function_of(module, binding)
+    callers = project.callers(function) if function.node is not None else []
+    return bool(callers) and all(site.call in nodes for site in callers)
 
 
 def _is_there(up: ast.AST | None, binding: ast.AST) -> bool:

@@ -152,6 +152,13 @@ def text_of(node: ast.expr) -> str:
     return path(node) or ast.unparse(node)
 
 
+def called(node: ast.expr) -> str:
+    """Return how a call names what it calls, whatever it hands to calls on the way: ``Run().train``."""
+    if isinstance(node, ast.Attribute):
+        return f"{called(node.value)}.{node.attr}"
+    return f"{called(node.func)}()" if isinstance(node, ast.Call) else text_of(node)
+
+
 def _unscaled_value(function: Function, bound: ast.AST) -> ast.expr | None:
     """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
     up = function.module.tree.parent(bound)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.assumed import Initialize, argument
-from amp_migrate.check.labels import Does, Labels, text_of
+from amp_migrate.check.labels import Does, Labels, called
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.program import Program
@@ -53,7 +53,7 @@ class Networks:
     def texts(self, function: Function) -> set[str]:
         """Return how a function runs networks and computes losses."""
         if function not in self._found:
-            self._found[function] = {text_of(c.func) for c in self._runs(function)}
+            self._found[function] = {called(c.func) for c in self._runs(function)}
         return self._found[function]
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.check.claims import Allowed
 from amp_migrate.check.installed import installed
-from amp_migrate.check.labels import Does, Labels, text_of
+from amp_migrate.check.labels import Does, Labels, called, text_of
 from amp_migrate.check.traces import Label
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import Assumption
@@ -96,7 +96,7 @@ class Side:
     def calls(self, name: Key, known: frozenset[Key]) -> set[str]:
         """Return how the functions of a name call the known ones."""
         return {
-            text_of(call.func)
+            called(call.func)
             for function in self.functions[name]
             for call in self._calls(function)
             if any(key(f) in known for f in self.project.callees(call))
@@ -125,7 +125,7 @@ class Side:
         found = self.labels.of_call(function, node, introduced)
         if found is not None:
             return found
-        text = text_of(node.func)
+        text = called(node.func)
         if text in calls:
             return Label(Does.CALL.value, text)
         return Label(Does.FORWARD.value, text) if text in forwards else None
@@ -164,7 +164,7 @@ class Side:
             if isinstance(part, ast.Attribute) and part.attr == "grad":
                 label = self.labels.of_gradient(function, part)
             elif isinstance(part, ast.Call):
-                if text_of(part.func) in calls:
+                if called(part.func) in calls:
                     return True
                 label = self.labels.of_call(function, part)
             if label is not None and label.kind not in allowed.kinds:
