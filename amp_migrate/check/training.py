@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.align import changes, moved_line
-from amp_migrate.check.claims import Claims
+from amp_migrate.check.claims import RAISES, Claims
 from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.forwards import UNCAST
 from amp_migrate.facts.tree import Tree
@@ -59,6 +59,7 @@ def judged(before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims)
     found = [
         Objection(fault.sentence(), fault.place, fault.way)
         for fault in _breaches(old, new, before, after)
+        if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
     ]
     comparison = compare(old, new, claims)
     found += [_objection(item, before, after) for item in comparison.parted if item.key[0] in after]
