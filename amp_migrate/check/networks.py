@@ -11,10 +11,9 @@ from amp_migrate.check.labels import Does, Labels, called
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.program import Program
-from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_NO_FORWARD
+from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_FORWARD
 
 _COPIES = frozenset({"deepcopy", "AveragedModel"})
-_HOLDERS = frozenset({"backward", "step", *dir(list), *dir(dict)} - {"__call__"})
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 
 
@@ -71,17 +70,13 @@ class Networks:
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
         if not isinstance(call.func, ast.Name | ast.Attribute):
             return False
-        if isinstance(call.func, ast.Attribute) and not self._project.callees(call):
-            if call.func.attr in RUNS_NO_FORWARD or call.func.attr in _HOLDERS:
-                return False
         if self._objects.groups(module, call.func) & self._groups:
             return True
-        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        return (
-            inner is not None
-            and not self._project.callees(call)
-            and bool(self._objects.groups(module, inner) & self._groups)
-        )
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
+            return False
+        if self._project.callees(call):
+            return False  # what it runs is asked there
+        return bool(self._objects.groups(module, call.func.value) & self._groups)
 
     def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
         """Yield the calls of torch that compute the loss of a backward, in the function itself."""

@@ -96,6 +96,9 @@ RUNS_NO_FORWARD = frozenset(
     }
 )
 
+# Methods by which a network of a library is run, beside calling it.
+RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
+
 # torch refuses to run these while autocast is on.
 REFUSES_CASTS = frozenset(
     {
