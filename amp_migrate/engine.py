@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
@@ -16,6 +17,8 @@ from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
 if TYPE_CHECKING:
+    from amp_migrate.check.training import Judge
+    from amp_migrate.planning import Planner
     from amp_migrate.report import Compared
     from amp_migrate.unit_summary import UnitSummary
 
@@ -83,12 +86,14 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
     with _without_collector():
         trees, outcomes = _parse(sources)
         planner = Planner(trees, settings)
+    judge = cache(lambda: _judge(trees, planner))
     while True:
         with _without_collector():
             plan, units = planner.plan(refused)
         failures, compared = _apply(plan, trees, outcomes), no_events
         if not failures:
-            failures, compared = _untrue(trees, outcomes, plan, refused, settings)
+            with _without_collector():
+                failures, compared = _untrue(judge, outcomes, plan, refused, settings)
         if not failures:
             break
         for failure in failures:
@@ -168,8 +173,14 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
     return failures
 
 
+def _judge(trees: dict[str, Tree], planner: Planner) -> Judge:
+    from amp_migrate.check.training import Judge
+
+    return Judge(trees, planner.project)
+
+
 def _untrue(
-    trees: dict[str, Tree],
+    judge: Callable[[], Judge],
     outcomes: dict[str, Outcome],
     plan: Plan,
     refused: dict[object, Refusal],
@@ -179,14 +190,13 @@ def _untrue(
     from amp_migrate.facts.mentions import uses_apex
 
     after = {o.path: o.after for o in outcomes.values() if o.after is not None}
-    if settings.only_fixes or not any(uses_apex(trees[path].text) for path in after):
+    if settings.only_fixes or not any(uses_apex(outcomes[path].before.text) for path in after):
         return [], []
     from amp_migrate.check.claims import Claim, Claims
-    from amp_migrate.check.training import judged
 
     claims = Claims(tuple(Claim(f.code, f.path, f.span.line) for f in plan.findings()))
     found = []
-    judgement = judged(trees, after, claims)
+    judgement = judge().judged(after, claims)
     for objection in judgement.objections:
         paths = [place.path for place in reversed(objection.way) if place.path in after]
         paths = [path for path in paths if path not in refused] or [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from amp_migrate.answers import (
     Answer,
@@ -24,7 +25,7 @@ from amp_migrate.plan import (
     Plan,
     Status,
 )
-from amp_migrate.project import Module, build
+from amp_migrate.project import Module, Project, build
 from amp_migrate.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
 from amp_migrate.rules import (
     amp213_import_missing,
@@ -68,8 +69,12 @@ class Planner:
         self._owners: dict[str, dict[int, set[int]]] = {}
         self._left: set[Module] = set()
         self._cut: set[Module] = set()
-        index = self._index
-        self._remarks = Remarks(trees, lambda: index.project if index else build(trees))
+        self._remarks = Remarks(trees, lambda: self.project)
+
+    @cached_property
+    def project(self) -> Project:
+        """The project that the plan is made for."""
+        return self._index.project if self._index else build(self._trees)
 
     def plan(self, refused: dict[object, Refusal]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""

@@ -15,7 +15,7 @@ from amp_migrate.check.claims import RAISES, Claims
 from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.forwards import UNCAST
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import build
+from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.program import Program
@@ -46,31 +46,42 @@ class Judgement:
     compared: list[Compared]
 
 
-def judged(before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims) -> Judgement:
-    """Hold new texts of a training against the protocol of native AMP and against the old texts.
+class Judge:
+    """Holds new texts of a training against the protocol of native AMP and against the old texts.
 
-    `before` holds every file of the project, `after` the new texts of those that change. The first place of the way
-    of an objection that lies in a changed file comes last.
+    `before` holds every file, and `project` is made of them; what is asked of them is worked out once.
     """
-    trees = dict(before)
-    for path, text in after.items():
-        trees[path] = Tree(path, text)
-    old, new = Program(build(before)), Program(build(trees))
-    found = [
-        Objection(fault.sentence(), fault.place, fault.way)
-        for fault in _breaches(old, new, before, after)
-        if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
-    ]
-    comparison = compare(old, new, claims)
-    found += [_objection(item, before, after) for item in comparison.parted if item.key[0] in after]
-    return Judgement(found, comparison.compared)
+
+    def __init__(self, before: Mapping[str, Tree], project: Project) -> None:
+        self._before = before
+        self._old = Program(project)
+
+    def judged(self, after: Mapping[str, str], claims: Claims) -> Judgement:
+        """Return what speaks against the new texts of the files that change.
+
+        The first place of the way of an objection that lies in a changed file comes last.
+        """
+        before, old = self._before, self._old
+        trees = dict(before)
+        for path, text in after.items():
+            trees[path] = Tree(path, text)
+        new = Program(build(trees))
+        found = [
+            Objection(fault.sentence(), fault.place, fault.way)
+            for fault in _breaches(old, new, before, after)
+            if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
+        ]
+        comparison = compare(old, new, claims)
+        parted = (item for item in comparison.parted if item.key[0] in after)
+        found += [_objection(item, before, after) for item in parted]
+        return Judgement(found, comparison.compared)
 
 
 def objections(
     before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
 ) -> list[Objection]:
     """Return what speaks against new texts of a training."""
-    return judged(before, after, claims).objections
+    return Judge(before, build(before)).judged(after, claims).objections
 
 
 def _breaches(

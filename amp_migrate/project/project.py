@@ -34,6 +34,7 @@ class Project:
         self.modules = modules
         self.lookup = lookup
         self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
+        self._externals: dict[ast.expr, str | None] = {}
         self._families: dict[Function, list[Function]] = {}
 
     @cached_property
@@ -104,8 +105,13 @@ class Project:
 
     def external(self, module: Module, node: ast.expr) -> str | None:
         """Return the dotted name outside the project that a Name or Attribute means, or None."""
+        if node in self._externals:
+            return self._externals[node]
         meaning = self.resolve(module, node)
-        return meaning if isinstance(meaning, str) else None
+        found = meaning if isinstance(meaning, str) else None
+        if self.lookup.expression(module, node):
+            self._externals[node] = found  # what definitions say stays
+        return found
 
     def apex(self, module: Module, node: ast.expr) -> str | None:
         """Return the dotted name in Apex that a Name or Attribute means; the same as `external`, only faster."""

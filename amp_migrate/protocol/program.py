@@ -23,6 +23,7 @@ class Program:
     def __init__(self, project: Project) -> None:
         self._methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
         self._contexts: dict[ast.expr, Context | None] = {}
+        self._graphs: dict[Function, Graph] = {}
         self._suspending: dict[Function, bool] = {}
         self.project = project
         self.exceptions = Exceptions(project)
@@ -55,7 +56,10 @@ class Program:
 
     def graph(self, function: Function) -> Graph:
         """Return the control-flow graph of a function."""
-        return self.graphs.of(function.scope)
+        found = self._graphs.get(function)
+        if found is None:
+            found = self._graphs[function] = self.graphs.of(function.scope)
+        return found
 
     def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
         """Return what happens at a node."""
