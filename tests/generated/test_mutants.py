@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amp_migrate.check.training import Judge, Judgement
 from generated.check import check
 from generated.features import draw
 from generated.mutants import MUTANTS, Mutant
@@ -17,7 +18,7 @@ def test_broken_rewriter_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
 
     The check of the written text, which would refuse what is wrong, is out of force.
     """
-    monkeypatch.setattr("amp_migrate.check.training.breaches", lambda before, after: [])
+    monkeypatch.setattr(Judge, "judged", lambda *_: Judgement([], []))
     monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
     found = next(filter(_fails, _seeds(mutant)))
     monkeypatch.undo()
