@@ -243,8 +243,9 @@ RULES = (
         "the migrated training would go wrong on some path",
         "Before anything is written, the new text is read again as a native training: gradients are unscaled once before\n"
         "anything reads them, nothing steps on scaled ones, `update()` runs once between two steps, and no step,\n"
-        "no binary cross entropy and no mix of passes with and without gradients lies under autocast. The finding\n"
-        "shows the lines that lead to the place where one of these breaks.",
+        "no binary cross entropy and no mix of passes with and without gradients lies under autocast. It is held\n"
+        "against the old text, too: the same passes, steps, clears and reads of gradients in the same order, casts where Apex\n"
+        "had them, the same loss scale. The finding shows the lines that lead to the place where one of these breaks.",
         """
         for i, (images, labels) in enumerate(loader):
             if i > 0 and i % accumulation_steps == 0:
