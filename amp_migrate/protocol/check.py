@@ -13,6 +13,7 @@ from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.programs import Entry, Programs
 from amp_migrate.protocol.scaler import ScalerMachine
 from amp_migrate.protocol.solve import Run
 
@@ -28,11 +29,15 @@ def faults_of(program: Program) -> list[Fault]:
         return list(scaled_losses(program))
     memory = Memory(program)
     found: dict[tuple[Breach, str, int], Fault] = {}
-    for fault in _gradients(program, memory):
+    programs = Programs(program)
+    for fault in _gradients(program, programs, memory):
         found.setdefault(_key(fault), fault)
-    others: list[Machine] = [ScalerMachine(s.number) for s in program.training.objects.scalers]
-    for machine in (*others, CastMachine()):
-        for fault in Run(program, machine, memory).faults():
+    others: list[tuple[Machine, tuple[Entry, ...]]] = [
+        (ScalerMachine(s.number), programs.of_scaler(s.number))
+        for s in program.training.objects.scalers
+    ]
+    for machine, entries in (*others, (CastMachine(), program.entries)):
+        for fault in Run(program, machine, memory, entries).faults():
             found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
@@ -45,15 +50,20 @@ def _key(fault: Fault) -> tuple[Breach, str, int]:
     return fault.breach, fault.place.path, fault.place.line
 
 
-def _gradients(program: Program, memory: Memory) -> Iterator[Fault]:
-    """Yield the faults of every optimizer; one that may concern any of several must concern all of them."""
+def _gradients(program: Program, programs: Programs, memory: Memory) -> Iterator[Fault]:
+    """Yield the faults of every optimizer; one that may concern any of a program must concern all of them."""
     objects = program.training.objects
-    runs = []
-    for optimizer in objects.optimizers:
-        scalers = frozenset(s.number for s in objects.scalers if optimizer.number in s.optimizers)
-        machine = GradientMachine(optimizer.number, scalers, len(objects.optimizers) == 1)
-        runs.append({_key(f): f for f in Run(program, machine, memory).faults()})
-    for run in runs:
+    entries = {o.number: programs.of_optimizer(o.number) for o in objects.optimizers}
+    beside = {
+        number: [n for n, other in entries.items() if n != number and {*own} & {*other}]
+        for number, own in entries.items()
+    }
+    runs = {}
+    for number, own in entries.items():
+        scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
+        machine = GradientMachine(number, scalers, not beside[number])
+        runs[number] = {_key(f): f for f in Run(program, machine, memory, own).faults()}
+    for number, run in runs.items():
         for key, fault in run.items():
-            if fault.certain or all(key in other for other in runs):
+            if fault.certain or all(key in runs[other] for other in beside[number]):
                 yield fault

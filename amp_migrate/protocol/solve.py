@@ -15,6 +15,7 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.memory import Memory
 from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.programs import Entry
 from amp_migrate.protocol.runs import Breached, Here, Key, Start, State, Summary
 from amp_migrate.protocol.ways import Ways
 from amp_migrate.protocol.within import Within
@@ -29,12 +30,19 @@ _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 
 
 class Run:
-    """One machine over one program."""
+    """One machine over one program, from some of its entries, or all."""
 
-    def __init__(self, program: Program, machine: Machine, memory: Memory) -> None:
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        memory: Memory,
+        entries: Iterable[Entry] | None = None,
+    ) -> None:
         self._program = program
         self._machine = machine
         self._memory = memory
+        self._entries = program.entries if entries is None else entries
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: deque[tuple[Key, Here]] = deque()
@@ -52,7 +60,7 @@ class Run:
 
     def breached(self) -> list[Breached]:
         """Return the breaches that some path shows, one for each node, with the moments of it."""
-        for function, called in self._program.entries:
+        for function, called in self._entries:
             for state in self._machine.starts(called):
                 self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
