@@ -67,8 +67,11 @@ class Result:
         return Tally(migrated + fixed + left, migrated, fixed, left)
 
 
-def migrate(sources: Sequence[Source], settings: Settings) -> Result:
-    """Migrate sources as one project; files without Apex in them only serve as context."""
+def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -> Result:
+    """Migrate sources as one project; files without Apex in them only serve as context.
+
+    Without `notes` nothing is said about native code that stays as it is.
+    """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.native import applies
 
@@ -85,7 +88,7 @@ def migrate(sources: Sequence[Source], settings: Settings) -> Result:
 
     with _without_collector():
         trees, outcomes = _parse(sources)
-        planner = Planner(trees, settings)
+        planner = Planner(trees, settings, notes)
     judge = cache(lambda: _judge(trees, planner))
     while True:
         with _without_collector():
@@ -225,9 +228,8 @@ def unstable(result: Result, settings: Settings) -> list[str]:
         )
         for outcome in result.outcomes
     ]
-    return [
-        outcome.path for outcome in migrate(again, settings).outcomes if outcome.after is not None
-    ]
+    result = migrate(again, settings, notes=False)
+    return [outcome.path for outcome in result.outcomes if outcome.after is not None]
 
 
 def replace_text(source: Source, text: str) -> Source:

@@ -18,19 +18,10 @@ from amp_migrate.entangled import entangled
 from amp_migrate.facts.mentions import imports_by_name, may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.native import Remarks, upgrade
-from amp_migrate.plan import (
-    Decision,
-    Finding,
-    Place,
-    Plan,
-    Status,
-)
+from amp_migrate.plan import Decision, Finding, Place, Plan, Status
 from amp_migrate.project import Module, Project, build
 from amp_migrate.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
-from amp_migrate.rules import (
-    amp213_import_missing,
-    amp308_unknown_amp,
-)
+from amp_migrate.rules import amp213_import_missing, amp308_unknown_amp
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.amp114_native_beside import fall_back, remove
 from amp_migrate.rules.amp308_unknown_amp import beside_left, report
@@ -58,7 +49,8 @@ from amp_migrate.unit_summary import UnitSummary, summary
 class Planner:
     """Plans a project; units that a self-check refused are left on the next try."""
 
-    def __init__(self, trees: dict[str, Tree], settings: Settings) -> None:
+    def __init__(self, trees: dict[str, Tree], settings: Settings, notes: bool = True) -> None:
+        self._notes = notes
         self._settings = settings
         self._trees = trees
         self._spelling = Spelling(settings.api == "torch.amp")
@@ -94,7 +86,9 @@ class Planner:
             if not self._settings.enabled("AMP401"):
                 return []
             return upgrade(tree, planned, self._trees.values())
-        return [] if planned or uses_apex(tree) else self._remarks.of(path, self._settings)
+        if planned or not self._notes or uses_apex(tree):
+            return []
+        return self._remarks.of(path, self._settings)
 
     def _plan_apex(
         self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, Refusal]

@@ -23,6 +23,10 @@ class Programs:
         """Return the entries behind which an event names an optimizer, all of them if there is none."""
         return self._naming(lambda e: e.optimizers is not None and number in e.optimizers)
 
+    def of_optimizers(self, numbers: frozenset[int]) -> tuple[Entry, ...]:
+        """Return the entries behind which an event names one of several optimizers."""
+        return self._naming(lambda e: e.optimizers is not None and bool(numbers & e.optimizers))
+
     def of_scaler(self, number: int) -> tuple[Entry, ...]:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
         return self._naming(lambda e: e.scaler == number)

@@ -18,6 +18,7 @@ from amp_migrate.protocol.certain.unbound import unbound
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.programs import Entry, Programs
 from amp_migrate.protocol.solve import Run
 from amp_migrate.protocol.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
@@ -53,6 +54,7 @@ class Reading:
         self.program = program
         self._objects = program.training.objects
         self._known = Known(program.project, self._objects)
+        self._programs = Programs(program)
 
     @cached_property
     def shown(self) -> tuple[Shown, ...]:
@@ -67,11 +69,13 @@ class Reading:
         if self._objects.scalers:
             yield from self._gradients(memory)
             for number, optimizers in self._followed():
-                yield from self._run(RemadeMachine(number, optimizers), memory, scaler=number)
+                entries = self._programs.of_scaler(number)
+                machine = RemadeMachine(number, optimizers)
+                yield from self._run(machine, memory, entries, scaler=number)
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        yield from self._run(CertainCasts(), memory)
+        yield from self._run(CertainCasts(), memory, self.program.entries)
 
     def _gradients(self, memory: CertainMemory) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
@@ -86,7 +90,8 @@ class Reading:
                 sole = parts.alone(group.numbers, known) and not parts.strange(group.numbers)
                 alone = parts.alone(group.numbers, scaled)
                 machine = CertainGradients(group.numbers, group.scalers, alone, sole)
-                met += self._run(machine, memory, group.numbers, min(group.scalers))
+                entries = self._programs.of_optimizers(group.numbers)
+                met += self._run(machine, memory, entries, group.numbers, min(group.scalers))
             runs.append((group, {item.key: item for item in met}))
         for own, found in runs:
             for key, item in found.items():
@@ -116,10 +121,11 @@ class Reading:
         self,
         machine: Machine,
         memory: CertainMemory,
+        entries: Iterable[Entry],
         optimizers: frozenset[int] = frozenset(),
         scaler: int | None = None,
     ) -> Iterator[Shown]:
-        run = Run(self.program, machine, memory)
+        run = Run(self.program, machine, memory, entries)
         ways = Ways(self.program, run.summaries)
         for breach, key, here, event, _ in run.breached():
             turns = tuple(ways.turns(key, here))
