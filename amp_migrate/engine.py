@@ -193,7 +193,7 @@ def _untrue(
     from amp_migrate.facts.mentions import uses_apex
 
     after = {o.path: o.after for o in outcomes.values() if o.after is not None}
-    if settings.only_fixes or not any(uses_apex(outcomes[path].before.text) for path in after):
+    if not settings.migrates or not any(uses_apex(outcomes[path].before.text) for path in after):
         return [], []
     from amp_migrate.check.claims import Claim, Claims
 
@@ -207,7 +207,7 @@ def _untrue(
         ]
         reason = objection.sentence
         found += [
-            Refusal(path, reason, place=objection.place, uncast=objection.uncast)
+            Refusal(path, reason, place=objection.place, casts=objection.casts)
             for path in paths[:1]
         ]
     return found, judgement.compared

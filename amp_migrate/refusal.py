@@ -30,7 +30,15 @@ _ADVICE = (
     "change the code so that gradients are touched only between the last backward and the step, or migrate it by "
     "hand and compare with `amp-migrate verify`"
 )
-_PUT_UNDER = "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on, then run again"
+_PUT_UNDER = (
+    "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on, in a function other than the one "
+    "that calls amp.initialize, then run again"
+)
+_CALL_UNDER = (
+    "migrate it by hand: write `with torch.cuda.amp.autocast():` around the call of it in the program that initializes "
+    "Apex, so that the other programs keep fp32"
+)
+_ADVICE_BY_CASTS = {None: _ADVICE, False: _PUT_UNDER, True: _CALL_UNDER}
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 
 
@@ -39,14 +47,14 @@ class Refusal:
     """The rewrite of a file that is not used, and why.
 
     `line` is that of a comment that asks to skip it, or 0. `place` is where the training would go wrong, None where
-    the text itself failed; `uncast` says that casts are missing there.
+    the text itself failed; `casts` tells whether they are added or missing there, None where they are no matter.
     """
 
     path: str
     reason: str
     line: int = 0
     place: Place | None = None
-    uncast: bool = False
+    casts: bool | None = None
 
     @property
     def code(self) -> str:
@@ -94,7 +102,7 @@ def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Canno
     """Say why a unit is left whose rewrite is not used."""
     site = found[0]
     if refusal.place is not None:
-        advice = _PUT_UNDER if refusal.uncast else _ADVICE
+        advice = _ADVICE_BY_CASTS[refusal.casts]
         message = _WOULD.format(refusal.reason)
         return Cannot("AMP913", *_statement(project, site, refusal), message, advice)
     if not refusal.line:

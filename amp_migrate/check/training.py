@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from amp_migrate.align import changes, moved_line
 from amp_migrate.check.claims import RAISES, Claims
 from amp_migrate.check.compare import Parted, compare
-from amp_migrate.check.forwards import UNCAST
+from amp_migrate.check.forwards import CAST, UNCAST
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
@@ -23,19 +23,20 @@ from amp_migrate.report import Compared
 
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8
+_CASTS = {UNCAST: False, CAST: True}
 
 
 @dataclass(frozen=True)
 class Objection:
     """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts.
 
-    `uncast` says that it is a forward which runs without the casts that Apex made.
+    `casts` tells of a forward whether it has casts that Apex did not make, or lacks those it made; None of all else.
     """
 
     sentence: str
     place: Place
     way: tuple[Place, ...]
-    uncast: bool = False
+    casts: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,10 @@ def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str
     else:
         what = "is lost on the way" if lost else "is added on the way"
         sentence = f"`{last.label}` {what} {way_text}"
-    return Objection(sentence, place, shown, str(last.label.kind).endswith(UNCAST))
+    casts = next(
+        (has for words, has in _CASTS.items() if str(last.label.kind).endswith(words)), None
+    )
+    return Objection(sentence, place, shown, casts)
 
 
 def _old(place: Place | None, before: Mapping[str, Tree], after: Mapping[str, str]) -> Place | None:

@@ -154,7 +154,8 @@ def _unscale(
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
         refuse_kept(unit, step, first, None)
-        skips = leaves_out(step, limit, [u.statement for u in found]) if limit is not None else None
+        reads = [u.statement for u in found]
+        skips = leaves_out(step, limit, reads, unit.steps) if limit is not None else None
         if skips is not None:
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips

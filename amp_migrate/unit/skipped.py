@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import same, walk
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.clearing import clearing
@@ -49,13 +49,22 @@ def _counting(test: ast.expr) -> str:
     return next((ast.unparse(part) for part in parts if counts(part)), ast.unparse(test))
 
 
-def leaves_out(step: Step, limit: ast.If, reads: list[ast.stmt]) -> ast.If | None:
-    """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it."""
+def leaves_out(
+    step: Step, limit: ast.If, reads: list[ast.stmt], steps: list[Step]
+) -> ast.If | None:
+    """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it.
+
+    Where the other way of a test steps the optimizer as well, it leaves nothing out.
+    """
     tree = step.tree
+    others = [s for s in steps if s.function is step.function and same(s.optimizer, step.optimizer)]
     tests = [
         up
         for up in levels(tree, step.anchor)
         if isinstance(up, ast.If) and up is not limit and inside(tree, up, limit)
+        if not any(
+            inside(tree, s.anchor, up) and exclusive(tree, s.anchor, step.anchor) for s in others
+        )
     ]
     behind = [up for up in tests if not any(inside(tree, read, up) for read in reads)]
     return behind[-1] if behind else None

@@ -939,4 +939,43 @@ ADVISED = (
             ),
         ),
     ),
+    Advised(
+        "refused/forwards_gathered_without_casts",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
+        (
+            (
+                "for _ in range(2):\n    detections += model(torch.randn(6, 4))\n",
+                "\n\ndef gather(model):\n    for _ in range(2):\n"
+                "        with torch.cuda.amp.autocast():\n"
+                "            detections.extend(model(torch.randn(6, 4)))\n\n\ngather(model)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/evaluation_in_a_generator",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
+        (
+            (
+                "        outputs = model(x)\n",
+                "        with torch.cuda.amp.autocast():\n            outputs = model(x)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/evaluation_under_exit_stack",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
+        (
+            (
+                "    for _ in range(2):\n        print(model(torch.randn(6, 4)).mean().item())\n",
+                "    show(model)\n",
+            ),
+            (
+                "model = torch.nn.Linear(4, 2)\n",
+                "\ndef show(model):\n    for _ in range(2):\n"
+                "        with torch.cuda.amp.autocast():\n"
+                "            print(model(torch.randn(6, 4)).mean().item())\n\n\n"
+                "model = torch.nn.Linear(4, 2)\n",
+            ),
+        ),
+    ),
 )

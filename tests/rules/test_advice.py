@@ -14,13 +14,15 @@ from amp_migrate.settings import Settings
 from amp_migrate.source import Source
 
 CASES = {case.name: case for case in cases()}
-# Where the advice is to give the files that are missing, or needs options of the case: nothing of it can be tried here.
+# Where the advice is to give the files that are missing, to migrate by hand, or needs options of the case: nothing of
+# it can be tried here.
 ELSEWHERE = {
     "refused/amp_in_a_dictionary_filled_later",
     "refused/amp_stored_out_of_sight",
     "refused/criterion_out_of_sight",
     "refused/flag_of_a_library_inverted",
     "refused/flag_passed_by_a_caller",
+    "refused/helper_cast_in_a_plain_program",
     "refused/fp16_optimizer",
     "refused/mmcv_hook_alone",
     "refused/mmcv_runner_elsewhere",
