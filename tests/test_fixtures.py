@@ -52,8 +52,8 @@ def _said(texts: _Texts, settings: Settings) -> Result:
     return _ENGINE([Source.from_bytes(name, text.encode()) for name, text in texts], settings)
 
 
-def migrate(sources: Sequence[Source], settings: Settings) -> Result:
-    """Return what the engine says about sources, whatever the bytes that their texts came from."""
+def migrate(sources: Sequence[Source], settings: Settings, **_: bool) -> Result:
+    """Return what the engine says about sources, whatever the bytes that their texts came from, and all notes."""
     known = _said(tuple((s.path, s.text) for s in sources), replace(settings, root=Path()))
     pairs = zip(sources, known.outcomes, strict=True)
     outcomes = [replace(outcome, before=source) for source, outcome in pairs]
