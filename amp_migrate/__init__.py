@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amp_migrate.api import Result, migrate_project, migrate_source
-    from amp_migrate.plan import Finding, Status
+    from amp_migrate.plan.model import Finding, Status
     from amp_migrate.settings import Settings
 
 __version__ = "0.1.0"
@@ -20,10 +20,10 @@ __all__ = [
     "migrate_source",
 ]
 _HOMES = {
-    "Finding": "amp_migrate.plan",
+    "Finding": "amp_migrate.plan.model",
     "Result": "amp_migrate.api",
     "Settings": "amp_migrate.settings",
-    "Status": "amp_migrate.plan",
+    "Status": "amp_migrate.plan.model",
     "migrate_project": "amp_migrate.api",
     "migrate_source": "amp_migrate.api",
 }

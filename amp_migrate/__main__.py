@@ -1,5 +1,5 @@
 """Run the command line as ``python -m amp_migrate``."""
 
-from amp_migrate.cli import main
+from amp_migrate.commands.cli import main
 
 main()

@@ -13,7 +13,7 @@ from amp_migrate.run import run_paths, run_text, write_changes
 from amp_migrate.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from amp_migrate.plan import Finding
+    from amp_migrate.plan.model import Finding
 
 StrPath = str | os.PathLike[str]
 
@@ -62,7 +62,7 @@ class Result:
 
     def diff(self) -> str:
         """Return the changes as one patch for ``git apply``; bytes that are no UTF-8 become surrogates."""
-        from amp_migrate.output.diff import patch
+        from amp_migrate.output.formats.diff import patch
 
         parts = (patch(change.path, change.before, change.after) for change in self.changes)
         return b"".join(parts).decode("utf-8", "surrogateescape")

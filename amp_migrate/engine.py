@@ -11,16 +11,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Decision, Finding, Plan, Status
-from amp_migrate.refusal import OPTED_OUT, Refusal, edited_against_a_comment
+from amp_migrate.plan.model import Decision, Finding, Plan, Status
+from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judge
-    from amp_migrate.planning import Planner
+    from amp_migrate.plan.planner import Planner
+    from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.report import Compared
-    from amp_migrate.unit_summary import UnitSummary
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
     Without `notes` nothing is said about native code that stays as it is.
     """
     from amp_migrate.facts.mentions import may_use_apex
-    from amp_migrate.native import applies
+    from amp_migrate.plan.native import applies
 
     respelt = (
         settings.api == "torch.amp"
@@ -84,7 +84,7 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
         return Result([Outcome(source.path, source) for source in sources], Plan())
     refused: dict[object, Refusal] = {}
     no_events: list[Compared] = []
-    from amp_migrate.planning import Planner
+    from amp_migrate.plan.planner import Planner
 
     with _without_collector():
         trees, outcomes = _parse(sources)
@@ -151,7 +151,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
         return []
     from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
-    from amp_migrate.rules.cleanup import leftovers, tidied
+    from amp_migrate.rules.guards.cleanup import leftovers, tidied
 
     failures: list[Refusal] = []
     for path in paths:
@@ -195,7 +195,7 @@ def _untrue(
     after = {o.path: o.after for o in outcomes.values() if o.after is not None}
     if not settings.migrates or not any(uses_apex(outcomes[path].before.text) for path in after):
         return [], []
-    from amp_migrate.check.claims import Claim, Claims
+    from amp_migrate.check.events.claims import Claim, Claims
 
     claims = Claims(tuple(Claim(f.code, f.path, f.span.line) for f in plan.findings()))
     found = []

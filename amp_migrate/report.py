@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from amp_migrate.words import plural
 
 if TYPE_CHECKING:
-    from amp_migrate.discover import Skipped
-    from amp_migrate.plan import Decision, Finding
-    from amp_migrate.source import Source
+    from amp_migrate.plan.model import Decision, Finding
+    from amp_migrate.source.discover import Skipped
+    from amp_migrate.source.file import Source
 
 
 SELF_CHECK = "AMP910"
@@ -114,7 +114,7 @@ class Report:
     @property
     def files_with_sites(self) -> int:
         """The number of files that hold an Apex site."""
-        from amp_migrate.plan import Status
+        from amp_migrate.plan.model import Status
 
         counted = (Status.MIGRATED, Status.FIXED, Status.LEFT)
         return len({item.path for item in self.findings if item.status in counted})
@@ -122,7 +122,7 @@ class Report:
     @property
     def files_left(self) -> set[str]:
         """The files that hold a use of Apex that is left."""
-        from amp_migrate.plan import Status
+        from amp_migrate.plan.model import Status
 
         return {item.path for item in self.findings if item.status is Status.LEFT}
 

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
-from amp_migrate import progress
-from amp_migrate.discover import Hit, Other, discover, folders, uses_apex
+from amp_migrate.commands import progress
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.settings import Settings
+from amp_migrate.source.discover import Hit, Other, discover, folders, uses_apex
 
 if TYPE_CHECKING:
-    from amp_migrate.source import Source
+    from amp_migrate.source.file import Source
 
 _NATIVE = re.compile(rb"\b(?:GradScaler|autocast)\b")
 _OLD_NATIVE = re.compile(rb"torch\.cuda\.amp\b|from\s+torch\.cuda\s+import\s[^\n]*\bamp\b")
@@ -90,8 +90,8 @@ def write_changes(report: Report) -> None:
 
     Raises `UnwritableSource` or `Stopped` where writing fails on the way: no file is changed then.
     """
-    from amp_migrate.source import UnwritableSource
-    from amp_migrate.writing import check_writable, write_all
+    from amp_migrate.source.file import UnwritableSource
+    from amp_migrate.source.writing import check_writable, write_all
 
     refused = {}
     for change in report.changes:
@@ -114,7 +114,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     report.only_fixes = settings.only_fixes
     report.migrates = settings.migrates
     from amp_migrate.engine import migrate, unstable
-    from amp_migrate.source import UnwritableSource
+    from amp_migrate.source.file import UnwritableSource
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -180,7 +180,7 @@ def _decoded(hits: Collection[Hit], problems: list[Problem]) -> Iterator[Source]
     """Yield the files that are text; one that is not is a problem only if it uses Apex."""
     if not hits:
         return
-    from amp_migrate.source import Source, UnreadableSource
+    from amp_migrate.source.file import Source, UnreadableSource
 
     for hit in hits:
         try:

@@ -21,7 +21,7 @@ from pathlib import Path
 from corpus_links import broken_links
 from corpus_scan import Scan, parsed, scan
 
-from amp_migrate.rules.kept import FP16_UTILS
+from amp_migrate.rules.guards.kept import FP16_UTILS
 
 TOOL = (sys.executable, "-m", "amp_migrate")
 _RUFF = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 if sys.version_info >= (3, 11):
     import tomllib

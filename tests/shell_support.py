@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 from click.testing import CliRunner, Result
 
-from amp_migrate.cli import main
-from amp_migrate.plan import Finding, Status
+from amp_migrate.commands.cli import main
+from amp_migrate.plan.model import Finding, Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
-from amp_migrate.span import Span
+from amp_migrate.source.file import Source
+from amp_migrate.source.span import Span
 
 APEX_PROGRAM = """\
 import torch

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from amp_migrate.cli import _EXTRA, main
+from amp_migrate.commands.cli import _EXTRA, main
 from amp_migrate.equivalence.cli import verify
 from amp_migrate.rules import rules
 from amp_migrate.settings import parse_toml

@@ -22,10 +22,10 @@ from fixture_support import Case, cases
 from pyflakes import api, reporter
 
 from amp_migrate import engine
-from amp_migrate.cli import codemod, main
+from amp_migrate.commands.cli import codemod, main
 from amp_migrate.engine import Result
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 _JARGON = re.compile(
     r"\b(units?|sites?|in sight|handed|its own step is not|callee|<module>|this tool)\b|(?<![\w.\"'/])/\w+/\w+"

@@ -6,9 +6,9 @@ import ast
 import operator
 from collections.abc import Iterator, Sequence
 
-from amp_migrate.check.assumed import Initialize, argument
-from amp_migrate.check.sides import Key, Side, key
-from amp_migrate.check.traces import Difference, Label, Step
+from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
 from amp_migrate.protocol.faults import Place
 

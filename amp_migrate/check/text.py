@@ -31,7 +31,7 @@ def check(before: str, after: str, path: str) -> str | None:
     """
     notebook = path.endswith(".ipynb")
     if notebook:
-        from amp_migrate.notebook import misplaced_cell
+        from amp_migrate.source.notebook import misplaced_cell
 
         reason = misplaced_cell(before, after)
         if reason:

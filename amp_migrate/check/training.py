@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from amp_migrate.align import changes, moved_line
-from amp_migrate.check.claims import RAISES, Claims
-from amp_migrate.check.compare import Parted, compare
-from amp_migrate.check.forwards import CAST, UNCAST
+from amp_migrate.check.casts.forwards import CAST, UNCAST
+from amp_migrate.check.events.claims import RAISES, Claims
+from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
-from amp_migrate.protocol.program import Program
 from amp_migrate.report import Compared
+from amp_migrate.source.align import changes, moved_line
 
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from amp_migrate.discover import shown
-from amp_migrate.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
 from amp_migrate.settings import Settings
+from amp_migrate.source.discover import shown
+from amp_migrate.source.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
 
 REQUIREMENTS = (
     "*requirements*.txt",

@@ -15,8 +15,8 @@ from amp_migrate.dependencies.files import (
     REQUIREMENTS,
     is_one,
 )
-from amp_migrate.notebook import NotebookCodec
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
+from amp_migrate.source.notebook import NotebookCodec
 
 
 class Line(NamedTuple):

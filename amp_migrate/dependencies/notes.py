@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
-from amp_migrate.plan import Finding, Status
+from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source, UnreadableSource, UnwritableSource
-from amp_migrate.span import Span
+from amp_migrate.source.file import Source, UnreadableSource, UnwritableSource
+from amp_migrate.source.span import Span
 
 CODE = "AMP309"
 _APEX = re.compile(r"\bapex\b", re.I)

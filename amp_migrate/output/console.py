@@ -57,7 +57,7 @@ class Console(NamedTuple):
         """Print the changes as one patch; FORCE_COLOR leaves it plain, as it may go into a pipe."""
         if not report.changes and not self.patched:
             return
-        from amp_migrate.output.diff import patch
+        from amp_migrate.output.formats.diff import patch
 
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         style = Style(colour if self.colour is None else self.colour)
@@ -101,14 +101,14 @@ def _formatted(name: str, report: Report, verdict: Exit, style: Style) -> str:
         parts = [_findings(name, report, style), "".join(problems(report, style))]
         return ("\n" if name == "text" else "").join(part for part in parts if part)
     if name == "json":
-        from amp_migrate.output.json_report import json_report
+        from amp_migrate.output.formats.json_report import json_report
 
         return json_report(report, verdict)
     if name == "github":
-        from amp_migrate.output.github import github
+        from amp_migrate.output.formats.github import github
 
         return github(report)
-    from amp_migrate.output.sarif import sarif
+    from amp_migrate.output.formats.sarif import sarif
 
     return sarif(report)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from amp_migrate.output.diff import skipped_by_git
+from amp_migrate.output.formats.diff import skipped_by_git
 from amp_migrate.report import Report
 from amp_migrate.settings import Settings
 

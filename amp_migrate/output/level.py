@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 
 LEVELS = {
     Status.LEFT: "error",

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from amp_migrate.align import Change, changes, moved_line
-from amp_migrate.plan import Finding, Place
+from amp_migrate.plan.model import Finding, Place
 from amp_migrate.report import Report
-from amp_migrate.source import Source
-from amp_migrate.span import Span
+from amp_migrate.source.align import Change, changes, moved_line
+from amp_migrate.source.file import Source
+from amp_migrate.source.span import Span
 
 
 @dataclass(frozen=True, slots=True)

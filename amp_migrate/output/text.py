@@ -8,7 +8,7 @@ from itertools import groupby
 
 from amp_migrate.output.place import Places, Where, shown
 from amp_migrate.output.style import Style
-from amp_migrate.plan import Finding, Place, Status
+from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.report import Report
 from amp_migrate.words import plural
 

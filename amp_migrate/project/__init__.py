@@ -2,7 +2,7 @@
 
 from amp_migrate.project.model import Anonymous, CallSite, Class, Function, Module, Parameters
 from amp_migrate.project.project import Project, build
-from amp_migrate.project.values import Values
+from amp_migrate.values.values import Values
 
 __all__ = [
     "Anonymous",

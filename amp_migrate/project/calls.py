@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.project.binding import fits
-from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import MIDDLE
 from amp_migrate.project.model import CallSite, Class, Function, Module
-from amp_migrate.project.nodes import Nodes, function_of
-from amp_migrate.project.objects import Instance, Made, Partial
-from amp_migrate.project.passing import Passing
 from amp_migrate.project.targets import Target, Targets
-from amp_migrate.project.tools import Tools, stores_of
-from amp_migrate.project.wrappers import wrapped_argument, wraps
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.nodes import Nodes, function_of
+from amp_migrate.values.objects import Instance, Made, Partial
+from amp_migrate.values.passing import Passing
+from amp_migrate.values.tools import Tools, stores_of
+from amp_migrate.values.wrappers import wrapped_argument, wraps
 
 _ROUNDS = 8
 _LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}

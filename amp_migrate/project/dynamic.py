@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path
 from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.nodes import function_of
-from amp_migrate.project.objects import Fact, Instance, Made
-from amp_migrate.project.values import Values
+from amp_migrate.values.nodes import function_of
+from amp_migrate.values.objects import Fact, Instance, Made
+from amp_migrate.values.values import Values
 
 Escape = tuple[Function, ast.expr, str]
 _TABLES = frozenset(["globals", "locals", "vars"])

@@ -10,8 +10,8 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.dynamic import Escape, NameLookups
 from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.nodes import function_of
-from amp_migrate.project.values import Values
+from amp_migrate.values.nodes import function_of
+from amp_migrate.values.values import Values
 
 # Decorators that leave the signature and the callers of a function as they are.
 _PLAIN_DECORATORS = frozenset(

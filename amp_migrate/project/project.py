@@ -18,10 +18,10 @@ from amp_migrate.project.escapes import Escapes
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module
-from amp_migrate.project.nodes import function_of
-from amp_migrate.project.objects import Bound, Partial
 from amp_migrate.project.renamed import renamed
-from amp_migrate.project.values import Values
+from amp_migrate.values.nodes import function_of
+from amp_migrate.values.objects import Bound, Partial
+from amp_migrate.values.values import Values
 
 _FORWARDS = 5
 _DEEPEST = 50

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.project.expressions import Expressions
-from amp_migrate.project.graph import MIDDLE
 from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.nodes import Nodes, enclosing_class
-from amp_migrate.project.objects import Bound, Fact, Instance, Partial
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.nodes import Nodes, enclosing_class
+from amp_migrate.values.objects import Bound, Fact, Instance, Partial
 
 
 @dataclass(frozen=True, slots=True)

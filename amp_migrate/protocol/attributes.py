@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Class, Module
-from amp_migrate.protocol.course import names_in
-from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.code.course import names_in
+from amp_migrate.protocol.code.program import Program
 
 
 def unset_attributes(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:

@@ -12,9 +12,9 @@ from amp_migrate.flow.paths import Paths
 from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.attributes import tests_above, unset_attributes
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
-from amp_migrate.protocol.memory import Memory
-from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.run.memory import Memory
 
 _FROM_OUTSIDE = frozenset({"GeneratorExit", "KeyboardInterrupt", "StopIteration", "SystemExit"})
 

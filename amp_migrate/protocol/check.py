@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from amp_migrate.project import Project
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
-from amp_migrate.protocol.memory import Memory
-from amp_migrate.protocol.program import Program
-from amp_migrate.protocol.programs import Entry, Programs
+from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine
-from amp_migrate.protocol.solve import Run
 
 
 def faults(project: Project) -> list[Fault]:

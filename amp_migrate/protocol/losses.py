@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
-from amp_migrate.protocol.program import Program
-from amp_migrate.training.uses import Uses
+from amp_migrate.training.reads.uses import Uses
 
 
 def scaled_losses(program: Program) -> Iterator[Fault]:

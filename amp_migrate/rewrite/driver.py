@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan import (
+from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
     DropElse,
@@ -14,27 +14,21 @@ from amp_migrate.plan import (
     RenameKeyword,
     RenameParameter,
 )
-from amp_migrate.rewrite.arguments import add_argument, add_with_item, rename_keywords
-from amp_migrate.rewrite.blocks import Slot, block_elements, block_slots
-from amp_migrate.rewrite.comments import split_header
-from amp_migrate.rewrite.compound import (
-    WithBody,
-    put_inside,
-    suite_of,
-    tidied,
-    with_branch,
-)
+from amp_migrate.rewrite.blocks.block import Slot, block_elements, block_slots
+from amp_migrate.rewrite.blocks.comments import split_header
+from amp_migrate.rewrite.blocks.compound import WithBody, put_inside, suite_of, tidied, with_branch
+from amp_migrate.rewrite.blocks.lines import Statement, assemble, flat_suite, statements
+from amp_migrate.rewrite.blocks.snippet import parse_expression
+from amp_migrate.rewrite.blocks.statements import Statements
 from amp_migrate.rewrite.errors import EditError
-from amp_migrate.rewrite.imports import Import, drop_names
 from amp_migrate.rewrite.index import Addition, Index, build_index
-from amp_migrate.rewrite.lines import Statement, assemble, flat_suite, statements
 from amp_migrate.rewrite.locate import Line
-from amp_migrate.rewrite.parentheses import fitted
-from amp_migrate.rewrite.signature import add_parameter, rename_parameters
-from amp_migrate.rewrite.snippet import parse_expression
-from amp_migrate.rewrite.statements import Statements
-from amp_migrate.rewrite.top import place_imports
-from amp_migrate.span import Span
+from amp_migrate.rewrite.parts.arguments import add_argument, add_with_item, rename_keywords
+from amp_migrate.rewrite.parts.imports import Import, drop_names
+from amp_migrate.rewrite.parts.parentheses import fitted
+from amp_migrate.rewrite.parts.signature import add_parameter, rename_parameters
+from amp_migrate.rewrite.parts.top import place_imports
+from amp_migrate.source.span import Span
 
 
 def rewrite(text: str, edits: Iterable[Edit]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amp_migrate.plan import (
+from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
     AddParameter,
@@ -11,7 +11,7 @@ from amp_migrate.plan import (
     RenameParameter,
     Wrap,
 )
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 
 class EditError(ValueError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amp_migrate.plan import (
+from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
     AddParameter,
@@ -26,10 +26,10 @@ from amp_migrate.plan import (
     Wrap,
 )
 from amp_migrate.rewrite.errors import EditError, place
-from amp_migrate.rewrite.imports import Import, dropped_names, imported_names
 from amp_migrate.rewrite.locate import Places, StatementNode, locate
-from amp_migrate.rewrite.names import Rename
-from amp_migrate.span import Span
+from amp_migrate.rewrite.parts.imports import Import, dropped_names, imported_names
+from amp_migrate.rewrite.parts.names import Rename
+from amp_migrate.source.span import Span
 
 Arrival = Insert | Move
 Change = Replace | Drop | Hoist

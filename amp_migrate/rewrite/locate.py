@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 StatementNode = cst.BaseSmallStatement | cst.BaseCompoundStatement

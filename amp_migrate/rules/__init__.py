@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 @cache
 def modules() -> tuple[ModuleType, ...]:
     """Return the rule modules in order of their codes."""
-    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("amp"))
-    return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)
+    found = pkgutil.walk_packages(__path__, f"{__name__}.")
+    names = {m.name.rpartition(".")[2]: m.name for m in found}
+    rules = sorted(name for name in names if name.startswith("amp"))
+    return tuple(importlib.import_module(names[name]) for name in rules)
 
 
 @cache

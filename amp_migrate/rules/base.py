@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from amp_migrate.plan import Decision, Edit, Finding, Place, Status
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.autocast.bce import Bce
+from amp_migrate.autocast.casts import Casts
+from amp_migrate.autocast.regions import Inline
+from amp_migrate.availability.availability import Availability
+from amp_migrate.dual.branches import Branches
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.placement.steps.shared import Shared
+from amp_migrate.plan.model import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.scaler.creation import Creation
+from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
-from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.bce import Bce
-from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.casts import Casts
-from amp_migrate.unit.creation import Creation
-from amp_migrate.unit.regions import Inline
-from amp_migrate.unit.scaled import ScaleLoss
-from amp_migrate.unit.shared import Shared
-from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.spelling import Spelling
 from amp_migrate.unit.unit import Unit
-from amp_migrate.unit.unscale import Unscale
 
 
 class Safety(enum.Enum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.plan import Insert
+from amp_migrate.apex.sites import Site, is_apex
+from amp_migrate.plan.model import Insert
 from amp_migrate.project import Module
-from amp_migrate.unit.sites import Site, is_apex
 
 
 def is_free(module: Module, name: str) -> bool:

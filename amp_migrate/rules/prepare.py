@@ -5,45 +5,47 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.project import Function, Module
-from amp_migrate.rules.amp205_scale_loss_of_model import is_misplaced
-from amp_migrate.rules.base import Context
-from amp_migrate.settings import Settings
-from amp_migrate.unit import clipping, regions, scaled
-from amp_migrate.unit.aside import refuse_aside
-from amp_migrate.unit.bce import all_kept_out
-from amp_migrate.unit.beside import refuse_mixed
-from amp_migrate.unit.branches import Branches
-from amp_migrate.unit.build import Index, make
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.carriers import is_none
-from amp_migrate.unit.carrying import carry
-from amp_migrate.unit.casts import Casts
-from amp_migrate.unit.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
-from amp_migrate.unit.creation import Creation, creations
-from amp_migrate.unit.either import refuse_either
-from amp_migrate.unit.evaluation import evaluations
-from amp_migrate.unit.gather import gather
-from amp_migrate.unit.internals import (
+from amp_migrate.apex.internals import (
     by_hand,
     initial_scale,
     refuse_asked,
     refuse_moved_by_hand,
     refuse_ritual,
 )
-from amp_migrate.unit.naming import free_name
-from amp_migrate.unit.overflow import asks, refuse_unlike
-from amp_migrate.unit.probes import set_apart
+from amp_migrate.apex.overflow import asks, refuse_unlike
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.strangers import refuse_reached
+from amp_migrate.autocast import regions
+from amp_migrate.autocast.bce import all_kept_out
+from amp_migrate.autocast.casts import Casts
+from amp_migrate.autocast.evaluation import evaluations
+from amp_migrate.dual.branches import Branches
+from amp_migrate.placement.backwards import scaled
+from amp_migrate.placement.backwards.aside import refuse_aside
+from amp_migrate.placement.backwards.beside import refuse_mixed
+from amp_migrate.placement.backwards.probes import set_apart
+from amp_migrate.placement.reads import clipping
+from amp_migrate.placement.reads.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
+from amp_migrate.placement.steps.shared import shared
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.placement.steps.unstepped import refuse_unstepped
+from amp_migrate.placement.steps.windows import refuse_separate_windows, refuse_unscaled_windows
+from amp_migrate.project import Function, Module
+from amp_migrate.rules.base import Context
+from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
+from amp_migrate.scaler.creation import Creation, creations
+from amp_migrate.scaler.libraries.carrying import carry
+from amp_migrate.scaler.naming import free_name
+from amp_migrate.scaler.routes.carriers import is_none
+from amp_migrate.scaler.routes.either import refuse_either
+from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.settings import Settings
+from amp_migrate.unit.build import Index, make
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.gather import gather
 from amp_migrate.unit.reach import scattered, upwards
-from amp_migrate.unit.shared import shared
-from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.spelling import Spelling
-from amp_migrate.unit.steps import Backward, Step
-from amp_migrate.unit.strangers import refuse_reached
 from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
-from amp_migrate.unit.unstepped import refuse_unstepped
-from amp_migrate.unit.windows import refuse_separate_windows, refuse_unscaled_windows
 
 
 def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:

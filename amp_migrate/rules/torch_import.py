@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan import AddImport, Decision, Edit, Status
+from amp_migrate.plan.model import AddImport, Decision, Edit, Status
 from amp_migrate.project import Module
-from amp_migrate.rules.amp102_initialize import RULE
 from amp_migrate.rules.base import decision
+from amp_migrate.rules.calls.amp102_initialize import RULE
 
 
 def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Drop, DropElse, Edit, Hoist, Replace, ReplaceExpression
-from amp_migrate.span import Span
+from amp_migrate.plan.model import Drop, DropElse, Edit, Hoist, Replace, ReplaceExpression
+from amp_migrate.source.span import Span
 
 
 class Untouched:

@@ -14,12 +14,12 @@ from amp_migrate.training.beliefs import (
     RUNS_NO_FORWARD,
 )
 from amp_migrate.training.events import Event, Kind
-from amp_migrate.training.gradients import Gradients
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.refusing import Refusing
+from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.reads.refusing import Refusing
+from amp_migrate.training.reads.unseen import Unseen, is_known
+from amp_migrate.training.reads.writes import Writes
 from amp_migrate.training.scaled import Body, Losses
-from amp_migrate.training.unseen import Unseen, is_known
-from amp_migrate.training.writes import Writes
 
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.options import arguments
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.project import Project
-from amp_migrate.unit.options import arguments
-from amp_migrate.unit.sites import Kind, Site
 
 
 def elements(node: ast.expr | None) -> list[ast.expr]:

@@ -6,20 +6,20 @@ import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
+from amp_migrate.apex.options import arguments, read
+from amp_migrate.apex.sites import Kind, Site, sites
+from amp_migrate.apex.strangers import strangers
+from amp_migrate.autocast.forwards import Forwards
+from amp_migrate.availability.asked import entries
+from amp_migrate.availability.availability import Availability
+from amp_migrate.availability.handed import makers
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.scaler.home import Home
+from amp_migrate.scaler.libraries.runners import Runners
+from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
-from amp_migrate.unit.asked import entries
-from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.carriers import Carriers, amp_expression
-from amp_migrate.unit.forwards import Forwards
-from amp_migrate.unit.handed import makers
-from amp_migrate.unit.home import Home
-from amp_migrate.unit.options import arguments, read
 from amp_migrate.unit.reach import reachable, scattered, upwards
 from amp_migrate.unit.relatives import family
-from amp_migrate.unit.runners import Runners
-from amp_migrate.unit.sites import Kind, Site, sites
-from amp_migrate.unit.strangers import strangers
 from amp_migrate.unit.unit import Unit
 
 UNIT_KINDS = frozenset(Kind) - {

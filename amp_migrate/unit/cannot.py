@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import PurePath
 
-from amp_migrate.plan import Finding, Place, Status
+from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.project import Function, Module
 
 

@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Hashable, Iterator
 
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.dual.alternatives import is_alternative
+from amp_migrate.dual.coexisting import refuse_beside
 from amp_migrate.facts.paths import path, root, tail, walk
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.alternatives import is_alternative
 from amp_migrate.unit.apart import optimizer_expressions
-from amp_migrate.unit.coexisting import refuse_beside
 from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
-from amp_migrate.unit.scaled import ScaleLoss
-from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.steps import Backward, Step, anchor_of
 from amp_migrate.unit.unit import Unit
 
 SCHEDULER = ("sched", "warmup", "lr_")

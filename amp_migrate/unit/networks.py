@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import walk
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.sites import Kind
 from amp_migrate.unit.unit import Unit
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.clearing import clearing
 from amp_migrate.unit.unit import Unit
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from amp_migrate.apex.options import Options
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.autocast.forwards import Forwards
+from amp_migrate.autocast.region import Region
+from amp_migrate.availability.availability import Availability
+from amp_migrate.availability.flags import not_bools, numbers
+from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.availability import Availability
-from amp_migrate.unit.flags import not_bools, numbers
-from amp_migrate.unit.forwards import Forwards
-from amp_migrate.unit.home import Home
-from amp_migrate.unit.options import Options
-from amp_migrate.unit.region import Region
-from amp_migrate.unit.sites import Kind, Site
-from amp_migrate.unit.steps import Backward, Step
+from amp_migrate.scaler.home import Home
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from check.planted import TRAININGS, Training
 
-from amp_migrate.check.claims import Claim, Claims
+from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 

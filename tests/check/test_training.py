@@ -8,9 +8,9 @@ from generated.mutants import MUTANTS, Mutant
 from generated.program import Program, build
 
 from amp_migrate.engine import Result, migrate
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 CODE = "AMP913"
 PROGRAMS = 60

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pyflakes import api, reporter
 
 from amp_migrate.engine import Result, migrate, unstable
-from amp_migrate.output.diff import patch
-from amp_migrate.plan import Status
+from amp_migrate.output.formats.diff import patch
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 from generated.execute import Record, Run, Side, records
 from generated.outside import lost
 from generated.program import Program

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
 
-from amp_migrate.plan import (
+from amp_migrate.plan.model import (
     Decision,
     Drop,
     Edit,
@@ -16,15 +16,16 @@ from amp_migrate.plan import (
     ReplaceExpression,
     Wrap,
 )
-from amp_migrate.rules import (
+from amp_migrate.rules.autocast import amp104_autocast, amp107_evaluation
+from amp_migrate.rules.calls import (
     amp102_initialize,
     amp103_scale_loss,
-    amp104_autocast,
     amp105_step,
     amp106_unscale,
-    amp107_evaluation,
-    amp108_checkpoint,
     amp116_further_backward,
+)
+from amp_migrate.rules.carrying import amp108_checkpoint
+from amp_migrate.rules.order import (
     amp201_zero_grad_every_micro_batch,
     amp208_clip_every_micro_batch,
     amp209_zero_grad_in_forward,

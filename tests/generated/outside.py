@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from amp_migrate.plan import Edit
-from amp_migrate.span import Span
+from amp_migrate.plan.model import Edit
+from amp_migrate.source.span import Span
 
 
 def lost(before: str, after: str, edits: Iterable[Edit]) -> str:

@@ -10,9 +10,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Edit
+from amp_migrate.plan.model import Edit
 from amp_migrate.rewrite import rewrite
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 
 class Places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import AddArgument, AddParameter, AddWithItem
+from amp_migrate.plan.model import AddArgument, AddParameter, AddWithItem
 
 from .places import applied
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from amp_migrate.plan import ReplaceExpression
+from amp_migrate.plan.model import ReplaceExpression
 
 from .places import Places, applied
 

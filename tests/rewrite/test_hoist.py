@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import (
-    Drop,
-    DropElse,
-    DropImportedName,
-    Hoist,
-    Replace,
-)
+from amp_migrate.plan.model import Drop, DropElse, DropImportedName, Hoist, Replace
 
 from .places import Plan, applied, case
 

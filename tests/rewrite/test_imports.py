@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import AddImport, Drop, DropImportedName
+from amp_migrate.plan.model import AddImport, Drop, DropImportedName
 
 from .places import Plan, applied, case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import Insert
+from amp_migrate.plan.model import Insert
 
 from .places import Plan, applied, case
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import (
-    Drop,
-    Hoist,
-    Insert,
-    Move,
-    Replace,
-    ReplaceExpression,
-)
+from amp_migrate.plan.model import Drop, Hoist, Insert, Move, Replace, ReplaceExpression
 
 from .places import Plan, applied, case
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import AddImport, Drop, Edit, Hoist, Insert, Move, Wrap
+from amp_migrate.plan.model import AddImport, Drop, Edit, Hoist, Insert, Move, Wrap
 from amp_migrate.rewrite import rewrite
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 from .programs import Writer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import (
+from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
     AddParameter,
@@ -20,7 +20,7 @@ from amp_migrate.plan import (
     Wrap,
 )
 from amp_migrate.rewrite import EditError, rewrite
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 from .places import Places, Plan
 

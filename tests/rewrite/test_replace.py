@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import Replace
+from amp_migrate.plan.model import Replace
 
 from .places import Plan, applied, case
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan import (
-    Drop,
-    Insert,
-    Move,
-    ReplaceExpression,
-    Wrap,
-)
+from amp_migrate.plan.model import Drop, Insert, Move, ReplaceExpression, Wrap
 
 from .places import Plan, applied, case
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import dedent
 
-from amp_migrate import native
 from amp_migrate.check.text import check
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Decision, Edit, Status
+from amp_migrate.plan import native
+from amp_migrate.plan.model import Decision, Edit, Status
 from amp_migrate.project import build
 from amp_migrate.rewrite import rewrite
 

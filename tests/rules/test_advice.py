@@ -9,9 +9,9 @@ from fixture_support import Case, cases
 from rules.advised import ADVISED, Advised
 
 from amp_migrate.engine import Result, migrate
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 CASES = {case.name: case for case in cases()}
 # Where the advice is to give the files that are missing, to migrate by hand, or needs options of the case: nothing of

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from amp_migrate.rules.cast_helper import Helper, Inside
-from amp_migrate.unit.spelling import Spelling
+from amp_migrate.rules.autocast.cast_helper import Helper, Inside
+from amp_migrate.scaler.spelling import Spelling
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from rules.example_programs import EXAMPLE, PROGRAMS, WHOLE
 
 from amp_migrate.api import Result, migrate_project
 from amp_migrate.check import text as checked_text
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.rules import RULES
 from amp_migrate.rules.base import Safety
 from amp_migrate.settings import Settings

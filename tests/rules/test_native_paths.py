@@ -9,7 +9,7 @@ from rules.native_support import decisions
 
 from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 _HEAD = """\
 import torch

@@ -7,9 +7,9 @@ from textwrap import dedent
 import torch
 
 from amp_migrate.engine import Result, migrate
-from amp_migrate.rules.amp304_optimizers import _OPTIMIZERS
+from amp_migrate.rules.rest.amp304_optimizers import _OPTIMIZERS
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 _DDP = "from apex.parallel import DistributedDataParallel as DDP\n"
 

@@ -7,9 +7,9 @@ from fixture_support import cases
 from rules.example_programs import HEAD, IMPORT, INIT, PARTS, TRAIN_STEP
 
 from amp_migrate.engine import Result, migrate
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 START = f"{HEAD}from elsewhere import call, register\n{IMPORT}{PARTS}"
 REGISTERED = f"@register\n{TRAIN_STEP}"

@@ -7,10 +7,10 @@ from textwrap import dedent
 import pytest
 from rules.native_support import upgraded
 
-from amp_migrate import native
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan import Drop, Hoist, ReplaceExpression, Status
-from amp_migrate.span import Span
+from amp_migrate.plan import native
+from amp_migrate.plan.model import Drop, Hoist, ReplaceExpression, Status
+from amp_migrate.source.span import Span
 
 
 def _is(after: str, expected: str) -> bool:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from amp_migrate.engine import migrate
-from amp_migrate.plan import Finding
+from amp_migrate.plan.model import Finding
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 HEAD = """\
 import argparse

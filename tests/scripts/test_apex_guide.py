@@ -13,12 +13,12 @@ import pytest
 from amp_migrate import migrate_source
 from amp_migrate.equivalence.reference import modules
 from amp_migrate.equivalence.reference.amp import frontend, handle
-from amp_migrate.rules import (
+from amp_migrate.rules import rules
+from amp_migrate.rules.rest import (
     amp304_optimizers,
     amp305_normalization,
     amp306_fp16_utils,
     amp307_other,
-    rules,
 )
 from amp_migrate.settings import parse_toml
 

@@ -14,7 +14,7 @@ import torch
 from click.testing import CliRunner
 
 from amp_migrate.checkpoint import ConversionError, LossScale, convert, scaler_state
-from amp_migrate.cli import main
+from amp_migrate.commands.cli import main
 
 
 def apex_state(*scalers: tuple[float, int]) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def imported(*arguments: str) -> set[str]:
     """Return the modules that are loaded after a run in a process of its own."""
     code = (
         "import sys\n"
-        "from amp_migrate.cli import main\n"
+        "from amp_migrate.commands.cli import main\n"
         f"main({list(arguments)!r}, standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)"
     )

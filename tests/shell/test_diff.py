@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate.align import changes, moved_line
-from amp_migrate.output.diff import patch
+from amp_migrate.output.formats.diff import patch
+from amp_migrate.source.align import changes, moved_line
 
 BODY = "".join(f"line {number}\n" for number in range(1, 41))
 EDITED = BODY.replace("line 3\n", "").replace("line 20\n", "new\nlines\n") + "last\n"

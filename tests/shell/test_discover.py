@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate.discover import Hit, Other, Skipped, discover, folders, uses_apex
 from amp_migrate.settings import Settings
+from amp_migrate.source.discover import Hit, Other, Skipped, discover, folders, uses_apex
 
 APEX = b"from apex import amp\n"
 

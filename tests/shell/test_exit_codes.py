@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_migrate
 
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 
 
 class TestCheck:

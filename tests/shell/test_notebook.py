@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from amp_migrate.source import Source, UnreadableSource, UnwritableSource
-from amp_migrate.span import Span
+from amp_migrate.source.file import Source, UnreadableSource, UnwritableSource
+from amp_migrate.source.span import Span
 
 CELLS = [
     ("markdown", "# Title with apex"),

@@ -10,9 +10,9 @@ from fixture_support import Case, cases
 from shell_support import APEX_PROGRAM, amp_migrate
 
 from amp_migrate.engine import Result, migrate, unstable
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 
 WRONG = APEX_PROGRAM.replace(
     """    with amp.scale_loss(loss, optimizer) as scaled_loss:

@@ -15,10 +15,10 @@ from shell_support import APEX_PROGRAM, NATIVE_PROGRAM, FakeEngine, Put, amp_mig
 from amp_migrate.output.place import Places
 from amp_migrate.output.style import Style
 from amp_migrate.output.text import text
-from amp_migrate.plan import Finding, Place, Status
+from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.report import FileChange, Report
-from amp_migrate.source import Source
-from amp_migrate.span import Span
+from amp_migrate.source.file import Source
+from amp_migrate.source.span import Span
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amp_migrate.source import Source, UnreadableSource, UnwritableSource
-from amp_migrate.span import Span
+from amp_migrate.source.file import Source, UnreadableSource, UnwritableSource
+from amp_migrate.source.span import Span
 
 
 def source(data: bytes) -> Source:

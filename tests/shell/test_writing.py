@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from shell_support import APEX_PROGRAM, FakeEngine, Put, amp_migrate
 
-from amp_migrate import writing
-from amp_migrate.source import UnwritableSource
-from amp_migrate.writing import check_writable, write_all
+from amp_migrate.source import writing
+from amp_migrate.source.file import UnwritableSource
+from amp_migrate.source.writing import check_writable, write_all
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("a.py", "b.py", "c.py")
@@ -208,7 +208,7 @@ def then_signal(number: int, original: Callable[..., Any]) -> Callable[..., Any]
 INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
-from amp_migrate.cli import main
+from amp_migrate.commands.cli import main
 original = getattr({owner}, {name!r})
 def then(*args, **kwargs):
     result = original(*args, **kwargs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from amp_migrate.plan import AddImport, Decision, Edit, Finding
-from amp_migrate.span import Span
+from amp_migrate.plan.model import AddImport, Decision, Edit, Finding
+from amp_migrate.source.span import Span
 
 Echoes = dict[int, list[Finding]]
 """The findings of decisions that change a line of a file, lines counted from 0."""

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from amp_migrate.discover import SUFFIXES
 from amp_migrate.output.html.echoes import Echoes, echoes
 from amp_migrate.output.html.highlight import Piece, bare, marked, pieces
 from amp_migrate.output.html.places import Addresses
 from amp_migrate.output.html.sides import Row, Stretch, differing, stretches
-from amp_migrate.plan import Finding, Status
+from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import Report
+from amp_migrate.source.discover import SUFFIXES
 from amp_migrate.words import plural
 
 GRAVEST = (Status.LEFT, Status.FIXED, Status.NOTE, Status.MIGRATED, Status.ROUTINE)

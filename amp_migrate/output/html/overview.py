@@ -9,7 +9,7 @@ from typing import Any
 from amp_migrate.output.html.files import prose
 from amp_migrate.output.html.places import Addresses
 from amp_migrate.output.text import Block, blocks
-from amp_migrate.plan import Finding, Status
+from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import Report
 from amp_migrate.words import plural
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from amp_migrate.plan import Finding
+from amp_migrate.plan.model import Finding
 from amp_migrate.report import Report
-from amp_migrate.span import Span
+from amp_migrate.source.span import Span
 
 
 class Addresses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from amp_migrate.align import Change, changes
+from amp_migrate.source.align import Change, changes
 
 _AROUND = 3
 

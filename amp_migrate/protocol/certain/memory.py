@@ -9,8 +9,8 @@ from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.switches import Switches
-from amp_migrate.protocol.memory import Memory
-from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.run.memory import Memory
 
 
 class CertainMemory(Memory):

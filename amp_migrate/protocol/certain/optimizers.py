@@ -10,7 +10,7 @@ from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import EdgeKind, Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.known import Known
-from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
 
 _BACK = (EdgeKind.LOOP, EdgeKind.CONTINUE, EdgeKind.EXCEPTION)

@@ -15,12 +15,12 @@ from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.optimizers import Parts, Served, served
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.certain.unbound import unbound
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
-from amp_migrate.protocol.program import Program
-from amp_migrate.protocol.programs import Entry, Programs
-from amp_migrate.protocol.solve import Run
-from amp_migrate.protocol.ways import Turn, Ways
+from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.run.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
 
 _NAMES_OPTIMIZER = (Kind.STEP, Kind.UNSCALE)

@@ -11,8 +11,8 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
 from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function
-from amp_migrate.protocol.memory import Memory
-from amp_migrate.protocol.program import Program
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.run.memory import Memory
 
 
 def unbound(program: Program, memory: Memory) -> Iterator[tuple[Function, ast.AST, ast.AST]]:

@@ -14,9 +14,9 @@ import torch
 from pyflakes import api, reporter
 
 from amp_migrate.engine import migrate, unstable
-from amp_migrate.plan import Status
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
-from amp_migrate.source import Source
+from amp_migrate.source.file import Source
 from generated.check import first_difference
 from generated.execute import Record, Run, Side, records
 from generated.refactor.project import Base, Project

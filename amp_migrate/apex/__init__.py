@@ -1,0 +1,1 @@
+"""Where a project uses Apex, and what each use asks for."""

@@ -1,0 +1,240 @@
+"""What one `amp.initialize` asks for, as the native form needs it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from amp_migrate.apex.levels import ALL, possible
+from amp_migrate.apex.mapping import Entries, entries
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.condition import FALSE, TRUE, Condition, conjunction, negate, speller
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Project
+from amp_migrate.unit.cannot import Cannot
+
+Spell = Callable[[ast.expr], str]
+
+PARAMETERS = (
+    "models",
+    "optimizers",
+    "enabled",
+    "opt_level",
+    "cast_model_type",
+    "patch_torch_functions",
+    "keep_batchnorm_fp32",
+    "master_weights",
+    "loss_scale",
+    "cast_model_outputs",
+    "num_losses",
+    "verbosity",
+    "min_loss_scale",
+    "max_loss_scale",
+)
+
+
+@dataclass(slots=True)
+class Options:
+    """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
+
+    `switch` is `enabled=` alone. `always_scales`: a loss scale is asked for, which Apex honours at O0 too.
+    `chosen_scale` is a loss_scale known only at run time.
+    """
+
+    arguments: dict[str, ast.expr]
+    casts: Condition
+    switch: Condition
+    level: str | None
+    scaling: bool = True
+    init_scale: str | None = None
+    pinned: str | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    always_scales: bool = False
+    chosen_scale: ast.expr | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    def keep_scale(self, scale: float) -> None:
+        """Scale by a number that stays."""
+        self.scaling = True
+        self.init_scale = self.pinned = repr(scale)
+        self.remarks.append(
+            f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "
+            "whose gradients overflow"
+        )
+
+
+def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], list[ast.expr]]:
+    """Return the arguments of an initialize call by name, and the mappings that it unpacks (``**kwargs``)."""
+    named = dict(zip(PARAMETERS, call.args, strict=False))
+    unpacked: list[ast.expr] = []
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            unpacked.append(keyword.value)
+        else:
+            named[keyword.arg] = keyword.value
+    return named, unpacked
+
+
+def read(project: Project, site: Site) -> Options:
+    """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
+    named, unpacked = arguments(site.call)
+    if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
+        raise Cannot(
+            "AMP909",
+            site.module,
+            site.node,
+            "the arguments of amp.initialize are unpacked here, and cannot be read",
+            "write out the arguments of amp.initialize, then run again",
+        )
+    segment = speller(site.module.tree)
+    for mapping in unpacked:
+        named = {**named, **_unpacked(project, site, mapping, segment)}
+    cast = named.get("cast_model_type")
+    if cast is not None and not _is(cast, None) and not _is_half(cast):
+        raise Cannot(
+            "AMP903",
+            site.module,
+            site.node,
+            f"cast_model_type={segment(cast)} trains in another type than float16, which GradScaler is not for",
+            f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
+            f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
+        )
+    level, on = _level(named.get("opt_level"), segment)
+    switch = named.get("enabled")
+    given = TRUE
+    if switch is not None and not _is(switch, True):
+        given = FALSE if _is(switch, False) else Condition(None, segment(switch))
+    options = Options(named, conjunction([on, given]), given, level)
+    _loss_scale(options, named.get("loss_scale"), segment)
+    _bounds(options, named, segment)
+    _remarks(options, named, _levels(site, named.get("opt_level"), level))
+    return options
+
+
+def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[str]:
+    """Return the opt_levels that one initialize may run with."""
+    if level is not None:
+        return frozenset({level})
+    return possible(site.module, node) if node is not None else ALL
+
+
+def _is(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _is_half(node: ast.expr) -> bool:
+    return (path(node) or "").rpartition(".")[2] in ("float16", "half")
+
+
+def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries:
+    """Return the arguments that an initialize unpacks from a mapping."""
+    held = entries(project, site.module, mapping, site.call)
+    if held is not None and set(held) <= set(PARAMETERS[2:]):
+        return held
+    raise Cannot(
+        "AMP909",
+        site.module,
+        site.node,
+        f"amp.initialize takes its options from `{segment(mapping)}`, and not all that it holds can be read here",
+        "write the options into the call of amp.initialize, or into one dictionary above it, then run again",
+    )
+
+
+def _level(node: ast.expr | None, segment: Spell) -> tuple[str | None, Condition]:
+    if node is None:
+        return "O1", TRUE
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, FALSE if node.value == "O0" else TRUE
+    if isinstance(node, ast.IfExp):
+        return None, _choice(node, segment)
+    text = segment(node)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.JoinedStr):
+        text = f"({text})"
+    return None, Condition(None, f'{text} != "O0"')
+
+
+def _choice(node: ast.IfExp, segment: Spell) -> Condition:
+    yes = node.body.value if isinstance(node.body, ast.Constant) else None
+    no = node.orelse.value if isinstance(node.orelse, ast.Constant) else None
+    if isinstance(yes, str) and isinstance(no, str):
+        if "O0" not in (yes, no):
+            return TRUE
+        test = Condition(None, segment(node.test))
+        return test if no == "O0" else negate(test)
+    return Condition(None, f'({segment(node)}) != "O0"')
+
+
+def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None:
+    if node is None or _is(node, None):
+        return
+    if isinstance(node, ast.Constant):
+        if node.value == "dynamic":
+            options.always_scales = True
+            return
+        try:
+            scale = float(node.value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            options.remarks.append(
+                f"loss_scale={segment(node)} is no loss scale, and Apex raises for it"
+            )
+            return
+        if scale == 1.0:
+            options.scaling = False
+            return
+        options.always_scales = True
+        options.keep_scale(scale)
+        return
+    options.chosen_scale = node
+    options.remarks.append(
+        f"loss_scale={segment(node)} is chosen at run time: a number stays the scale, but unlike Apex GradScaler "
+        "skips a step whose gradients overflow, and at O0 scales nothing"
+    )
+
+
+def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> None:
+    for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
+        node = named.get(key)
+        if node is None or _is(node, None):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            if (key == "max_loss_scale" and node.value >= 2**24) or node.value <= 0:
+                continue
+            setattr(options, name, repr(float(node.value)))
+        else:
+            options.remarks.append(
+                f"{key}={segment(node)} is dropped, as GradScaler has no bounds: call scaler.update(value) behind "
+                "scaler.update() where the scale leaves them"
+            )
+    if options.minimum is not None and options.minimum == options.maximum:
+        options.init_scale = options.pinned = options.minimum
+        options.minimum = options.maximum = None
+    if (
+        options.maximum is not None
+        and options.init_scale is None
+        and float(options.maximum) < 65536
+    ):
+        options.init_scale = options.maximum
+
+
+def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str]) -> None:
+    if levels == {"O2"}:
+        options.remarks.append(
+            "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), so memory "
+            "and the last bits of the losses change"
+        )
+    elif {"O2", "O3"} & levels:
+        high = " and ".join(sorted({"O2", "O3"} & levels))
+        options.remarks.append(
+            f"opt_level is chosen at run time: {high} become{'s' * (' ' not in high)} autocast as well, with weights "
+            "that stay fp32 instead of fp16, so memory and the last bits of the losses change"
+        )
+    if "num_losses" in named:
+        options.remarks.append(
+            "num_losses is dropped: one GradScaler scales all losses, where Apex had a scale for each"
+        )
+    if "cast_model_outputs" in named and not _is(named["cast_model_outputs"], None):
+        options.remarks.append(
+            "cast_model_outputs is dropped: cast the outputs of the model where their type matters"
+        )

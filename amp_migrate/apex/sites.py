@@ -1,0 +1,196 @@
+"""Every place where a project uses Apex, and what kind of use it is."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex import passthrough
+from amp_migrate.apex.unread import is_unread
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Place
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.source.span import Span
+
+
+class Kind(enum.Enum):
+    """The uses of Apex that the tool tells apart."""
+
+    IMPORT = "import"
+    INITIALIZE = "amp.initialize"
+    SCALE_LOSS = "amp.scale_loss"
+    MASTER_PARAMS = "amp.master_params"
+    STATE_DICT = "amp.state_dict"
+    LOAD_STATE_DICT = "amp.load_state_dict"
+    LOSS_SCALE = "loss scale of amp._amp_state"
+    UNREAD = "a LossScaler that nothing reads"
+    DISABLE_CASTS = "amp.disable_casts"
+    REGISTER = "amp.register_*_function"
+    DECORATOR = "amp.*_function"
+    HANDED_ON = "Apex in a function that only calls it"
+    VALUE = "amp as a value"
+    OTHER_AMP = "amp"
+    OTHER = "apex"
+
+
+AMP_CALLS = {
+    "initialize": Kind.INITIALIZE,
+    "scale_loss": Kind.SCALE_LOSS,
+    "master_params": Kind.MASTER_PARAMS,
+    "state_dict": Kind.STATE_DICT,
+    "load_state_dict": Kind.LOAD_STATE_DICT,
+    "disable_casts": Kind.DISABLE_CASTS,
+    "register_half_function": Kind.REGISTER,
+    "register_float_function": Kind.REGISTER,
+    "register_promote_function": Kind.REGISTER,
+    "half_function": Kind.DECORATOR,
+    "float_function": Kind.DECORATOR,
+    "promote_function": Kind.DECORATOR,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Site:
+    """One use of Apex: `node` is the call where the kind is a call, else the expression or statement."""
+
+    kind: Kind
+    module: Module
+    function: Function
+    node: ast.expr | ast.stmt
+    name: str
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.module.tree.span(self.node)
+
+    @property
+    def place(self) -> Place:
+        """Where it stands, with its file."""
+        return Place(self.module.path, self.span)
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The innermost statement that holds it."""
+        return self.module.tree.statement(self.node)
+
+    @property
+    def call(self) -> ast.Call:
+        """The node of a site that is a call."""
+        if not isinstance(self.node, ast.Call):
+            raise TypeError(f"{self.kind} is no call")
+        return self.node
+
+
+def sites(project: Project, module: Module) -> Iterator[Site]:
+    """Yield the Apex sites of a module in source order."""
+    found = list(_imports(project, module))
+    found += _expressions(project, module)
+    yield from sorted(found, key=lambda site: site.span)
+
+
+def is_apex(name: str) -> bool:
+    """Tell whether a dotted name is Apex or something in it."""
+    return name == "apex" or name.startswith("apex.")
+
+
+def _imports(project: Project, module: Module) -> Iterator[Site]:
+    if project.holds_apex:
+        return
+    for node in module.tree.nodes(ast.Import, ast.ImportFrom):
+        name = None
+        if isinstance(node, ast.Import):
+            name = next((a.name for a in node.names if is_apex(a.name)), None)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and is_apex(node.module or ""):
+            name = node.module
+        if name is None and isinstance(node, ast.ImportFrom):
+            name = _reexported(project, module, node)
+        if name:
+            yield Site(Kind.IMPORT, module, project.function_of(module, node), node, name)
+
+
+def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str | None:
+    """Return the Apex module that a module of the project hands on: ``from .precision import amp``."""
+    names = {alias.asname or alias.name for alias in node.names}
+    for use in module.tree.nodes(ast.Name):
+        if use.id in names and isinstance(use.ctx, ast.Load):
+            name = project.apex(module, use)
+            if name in ("apex", "apex.amp"):
+                return name
+    return None
+
+
+def _expressions(project: Project, module: Module) -> Iterator[Site]:
+    tree = module.tree
+    nodes: list[ast.Name | ast.Attribute] = [*tree.nodes(ast.Name), *tree.nodes(ast.Attribute)]
+    for node in nodes:
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        parent = tree.parent(node)
+        if isinstance(parent, ast.Attribute) and _apex_name(project, module, parent):
+            continue
+        name = _apex_name(project, module, node)
+        if name is None and isinstance(parent, ast.Call) and parent.func is node:
+            name = passthrough.target(project, module, parent)
+        if name is None or _loop_variable(tree, node):
+            continue
+        yield _site(project, module, node, name)
+
+
+def _loop_variable(tree: Tree, node: ast.expr) -> bool:
+    """Tell whether a name visits several objects, of which `amp` is only one: ``for k, v in kwargs.items()``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    return any(
+        isinstance(up, ast.For)
+        and any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(up.target))
+        for up in tree.ancestors(node)
+    )
+
+
+def _apex_name(project: Project, module: Module, node: ast.expr) -> str | None:
+    name = project.apex(module, node)
+    return name if name is not None and is_apex(name) else None
+
+
+def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
+    tree = module.tree
+    function = project.function_of(module, node)
+    if passthrough.is_passthrough(project, function):
+        return Site(Kind.HANDED_ON, module, function, node, name)
+    parent = tree.parent(node)
+    called = isinstance(parent, ast.Call) and parent.func is node
+    tail = name.removeprefix("apex.amp.") if name.startswith("apex.amp.") else ""
+    kind = AMP_CALLS.get(tail)
+    if kind is not None and called and isinstance(parent, ast.Call):
+        return Site(kind, module, function, parent, name)
+    if kind is Kind.DECORATOR:
+        return Site(kind, module, function, node, name)
+    if tail.startswith("_amp_state"):
+        return Site(Kind.LOSS_SCALE, module, function, _widest(tree.parents, node), name)
+    if name in ("apex.amp", "apex"):
+        return Site(Kind.VALUE, module, function, node, name)
+    if name == "apex.amp.scaler.LossScaler" and called and isinstance(parent, ast.Call):
+        if is_unread(project, module, parent):
+            return Site(Kind.UNREAD, module, function, parent, name)
+    if name.startswith("apex.amp"):
+        return Site(Kind.OTHER_AMP, module, function, node, name)
+    return Site(Kind.OTHER, module, function, node, name)
+
+
+def _widest(parents: dict[ast.AST, ast.AST], node: ast.expr) -> ast.expr:
+    """Climb from `amp._amp_state` to the whole `amp._amp_state.loss_scalers[0].loss_scale()`."""
+    while True:
+        up = parents.get(node)
+        if isinstance(up, ast.Attribute) or (isinstance(up, ast.Subscript) and up.value is node):
+            node = up
+        elif isinstance(up, ast.Call) and up.func is node and isinstance(node, ast.Attribute):
+            if node.attr not in ("loss_scale",):
+                return node
+            node = up
+        else:
+            return node

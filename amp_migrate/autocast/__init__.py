@@ -1,0 +1,1 @@
+"""Which statements run under autocast: forward passes, losses, evaluation, and what must not."""

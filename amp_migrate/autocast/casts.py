@@ -1,0 +1,245 @@
+"""The `enabled=` of an autocast: the condition under which Apex was on, as a function can see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from amp_migrate.availability.condition import Condition, as_bool, is_plain, names
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module
+from amp_migrate.scaler.at_hand import at_hand
+from amp_migrate.scaler.creation import Creation
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.order import key
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.relatives import family
+from amp_migrate.unit.unit import Unit
+
+
+class Casts:
+    """Answers what `enabled=` must say in each function of a unit."""
+
+    def __init__(self, unit: Unit, creations: list[Creation]) -> None:
+        self._unit = unit
+        self._creations = creations
+        self._reach: dict[Function, set[Function]] = {}
+        self.condition = self._condition(creations)
+
+    @staticmethod
+    def _condition(creations: list[Creation]) -> Condition:
+        """Return the common condition of all initializes; one that nobody can repeat where they differ."""
+        found = {(c.casts.value, c.casts.text) for c in creations}
+        needed = _needed(creations)
+        if len(found) == 1 and not any(c.sometimes or c.instead for c in needed):
+            return creations[0].casts
+        return Condition(None, "")
+
+    @property
+    def never(self) -> bool:
+        """Whether Apex was never on (O0), so that nothing is cast."""
+        return bool(self._creations) and all(c.casts.value is False for c in self._creations)
+
+    def enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
+        """Return the text of `enabled=` at `node`; empty where casts are always on.
+
+        Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
+        """
+        if self._unit.home.makers:
+            return self._by_scaler(function, node, training)
+        creations = self._of(function)
+        if not training:
+            creations = self._nearest(creations, function, node)
+        condition = self._condition(creations)
+        if condition.value is True:
+            return ""
+        if condition.value is False:
+            return "False"
+        text = condition.text
+        if text and is_plain(text) and self._visible(text, function, creations, training):
+            return text
+        scaling = all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
+        if not training and text and self._visible(text, function, creations, training):
+            in_reach = function in self._unit.home.users
+            if not (in_reach and scaling):
+                return text
+        if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
+            if text and self._visible(text, function, creations, training):
+                return text
+            return self._give_up(function, node, training)
+        if training:
+            return f"{self._unit.home.access(function, node)}.is_enabled()"
+        scaler = at_hand(self._unit.home, function, node, self._creations)
+        if scaler is not None:
+            return f"{scaler}.is_enabled()"
+        return text if text and self._visible(text, function, creations, training) else None
+
+    def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> str | None:
+        """Return what the scaler says that is made where amp was chosen."""
+        home = self._unit.home
+        if training:
+            return f"{home.access(function, node)}.is_enabled()"
+        scaler = at_hand(home, function, node, self._creations)
+        return f"{scaler}.is_enabled()" if scaler is not None else None
+
+    def runs(self, function: Function) -> bool:
+        """Tell whether a program that initializes a model of the unit can run a function."""
+        return any(function in self._reached(creation) for creation in self._creations)
+
+    def _nearest(
+        self, creations: list[Creation], function: Function, node: ast.AST
+    ) -> list[Creation]:
+        """Return the initializes of models alone that share the most guards with a node, less those guards."""
+        own = [
+            c
+            for c in creations
+            if c.site.function is function and c.site not in self._unit.home.inits.get(function, [])
+        ]
+        before = [c for c in own if key(c.site.node) < key(node)]
+        if len(own) < len(creations) or not before:
+            return creations
+        near = {c: len(c.within) - len(c.apart(node)) for c in before}
+        best = [c for c in before if near[c] == max(near.values())]
+        options = self._unit.options
+        return [
+            replace(c, casts=as_bool(c.casts_at(node, options[c.site].casts), self._unit.not_bools))
+            for c in best
+        ]
+
+    def repeatable(self, functions: Iterable[Function]) -> bool:
+        """Tell whether all functions can see what the condition reads."""
+        text = self.condition.text
+        return bool(text) and all(self._visible(text, f, self._of(f), True) for f in functions)
+
+    def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
+        if not training:
+            return None
+        text = self.condition.text
+        who = spoken(function)
+        message = f"{who} cannot tell whether AMP is on, as it does not know `{text}`"
+        advice = f"pass `{text}` to {who}, then run again"
+        if not text:
+            message = f"the programs that run {who} turn AMP on under different conditions"
+            advice = f"pass the flag that turns AMP on to {who}, then run again"
+        raise Cannot(
+            "AMP901",
+            function.module,
+            node,
+            message,
+            advice,
+        )
+
+    def _of(self, function: Function) -> list[Creation]:
+        """Return the initializes whose program can run a function; all where that is not known."""
+        own = [c for c in self._creations if c.site.function is function]
+        if own:
+            return own
+        found = [c for c in self._creations if function in self._reached(c)]
+        return found or self._creations
+
+    def _reached(self, creation: Creation) -> set[Function]:
+        origin = creation.site.function
+        known = self._reach.get(origin)
+        if known is None:
+            starts = {origin, *(call.function for call in self._unit.project.callers(origin))}
+            known = set().union(*(reachable(self._unit.project, start) for start in starts))
+            self._reach[origin] = known
+        return known
+
+    def _visible(
+        self, text: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
+        return all(self._same_name(name, function, creations, training) for name in names(text))
+
+    def _same_name(
+        self, name: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
+        """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
+        for creation in creations:
+            origin = creation.site.function
+            if function is origin or _encloses(origin, function):
+                if function is not origin and name in function.parameters.names:
+                    return self._same_value(name, creation, function, training)
+                continue
+            if name == "self" and function.cls is not None and origin.cls is not None:
+                if function.cls in family(origin.cls):
+                    continue
+            if _global_in_both(name, origin, function):
+                continue
+            if not self._same_value(name, creation, function, training):
+                return False
+        return True
+
+    def _same_value(
+        self, name: str, creation: Creation, function: Function, training: bool
+    ) -> bool:
+        module = creation.site.module
+        ours = _name_node(creation.site.function, module, name)
+        theirs = _name_node(function, function.module, name)
+        if ours is None or theirs is None:
+            return False
+        values = self._unit.project.values
+        group, own = values.group(module, ours), values.group(function.module, theirs)
+        if group is not None and group == own:
+            return True
+        several = values.groups(function.module, theirs)
+        known = values.groups(module, ours)
+        return (
+            bool(known)
+            and known <= several
+            and (not training or several - {own} <= self._of_programs(name))
+        )
+
+    def _of_programs(self, name: str) -> frozenset[int]:
+        """Return what a variable holds in the programs of the unit, each with an initialize of its own."""
+        values = self._unit.project.values
+        found: set[int] = set()
+        for creation in self._creations:
+            node = _name_node(creation.site.function, creation.site.module, name)
+            if node is not None:
+                found |= values.groups(creation.site.module, node)
+        return frozenset(found)
+
+
+def _needed(creations: list[Creation]) -> list[Creation]:
+    """Leave out the initializes of a class that only repeat what its constructor always does."""
+    always = {c.site.function.cls for c in creations if c.in_constructor}
+    return [c for c in creations if c.site.function.cls not in always or c.in_constructor]
+
+
+def _global_in_both(name: str, origin: Function, function: Function) -> bool:
+    """Tell whether a name is a variable of the module in two functions of one file."""
+    if origin.module is not function.module:
+        return False
+    return not any(f.node is not None and name in _bound(f) for f in (origin, function))
+
+
+def _bound(function: Function) -> set[str]:
+    found = set(function.parameters.names)
+    if function.node is not None:
+        found |= {
+            n.id
+            for n in walk(function.node)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        }
+        globals_ = {g for n in walk(function.node) if isinstance(n, ast.Global) for g in n.names}
+        found -= globals_
+    return found
+
+
+def _encloses(outer: Function, inner: Function) -> bool:
+    up = inner.parent
+    while up is not None:
+        if up is outer:
+            return True
+        up = up.parent
+    return False
+
+
+def _name_node(function: Function, module: Module, name: str) -> ast.expr | None:
+    top = function.node if function.node is not None else module.tree.module
+    for node in walk(top):
+        if isinstance(node, ast.Name) and node.id == name:
+            return node
+    return None

@@ -1,0 +1,103 @@
+"""Forward passes that feed a backward from further away: from above its loop, or from another method."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.autocast.forwards import Forward, Forwards, is_housekeeping
+from amp_migrate.facts.contexts import runs_without_gradients
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.order import position
+from amp_migrate.unit.relatives import family
+
+Barrier = Callable[[Module, ast.stmt], bool]
+_SETUP = ("__init__", "__new__", "setup", "build", "compile")
+
+
+class Earlier:
+    """Finds statements ``features = network(x)`` that nothing else ties to the backward."""
+
+    def __init__(self, forwards: Forwards, barrier: Barrier) -> None:
+        self._forwards = forwards
+        self._barrier = barrier
+
+    def above(
+        self, function: Function, before: list[ast.stmt], needed: set[str]
+    ) -> list[list[ast.stmt]]:
+        """Return the runs of neighbouring statements above a loop that compute paths `needed` in it."""
+        module = function.module
+        chosen: list[ast.stmt] = []
+        for stmt in reversed(before):
+            written = defs(stmt)
+            if not isinstance(stmt, ast.Assign) or not written & needed:
+                continue
+            needed -= written
+            needed |= uses(stmt)
+            if self._runs_network(module, stmt):
+                chosen.append(stmt)
+        return _neighbours(module.tree, chosen[::-1])
+
+    def methods(self, function: Function, kept: set[str]) -> list[tuple[Function, list[ast.stmt]]]:
+        """Return the statements of other methods that leave paths `kept` of ``self`` behind."""
+        if function.cls is None or not kept:
+            return []
+        found = []
+        for cls in family(function.cls):
+            for method in cls.methods.values():
+                if method is function or method.node is None or method.name in _SETUP:
+                    continue
+                found += self._left_by(method, kept)
+        return found
+
+    def _left_by(self, method: Function, kept: set[str]) -> list[tuple[Function, list[ast.stmt]]]:
+        tree = method.module.tree
+        stmts = [
+            stmt
+            for stmt in ast.walk(method.scope)
+            if isinstance(stmt, ast.Assign)
+            and defs(stmt) & kept
+            and not any(map(runs_without_gradients, tree.ancestors(stmt)))
+            and self._runs_network(method.module, stmt)
+        ]
+        blocks: dict[int, list[ast.stmt]] = {}
+        for stmt in stmts:
+            blocks.setdefault(id(tree.block(stmt)), []).append(stmt)
+        return [(method, run) for block in blocks.values() for run in _neighbours(tree, block)]
+
+    def _runs_network(self, module: Module, stmt: ast.Assign) -> bool:
+        """Tell whether an assignment keeps what a network returns, and does not make a network itself."""
+        targets = [
+            part
+            for target in stmt.targets
+            for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
+        ]
+        if any(self._forwards.is_network(module, target) for target in targets):
+            return False
+        calls = [part for part in walk(stmt.value) if isinstance(part, ast.Call)]
+        direct = any(self._is_forward(module, call) for call in calls)
+        return direct and not self._barrier(module, stmt)
+
+    def _is_forward(self, module: Module, call: ast.Call) -> bool:
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr == "forward":
+            func = func.value
+        name = (path(func) or "").rpartition(".")[2]
+        return (
+            bool(call.args or call.keywords)
+            and not is_housekeeping(name)
+            and self._forwards.is_network(module, func)
+            and self._forwards.call(module, call) is Forward.NETWORK
+        )
+
+
+def _neighbours(tree: Tree, chosen: list[ast.stmt]) -> list[list[ast.stmt]]:
+    runs: list[list[ast.stmt]] = []
+    for stmt in chosen:
+        if runs and position(tree, stmt) == position(tree, runs[-1][-1]) + 1:
+            runs[-1].append(stmt)
+        else:
+            runs.append([stmt])
+    return runs

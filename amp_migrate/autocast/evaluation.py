@@ -1,0 +1,307 @@
+"""Forward passes without gradients of the models that a unit initialized."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.autocast import bce
+from amp_migrate.autocast.finished import runs_in_fp32
+from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.region import Region
+from amp_migrate.autocast.regions import merged
+from amp_migrate.facts.contexts import enters_autocast, in_autocast, runs_without_gradients
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.apart import elements
+from amp_migrate.unit.networks import initialized
+from amp_migrate.unit.order import Loop, key, levels, position
+from amp_migrate.unit.unit import Unit
+from amp_migrate.values.onward import Onward
+
+_NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
+    """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves."""
+    if unit.outside:
+        return []
+    models = initialized(unit)
+    near = unit.project.values.onward(models)
+    taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
+    found: list[Region] = []
+    for module in unit.project.modules.values():
+        for node in module.tree.nodes(ast.Call):
+            if id(node) in taken or node in gone or not _may_run(near, module, node):
+                continue
+            if _runs(unit, module, node, models) and (
+                _without_gradients(unit, module, node)
+                if unit.scales
+                else not _covered(module, node)
+            ):
+                found.append(_region(unit, module, module.tree.statement(node)))
+    found += _through_helpers(unit, gone, taken, models)
+    found += _beside_training(unit, gone, taken)
+    return [
+        r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
+    ]
+
+
+def _before_apex(unit: Unit, region: Region) -> bool:
+    """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
+    sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is region.function]
+    looped = any(isinstance(level, Loop) for level in levels(region.module.tree, region.first))
+    return bool(sites) and not looped and all(key(region.first) < key(s.node) for s in sites)
+
+
+def _through_helpers(
+    unit: Unit, gone: set[ast.AST], taken: set[int], models: set[int]
+) -> list[Region]:
+    """Return the evaluation calls of helpers that training wraps at the call."""
+    helpers = {
+        callee
+        for region in unit.regions
+        for stmt in region.statements()
+        for node in walk(stmt)
+        if isinstance(node, ast.Call)
+        for callee in unit.project.callees(node)
+        if unit.forwards.call(region.module, node) is Forward.NETWORK
+    }
+    return [
+        _region(unit, module, module.tree.statement(node))
+        for module in unit.project.modules.values()
+        for node in module.tree.nodes(ast.Call)
+        if id(node) not in taken
+        and node not in gone
+        and helpers & set(unit.project.callees(node))
+        and not _of_others(unit, module, node, models)
+        and _without_gradients(unit, module, node)
+    ]
+
+
+def _of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
+    """Tell whether a call gives a helper networks, none of which the unit initialized."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    groups = [
+        unit.project.values.groups(module, node)
+        for node in given
+        if path(node) is not None and unit.forwards.is_network(module, node)
+    ]
+    return any(groups) and not any(found & models for found in groups)
+
+
+def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
+    """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
+    functions = dict.fromkeys(region.function for region in unit.regions)
+    return [
+        _region(unit, function.module, function.module.tree.statement(node))
+        for function in functions
+        for node in walk(function.scope)
+        if isinstance(node, ast.Call)
+        and id(node) not in taken
+        and node not in gone
+        and unit.forwards.is_network(function.module, node.func)
+        and _without_gradients(unit, function.module, node)
+    ]
+
+
+def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
+    """Tell whether every call of the function of a region stands in a training region already."""
+    calls = unit.project.callers(region.function)
+    return bool(calls) and all(id(site.call) in taken for site in calls)
+
+
+def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
+    """Tell whether a forward of the models of one initialize stands in one of some regions."""
+    values = unit.project.values
+    groups: set[int] = set()
+    for node in elements(unit.options[site].arguments.get("models")):
+        groups |= values.groups(site.module, node)
+    return any(
+        isinstance(node, ast.Call)
+        and (_runs(unit, region.module, node, groups) or _helps(unit, region.module, node, groups))
+        for region in regions
+        for stmt in region.statements()
+        for node in ast.walk(stmt)
+    )
+
+
+def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[int]) -> bool:
+    """Tell whether a call hands one of the models to a helper that runs it."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    held = any(unit.project.values.groups(module, node) & groups for node in given if path(node))
+    return held or unit.forwards.call(module, call) is Forward.NETWORK
+
+
+def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:
+    """Tell, at little cost, whether a call may be of a model or of one of its methods."""
+    func: ast.expr = call.func
+    while isinstance(func, ast.Attribute):
+        if near.reaches(module, func):
+            return True
+        func = func.value
+    return near.reaches(module, func)
+
+
+def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
+    func = call.func
+    if path(func) is not None and unit.project.values.groups(module, func) & models:
+        return True
+    if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
+        return False
+    if isinstance(module.tree.parent(call), ast.Expr):
+        return False
+    node = func.value
+    while isinstance(node, ast.Attribute) and node.attr == "module":
+        node = node.value
+    return bool(unit.project.values.groups(module, node) & models) and not _is_container(func)
+
+
+def _is_container(func: ast.Attribute) -> bool:
+    return func.attr in ("module", "config")
+
+
+def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
+    tree = module.tree
+    for up in tree.ancestors(node):
+        if isinstance(up, ast.With):
+            if enters_autocast(up):
+                return False
+            if any(any(word in ast.dump(i.context_expr) for word in _NO_GRAD) for i in up.items):
+                return not in_autocast(tree, up)
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(any(word in ast.dump(d) for word in _NO_GRAD) for d in up.decorator_list):
+                return True
+            return _evaluates(unit, module, up)
+    return False
+
+
+def _covered(module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
+    function = module.tree.function(node)
+    return in_autocast(module.tree, node) or (function is not None and function.name == "forward")
+
+
+def _evaluates(
+    unit: Unit, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
+    """Tell whether a function puts the model in evaluation mode and trains nothing."""
+    names = {
+        n.func.attr
+        for n in walk(function)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+    }
+    return (
+        "eval" in names
+        and not names & {"backward", "step"}
+        and not any(unit.trains(module, stmt) for stmt in function.body)
+    )
+
+
+def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
+    """Extend a forward to the last statement that computes a loss of its result."""
+    tree = module.tree
+    function: Function = unit.project.function_of(module, first)
+    first = _choice(module, first)
+    known = defs(first)
+    last = _last_of_loss(unit, module, first, known)
+    around = tree.holder(first)
+    while isinstance(around, ast.With) and not runs_without_gradients(around):
+        outer = _last_of_loss(unit, module, around, known)
+        if outer is not around:
+            first, last = around, outer
+        around = tree.holder(around)
+    return Region(module, function, first, last)
+
+
+def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) -> ast.stmt:
+    """Return the last statement behind a forward that computes a loss of what is `known`, else the forward."""
+    tree = module.tree
+    last = first
+    following = tree.block(first)[position(tree, first) + 1 :]
+    while following and _selects(following[0], known):
+        last = following.pop(0)
+        known |= defs(last)
+    for stmt in following:
+        if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+            continue
+        if bce.calls(unit, module, stmt):
+            break
+        if _only_assigns(stmt):
+            known |= defs(stmt)
+            continue
+        if not isinstance(stmt, _ASSIGNS):
+            break
+        computes = _criterion(unit, module, stmt) or _measures(unit, stmt, known)
+        if computes or runs_in_fp32(stmt, known, sums=False):
+            last = stmt
+        known |= defs(stmt)
+    return last
+
+
+def _choice(module: Module, first: ast.stmt) -> ast.stmt:
+    """Return the test whose branches only choose between forwards, as that of an averaged model, if there is one."""
+    tree = module.tree
+    holder = tree.holder(first)
+    while isinstance(holder, ast.If) and holder.orelse and first in (*holder.body, *holder.orelse):
+        sides = (holder.body, holder.orelse)
+        if not all(len(side) == 1 and isinstance(side[0], _CHOICES) for side in sides):
+            break
+        if defs(holder.body[0]) != defs(holder.orelse[0]):
+            break
+        first, holder = holder, tree.holder(holder)
+    return first
+
+
+_ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+_CHOICES = (ast.Assign, ast.If)
+
+
+def _only_assigns(stmt: ast.stmt) -> bool:
+    """Tell whether a test only takes a result apart: ``if isinstance(output, tuple): output = output[0]``."""
+    if not isinstance(stmt, ast.If):
+        return False
+    calls = [
+        n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
+    ]
+    reshapes = all(isinstance(n.func, ast.Attribute) and n.func.attr in _RESHAPES for n in calls)
+    return all(isinstance(s, _ASSIGNS) for s in [*stmt.body, *stmt.orelse]) and reshapes
+
+
+_RESHAPES = {"mean", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "detach"}
+
+
+def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a helper of the project gets what the model returned, and computes with it as it is."""
+    return any(
+        isinstance(n, ast.Call)
+        and bool(unit.project.callees(n))
+        and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
+        for n in walk(stmt)
+    )
+
+
+def _criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+    """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
+    return any(
+        isinstance(n, ast.Call)
+        and not unit.project.callees(n)
+        and unit.forwards.call(module, n) >= Forward.CRITERION
+        for n in walk(stmt)
+    )
+
+
+def _selects(stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a statement only takes a forward's result apart: ``loss, logits = outputs[:2]``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(
+        stmt.value, ast.Subscript | ast.Attribute
+    ):
+        return False
+    return path(stmt.value.value) in known
+
+
+def statements(regions: list[Region]) -> Iterator[ast.stmt]:
+    """Yield the statements of some regions."""
+    for region in regions:
+        yield from region.statements()

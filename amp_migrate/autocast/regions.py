@@ -1,0 +1,218 @@
+"""All autocast regions of a unit: those of its backward passes, merged where they overlap."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.autocast.adopted import adopted
+from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.region import Region, RegionFinder, Search
+from amp_migrate.facts.contexts import in_autocast
+from amp_migrate.facts.paths import uses, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import inside, position
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inline:
+    """A loss computed inside a call: it gets the statement `name = node` before `statement`."""
+
+    function: Function
+    statement: ast.stmt
+    node: ast.expr
+    name: str
+    replaces: bool
+
+
+def training(
+    unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
+) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
+    """Return the regions of every backward, the losses that get a statement, and their new names."""
+    setup = _Setup(unit)
+    finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds)
+    by_node = {block.node: block for block in blocks}
+    regions: list[Region] = []
+    inlines: list[Inline] = []
+    names: dict[ScaleLoss, str] = {}
+    unseen: list[Backward] = []
+    covered: set[Function] = set()
+    elsewhere: list[Region] = []
+    for backward in unit.backwards:
+        if backward.node in gone:
+            continue
+        if unit.home.runners.computes(backward.function, backward.loss):
+            unit.outside.append(backward)
+        if adopted(backward.function, backward.loss, backward.node) is not None:
+            covered.add(backward.function)
+            continue
+        search = finder.find(backward.function, backward.node, uses(backward.loss))
+        strength = unit.forwards.strength(backward.module, backward.loss)
+        if strength >= Forward.CRITERION:
+            inline = _inline(unit, backward)
+            inlines.append(inline)
+            block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
+            if block is not None:
+                names[block] = inline.name
+        elif not _runs_network(unit, search) and backward not in unit.outside:
+            unseen.append(backward)
+        regions += search.regions
+        elsewhere += search.elsewhere
+        if _runs_network(unit, search) or strength is Forward.NETWORK:
+            covered.add(backward.function)
+        for site, node in search.inlines:
+            stmt = site.function.module.tree.statement(site.call)
+            inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
+    for backward in unseen:
+        if backward.function not in covered:
+            raise _unseen(backward)
+    regions += _copying(unit)
+    for probe in [*unit.probes, *unit.beside]:
+        if probe.function in unit.copying or probe.node in gone:
+            continue
+        search = finder.find(probe.function, probe.node, uses(probe.loss))
+        if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
+            inlines.append(_inline(unit, probe))
+        regions += search.regions
+    reached = _reached(unit, regions)
+    regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
+    for region in regions:
+        setup.refuse(region)
+    kept = [r for r in regions if not in_autocast(r.module.tree, r.first)]
+    return kept, inlines, names
+
+
+def _copying(unit: Unit) -> list[Region]:
+    """Return the calls, where the unit trains, of functions that train nothing but copies of their own."""
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    return [
+        Region(site.function.module, site.function, stmt, stmt)
+        for function in unit.copying
+        for site in unit.project.callers(function)
+        if site.function in trains
+        for stmt in [site.function.module.tree.statement(site.call)]
+    ]
+
+
+def _reached(unit: Unit, regions: list[Region]) -> set[Function]:
+    """Return the functions that run under the autocast of some regions."""
+    callees = {
+        callee
+        for region in regions
+        for stmt in region.statements()
+        for node in walk(stmt)
+        if isinstance(node, ast.Call)
+        for callee in unit.project.callees(node)
+    }
+    return {function for callee in callees for function in reachable(unit.project, callee)}
+
+
+def _runs_network(unit: Unit, search: Search) -> bool:
+    """Tell whether a search came upon a network, or at least upon calls that may be one."""
+    if search.network:
+        return True
+    strengths = [
+        unit.forwards.strength(r.module, stmt) for r in search.regions for stmt in r.statements()
+    ]
+    return Forward.UNKNOWN in strengths
+
+
+def _inline(unit: Unit, backward: Backward) -> Inline:
+    tree = backward.module.tree
+    stmt = tree.statement(backward.node)
+    name = _name(backward.function)
+    return Inline(
+        backward.function, stmt, backward.loss, name, backward in [*unit.probes, *unit.beside]
+    )
+
+
+def _name(function: Function) -> str:
+    top = function.node if function.node is not None else function.module.tree.module
+    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)}
+    return next((name for name in LOSS_NAMES if name not in taken), "scaled_input")
+
+
+def merged(regions: list[Region]) -> list[Region]:
+    """Join regions of one block that overlap or touch, and drop those inside another."""
+    result: list[Region] = []
+    for region in regions:
+        tree = region.module.tree
+        for i, other in enumerate(result):
+            if other.module is region.module and tree.block(other.first) is tree.block(
+                region.first
+            ):
+                joined = _join(tree, other, region)
+                if joined is not None:
+                    result[i] = joined
+                    break
+        else:
+            result.append(region)
+    return [r for r in result if not any(r is not o and within(r, o) for o in result)]
+
+
+def _join(tree: Tree, a: Region, b: Region) -> Region | None:
+    starts = sorted((a, b), key=lambda r: position(tree, r.first))
+    if position(tree, starts[1].first) > position(tree, starts[0].last):
+        return None
+    last = max((a.last, b.last), key=lambda s: position(tree, s))
+    return Region(a.module, a.function, starts[0].first, last)
+
+
+def within(inner: Region, outer: Region) -> bool:
+    """Tell whether a region begins inside another one."""
+    return inner.module is outer.module and any(
+        inside(inner.module.tree, inner.first, stmt) for stmt in outer.statements()
+    )
+
+
+class _Setup:
+    """Knows the code that sets the training up: it initializes, or calls what does."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._project = unit.project
+        self._inits = {site.node for site in unit.of(Kind.INITIALIZE)}
+        self._functions = {site.function for site in unit.of(Kind.INITIALIZE)}
+
+    def holds(self, function: Function, stmt: ast.stmt) -> bool:
+        """Tell whether a statement of a function sets the training up."""
+        return any(
+            node in self._inits
+            or (
+                isinstance(node, ast.Call)
+                and function not in self._functions
+                and bool(self._functions & set(self._project.callees(node)))
+            )
+            for node in walk(stmt)
+        )
+
+    def refuse(self, region: Region) -> None:
+        """Raise `Cannot` for a region that sets the training up: it is no forward pass, the search went astray."""
+        if any(self.holds(region.function, stmt) for stmt in region.statements()):
+            raise Cannot(
+                "AMP904",
+                region.module,
+                region.first,
+                "what computes the loss calls amp.initialize as well, so autocast cannot be put around it",
+                "put the forward pass and the loss under `with torch.cuda.amp.autocast():`, then run again",
+            )
+
+
+def _unseen(backward: Backward) -> Cannot:
+    return Cannot(
+        "AMP904",
+        backward.module,
+        backward.node,
+        f"no forward pass of a network is recognised in what computes `{ast.unparse(backward.loss)}`, so it is not known "
+        "where autocast belongs",
+        "put the forward pass and the loss under `with torch.cuda.amp.autocast():`, then run again",
+    )

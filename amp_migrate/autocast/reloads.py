@@ -1,0 +1,53 @@
+"""Evaluations that change weights between forward passes, where autocast would go on with the fp16 copies it has."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.autocast.forwards import Forward, is_housekeeping
+from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.project import Function
+from amp_migrate.unit.order import inside, key, loop_of
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+_CHANGES = frozenset({"load_state_dict", "apply_shadow", "copy_to", "restore"})
+
+
+def reloads(unit: Unit, function: Function) -> bool:
+    """Tell whether a function, or one it calls, changes weights behind a forward pass."""
+    return any(
+        _reloads(unit, here)
+        for here in reachable(unit.project, function)
+        if not is_housekeeping(here.name)
+    )
+
+
+def _reloads(unit: Unit, function: Function) -> bool:
+    calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
+    changes = [call for call in calls if _changes(unit, call)]
+    forwards = [
+        call
+        for call in (calls if changes else [])
+        if not is_housekeeping(tail(call))
+        and unit.forwards.call(function.module, call) is Forward.NETWORK
+    ]
+    return any(_comes_before(function, f, change) for change in changes for f in forwards)
+
+
+def _comes_before(function: Function, forward: ast.Call, change: ast.Call) -> bool:
+    tree = function.module.tree
+    loop = loop_of(tree, change)
+    return key(forward) < key(change) or (loop is not None and inside(tree, forward, loop))
+
+
+def _changes(unit: Unit, call: ast.Call) -> bool:
+    """Tell whether a call changes weights, itself or in a function of the project."""
+    callees = [f for c in unit.project.callees(call) for f in reachable(unit.project, c)]
+    inner = [n for f in callees for n in walk(f.scope) if isinstance(n, ast.Call)]
+    return any(_writes(n) for n in [call, *inner])
+
+
+def _writes(call: ast.Call) -> bool:
+    dotted = (path(call.func) or "").lower()
+    return tail(call) in _CHANGES and "optim" not in dotted and "sched" not in dotted

@@ -1,0 +1,140 @@
+"""Names and tests that only say whether Apex can be imported."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+from amp_migrate.availability.condition import Condition, reduce, speller
+from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
+from amp_migrate.availability.optional import Optional, imported, optional
+from amp_migrate.project import Module, Project
+from amp_migrate.scaler.emptied import only_used, set_to_none
+
+_PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
+
+
+class Availability:
+    """Answers, for one module, which tests are settled by Apex being there (``amp is not None``)."""
+
+    def __init__(self, project: Project, module: Module) -> None:
+        self._project = project
+        self._module = module
+        self.installed = True
+        self.flags = frozenset(flags(module))
+        self._imported = frozenset(imported_flags(project, module))
+        self._probes = True
+        self.optional = Optional()
+        self.optional = optional(module, self.known, lambda attr: only_used(project, attr))
+        self.switched = bool(self.optional.names)
+
+    def without_probes(self) -> Availability:
+        """Return what is known without calls that ask whether Apex is installed, which stay as they are."""
+        other = copy.copy(self)
+        other._probes = False
+        return other
+
+    def without_apex(self) -> Availability:
+        """Return the answers for a program that goes on as it runs where Apex is not installed."""
+        absent = copy.copy(self)
+        absent.installed = False
+        return absent
+
+    def known(self, test: ast.expr) -> bool | None:
+        """Return what a test amounts to where Apex is installed; None where it says something else."""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compare(test)
+        if isinstance(test, ast.Call):
+            return self.installed if self._probe(test) else None
+        if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
+            return self.installed
+        return None
+
+    def reduce(self, test: ast.expr) -> Condition:
+        """Reduce a test to what it says where Apex is installed; a name that holds amp or None is its option."""
+        source = speller(self._module.tree)
+
+        def known(node: ast.expr) -> bool | None:
+            return None if self._option(node) is not None else self.known(node)
+
+        def text(node: ast.expr) -> str:
+            option = self._option(node)
+            if option is None:
+                return source(node)
+            absent = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is)
+            return f"not {source(option)}" if absent else source(option)
+
+        return reduce(test, known, text)
+
+    def settles(self, test: ast.expr) -> bool:
+        """Tell whether a part of a test is about Apex being there, or asks a name that holds amp or None."""
+        if self.known(test) is not None or self._option(test) is not None:
+            return True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self.settles(test.operand)
+        return isinstance(test, ast.BoolOp) and any(map(self.settles, test.values))
+
+    def _option(self, node: ast.expr) -> ast.expr | None:
+        """Return the option that ``amp`` or ``amp is not None`` stands for."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            right = node.comparators[0]
+            if not isinstance(right, ast.Constant) or right.value is not None:
+                return None
+            node = node.left
+        if not isinstance(node, ast.Name):
+            return None
+        return self.optional.tests.get((self._module.scopes.owner(node), node.id))
+
+    def is_flag(self, node: ast.expr) -> bool:
+        """Tell whether an expression is an availability flag, or `amp` itself."""
+        if self._imported_amp(node):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.flags or node.id in self._imported
+        return False
+
+    def _imported_amp(self, node: ast.expr) -> bool:
+        """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
+        if self._project.external(self._module, node) not in ("apex", "apex.amp"):
+            return False
+        if not isinstance(node, ast.Name):
+            emptied = isinstance(node, ast.Attribute) and node.attr in set_to_none(self._project)
+            return not self.switched and not emptied
+        function = self._project.function_of(self._module, node)
+        if node.id in function.parameters.names or self.optional.holds(self._module, node):
+            return False
+        return not self.switched or imported(self._module, node)
+
+    def _compare(self, test: ast.Compare) -> bool | None:
+        left, right, op = test.left, test.comparators[0], test.ops[0]
+        if (
+            isinstance(right, ast.Constant)
+            and right.value is None
+            and isinstance(op, ast.Is | ast.IsNot)
+        ):
+            found = isinstance(left, ast.Call) and self._probes and self._find_spec(left)
+            if self._imported_amp(left) or found:
+                return isinstance(op, ast.IsNot) is self.installed
+        if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
+            equal = isinstance(op, ast.Eq | ast.Is)
+            return (
+                (right.value is self.installed) is equal
+                if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
+                else None
+            )
+        return None
+
+    def _probe(self, call: ast.Call) -> bool:
+        if call.args or call.keywords or not self._probes:
+            return False
+        callees = self._project.callees(call)
+        if callees:
+            return all(map(tells_installed, callees))
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        name = call.func.id if isinstance(call.func, ast.Name) else name
+        return bool(_PROBE.search(name))
+
+    def _find_spec(self, call: ast.Call) -> bool:
+        name = self._project.external(self._module, call.func) or ""
+        return name.endswith("find_spec") and asks_for_apex(call)

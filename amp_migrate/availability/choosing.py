@@ -1,0 +1,68 @@
+"""What decides whether a run of a program uses Apex: what follows from its being installed, and asks for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.availability import Availability
+from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Module
+from amp_migrate.unit.order import inside
+
+
+def may_be_off(site: Site) -> bool:
+    """Tell whether a run may initialize without choosing Apex, as ``enabled=`` and a level from elsewhere let it."""
+    given = {k.arg: k.value for k in site.call.keywords}
+    enabled = given.get("enabled")
+    if enabled is not None and not (isinstance(enabled, ast.Constant) and enabled.value is True):
+        return True
+    if isinstance(given.get("opt_level", ast.Constant("O1")), ast.Constant) and None not in given:
+        return False
+    tree = site.module.tree
+    tests = [up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If)]
+    named = [site.function.name, *(ast.unparse(test) for test in tests)]
+    return not any("apex" in text.lower() for text in named)
+
+
+def answers(availability: Availability, found: Iterable[Site]) -> Availability:
+    """Return what is known in a file that loses its way through Apex's AMP; `found` are its uses of Apex.
+
+    Calls that ask whether Apex is installed stay, unless other parts of it become torch's there.
+    """
+    others = any(site.kind is Kind.OTHER for site in found)
+    return availability if others else availability.without_probes()
+
+
+def announces(node: ast.Try) -> bool:
+    """Tell whether a `try` imports Apex and then does more than set a flag, and goes on without it."""
+    if not imports_apex(node.body) or node.orelse + node.finalbody:
+        return False
+    more = [s for s in node.body if not isinstance(s, ast.Import | ast.ImportFrom | ast.Assign)]
+    passes = all(isinstance(s, ast.Pass) for h in node.handlers for s in h.body)
+    return bool(more) and passes and all(isinstance(s, ast.Expr) for s in more)
+
+
+def chooses(availability: Availability, module: Module, gone: set[ast.AST]) -> bool:
+    """Tell whether something that stays, but an error and an import, follows from Apex being installed."""
+    tree = module.tree
+    for node in tree.nodes(ast.Name, ast.Call, ast.Compare):
+        if node in gone or availability.known(node) is None:
+            continue
+        if isinstance(node, ast.Name) and not _is_read_whole(tree, node):
+            continue
+        stmt = tree.statement(node)
+        if isinstance(stmt, ast.Assert):
+            continue
+        if not (isinstance(stmt, ast.If) and inside(tree, node, stmt.test) and not stmt.orelse):
+            return True
+        imports = all(isinstance(s, ast.Import | ast.ImportFrom) for s in stmt.body)
+        if not (imports or isinstance(stmt.body[-1], ast.Raise)):
+            return True
+    return False
+
+
+def _is_read_whole(tree: Tree, node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load) and not isinstance(tree.parents[node], ast.Attribute)

@@ -1,0 +1,137 @@
+"""Where a program asks whether Apex is installed: flags that an import sets, and functions that tell."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from amp_migrate.apex.sites import is_apex
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Function, Module, Project
+
+_AVAILABLE = re.compile(
+    r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$",
+    re.I,
+)
+
+
+def imports_apex(body: list[ast.stmt]) -> bool:
+    """Tell whether a statement list imports Apex, at its own level or in a nested `if`."""
+    return any(
+        (isinstance(n, ast.Import) and any(is_apex(a.name) for a in n.names))
+        or (isinstance(n, ast.ImportFrom) and n.level == 0 and is_apex(n.module or ""))
+        for stmt in body
+        for n in ast.walk(stmt)
+    )
+
+
+def flags(module: Module) -> set[str]:
+    """Return the names that a `try: import apex` sets to True, or its handler to False."""
+    found: set[str] = set()
+    for node in module.tree.nodes(ast.Try):
+        if imports_apex(node.body):
+            found |= _assigned(node.body + node.orelse, True)
+            for handler in node.handlers:
+                found |= _assigned(handler.body, False)
+    return {name for name in found if _only_flag(module, name)}
+
+
+def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
+    return {
+        target.id
+        for stmt in body
+        if isinstance(stmt, ast.Assign)
+        and isinstance(stmt.value, ast.Constant)
+        and stmt.value.value is value
+        for target in stmt.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _only_flag(module: Module, name: str) -> bool:
+    """A name that is ever set to something else than a constant bool is no availability flag."""
+    for node in module.tree.nodes(ast.Assign):
+        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
+                return False
+            if not node.value.value and not isinstance(
+                module.tree.parent(node), ast.ExceptHandler | ast.Module
+            ):
+                return False
+    return True
+
+
+def imported_flags(project: Project, module: Module) -> set[str]:
+    """Return the names by which a module imports such flags."""
+    return {
+        alias.asname or alias.name
+        for node in module.tree.nodes(ast.ImportFrom)
+        for alias in node.names
+        if _flag_elsewhere(project, node, alias.name)
+    }
+
+
+def _flag_elsewhere(project: Project, node: ast.ImportFrom, name: str) -> bool:
+    """Tell whether an imported name is an availability flag: as it is set, or by its name if that is out of sight."""
+    tail = (node.module or "").rpartition(".")[2]
+    setting = [
+        module
+        for module in project.by_last_name.get(tail, ())
+        if module.scopes.bindings(module.tree.module, name)
+    ]
+    if not setting:
+        return bool(_AVAILABLE.match(name))
+    return any(name in flags(module) or _told(module, name) for module in setting)
+
+
+def _told(module: Module, name: str) -> bool:
+    """Tell whether a name of a module holds what tells whether Apex is installed."""
+    for binding in module.scopes.bindings(module.tree.module, name):
+        if binding in module.functions:
+            return tells_installed(module.functions[binding])
+        up = module.tree.parent(binding)
+        if not isinstance(up, ast.Assign) or not _asks(module, up.value):
+            return False
+    return True
+
+
+def tells_installed(function: Function) -> bool:
+    """Tell whether a function returns whether Apex is installed, and nothing else."""
+    returns = [node for node in walk(function.scope) if isinstance(node, ast.Return)]
+    return bool(returns) and all(
+        node.value is not None
+        and (_asks(function.module, node.value) or _by_import(function, node, node.value))
+        for node in returns
+    )
+
+
+def _asks(module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is a flag, or looks for Apex where modules are found."""
+    if isinstance(node, ast.Name):
+        return node.id in flags(module)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot):
+        node = node.left
+    elif not (isinstance(node, ast.Call) and path(node.func) == "bool" and node.args):
+        return False
+    else:
+        node = node.args[0]
+    dotted = path(node.func) if isinstance(node, ast.Call) else None
+    found = dotted is not None and dotted.rpartition(".")[2] == "find_spec"
+    return found and isinstance(node, ast.Call) and asks_for_apex(node)
+
+
+def asks_for_apex(call: ast.Call) -> bool:
+    """Tell whether the first argument of a call names Apex."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and first.value in ("apex", "apex.amp")
+
+
+def _by_import(function: Function, node: ast.Return, value: ast.expr) -> bool:
+    """Tell whether a function returns True behind an import of Apex, and False where that failed."""
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
+        return False
+    tries = [n for n in walk(function.scope) if isinstance(n, ast.Try) and imports_apex(n.body)]
+    if len(tries) != 1:
+        return False
+    blocks = tries[0].body if not value.value else [s for h in tries[0].handlers for s in h.body]
+    return not any(n is node for stmt in blocks for n in walk(stmt))

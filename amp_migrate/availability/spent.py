@@ -1,0 +1,86 @@
+"""Tests of guards that change their answer once Apex was initialized behind them, while Apex stays on."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Project
+from amp_migrate.unit.order import Loop, in_branch, inside, levels
+from amp_migrate.unit.relatives import family
+
+_COUNTS = (ast.For, ast.AsyncFor, ast.comprehension)
+
+
+def is_spent(project: Project, site: Site, holder: ast.If, readers: list[ast.AST]) -> bool:
+    """Tell whether the test around an initialize may say no where `readers` run later.
+
+    So ``if self.optimizer is None``, whose body makes the optimizer, and ``if epoch == 0`` in a loop over epochs.
+    """
+    read = uses(holder.test)
+    return (
+        any("." in name for name in read & _set_behind(site, holder))
+        or bool(read & _bound_by_loops(site, holder, readers))
+        or bool(read & _counted(site))
+        or bool(read & _passed_by_loops(project, site))
+    )
+
+
+def _set_behind(site: Site, holder: ast.If) -> set[str]:
+    """Return what the branch of the initialize sets besides it."""
+    tree = site.module.tree
+    branch = holder.body if in_branch(tree, site.node, holder.body) else holder.orelse
+    return _defs(site, branch)
+
+
+def _defs(site: Site, block: list[ast.stmt]) -> set[str]:
+    """Return what the statements of a block set, without what the initialize gives."""
+    found: set[str] = set()
+    for stmt in block:
+        for node in walk(stmt):
+            if isinstance(node, ast.expr) and not inside(site.module.tree, node, site.statement):
+                found |= defs(node)
+    return found
+
+
+def _bound_by_loops(site: Site, holder: ast.If, readers: list[ast.AST]) -> set[str]:
+    """Return what the loops around the guard set that run a reader too."""
+    tree = site.module.tree
+    found: set[str] = set()
+    for loop in levels(tree, holder):
+        if isinstance(loop, Loop) and any(inside(tree, reader, loop) for reader in readers):
+            found |= _defs(site, loop.body)
+            if not isinstance(loop, ast.While):
+                found |= defs(loop.target)
+    return found
+
+
+def _counted(site: Site) -> set[str]:
+    """Return the attributes that the class of the method counts up: ``self.epoch += 1``."""
+    cls = site.function.cls
+    methods = [m for c in family(cls) for m in c.methods.values()] if cls is not None else []
+    return {
+        name
+        for method in methods
+        for node in walk(method.scope)
+        if isinstance(node, ast.AugAssign) and (name := path(node.target)) and "." in name
+    }
+
+
+def _passed_by_loops(project: Project, site: Site) -> set[str]:
+    """Return the parameters that a caller gives the variable of its loop: ``train(epoch)``."""
+    found: set[str] = set()
+    for call in project.callers(site.function):
+        tree = call.function.module.tree
+        for name, argument in project.arguments(call, site.function).items():
+            if isinstance(argument, ast.Name) and argument.id in _targets(tree, call.call):
+                found.add(name)
+    return found
+
+
+def _targets(tree: Tree, node: ast.AST) -> set[str]:
+    return {
+        name for up in tree.ancestors(node) if isinstance(up, _COUNTS) for name in defs(up.target)
+    }

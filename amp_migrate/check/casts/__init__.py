@@ -1,0 +1,1 @@
+"""Where casts were on in the old text, and are in the new."""

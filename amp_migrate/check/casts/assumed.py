@@ -1,0 +1,159 @@
+"""When Apex was on: what must hold for an `amp.initialize` to run, and to turn casts on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from amp_migrate.check.casts.installed import installed
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
+from amp_migrate.flow.terms import Aspect, Term, term
+from amp_migrate.project import Function, Project
+
+_NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
+_DEFAULT_LEVEL = "O1"
+_ENABLED, _LEVEL, _LOSS_SCALE = 2, 3, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Initialize:
+    """A call of `amp.initialize`: its function, and what holds with AMP on and in each way of it being off.
+
+    `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
+    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own.
+    """
+
+    function: Function
+    call: ast.Call
+    on: Assumption | None
+    off: tuple[Assumption, ...]
+    scaled: tuple[Assumption, ...] = ()
+
+
+def initializes(project: Project) -> list[Initialize]:
+    """Return the calls of `amp.initialize` of a project."""
+    found = []
+    for module in project.modules.values():
+        for call in module.tree.nodes(ast.Call):
+            if project.apex(module, call.func) in _NAMES:
+                found.append(_read(project, project.function_of(module, call), call))
+    return found
+
+
+def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """Return an argument of a call by its name or its position."""
+    given = next((k.value for k in call.keywords if k.arg == name), None)
+    if given is None and len(call.args) > position:
+        return call.args[position]
+    return given
+
+
+def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
+    there = installed(project, function)
+    on: Assumption | None = there
+    off: list[Assumption] = []
+    for test, truth in guards(function, call):
+        if on is None or evaluate(test, on) is truth:
+            continue
+        missed = refine(on, test, not truth)
+        off += [missed] if missed is not None else []
+        on = refine(on, test, truth)
+    level = argument(call, "opt_level", _LEVEL)
+    on, by_level = _switched(on, level, None)
+    on, by_switch = _switched(on, argument(call, "enabled", _ENABLED), True)
+    own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
+        k.arg is None for k in call.keywords
+    )
+    scaled = tuple(by_level) if own else ()
+    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled)
+
+
+def _switched(
+    on: Assumption | None, node: ast.expr | None, wanted: bool | None
+) -> tuple[Assumption | None, list[Assumption]]:
+    """Return what holds with AMP on, and the ways of it being off, given an argument that decides."""
+    if node is None or on is None:
+        return on, []
+    if isinstance(node, ast.Constant):
+        return (None, [on]) if node.value in ("O0", False) else (on, [])
+    spelled = term(node)
+    if wanted is not None:
+        missed, held = refine(on, node, False), refine(on, node, True)
+        return held, [missed] if missed is not None and spelled is not None else []
+    if spelled is None:
+        return on, []
+    off = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant("O0")]), True)
+    level = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant(_DEFAULT_LEVEL)]), True)
+    return on if level is None else level, [] if off is None else [off]
+
+
+def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests of the branches in which a node stands, outermost first, and how they came out."""
+    tree = function.module.tree
+    found: list[tuple[ast.expr, bool]] = []
+    child = node
+    for up in tree.ancestors(node):
+        if up is function.scope:
+            break
+        if isinstance(up, ast.If) and child is not up.test:
+            found.append((up.test, child in up.body))
+        elif isinstance(up, ast.IfExp) and child is not up.test:
+            found.append((up.test, child is up.body))
+        child = up
+    return reversed(found)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is taken to hold in a run: all of it in one function, elsewhere what is spelt the same for the same object."""
+
+    function: Function | None = None
+    known: Assumption = NOTHING
+
+    @classmethod
+    def of(cls, every: Sequence[Initialize]) -> Facts:
+        """Return what all calls say of a run with AMP on."""
+        known = [item.on for item in every if item.on is not None]
+        first, *others = known
+        for other in others:
+            first = first.common(other)
+        return cls(every[0].function if len(every) == 1 else None, first)
+
+    def at(self, function: Function) -> Assumption:
+        """Return what holds in a function of either side."""
+        stated = self.function
+        if stated is None or _name(function) == _name(stated):
+            return self.known
+        return self.known.only(lambda term: _means_same(term, stated, function))
+
+
+def _name(function: Function) -> tuple[str, str]:
+    return function.module.path, function.qualname
+
+
+def _class(function: Function) -> tuple[str, str] | None:
+    return (function.module.path, function.cls.qualname) if function.cls is not None else None
+
+
+def _means_same(term: Term, stated: Function, function: Function) -> bool:
+    """Tell whether a term of one function is spelt for the same value in another one.
+
+    An attribute is, where its object is not the receiver of another class, and a name of the module itself.
+    """
+    paths = [o.text for o in term.operands if o.aspect is Aspect.PATH]
+    for operand in term.operands:
+        name = re.split(r"[.\[]", operand.text, maxsplit=1)[0]
+        if name in ("self", "cls"):
+            if _class(function) != _class(stated):
+                return False
+        elif not any(text.startswith((f"{name}.", f"{name}[")) for text in paths):
+            module = stated.module
+            if function.module.path != module.path:
+                return False
+            if name not in module.scopes.names(module.tree.module):
+                return False
+    return True

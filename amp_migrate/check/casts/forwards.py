@@ -1,0 +1,203 @@
+"""Whether networks and their losses run with casts on exactly where Apex had them on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from amp_migrate.check.casts.assumed import Facts, Initialize
+from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.initialized import OFF, ON, Initialized, States
+from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.labels import called
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.settings import folded, stated
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+CAST, UNCAST, ENABLED, DISABLED = (
+    "is cast, which Apex did not do:",
+    "is not cast, which Apex did:",
+    "is on, where Apex was off:",
+    "is off, where Apex was on:",
+)
+_Where = tuple[Key, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Forwards:
+    """The calls of a project that run networks, before and after, by function and text."""
+
+    old: Side
+    new: Side
+    every: tuple[Initialize, ...]
+    networks: Networks
+
+    def differences(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
+        live = [item for item in self.every if item.on is not None]
+        if not all(self.old.program.graph(i.function).at(i.call) for i in self.every):
+            return  # in a lambda, which runs when it is called
+        if live:
+            yield from self._with_amp(live)
+        if len(self.every) == 1:
+            item = self.every[0]
+            for known in item.off:
+                yield from self._without(Facts(item.function, known), known not in item.scaled)
+        yield from self._elsewhere()
+
+    def _with_amp(self, live: list[Initialize]) -> Iterator[tuple[Key, Difference]]:
+        facts = Facts.of(live)
+        apex = Initialized(self.old.program, {item.call for item in live}, facts)
+        entries = [f for f in _tops(self.old) if apex.leads(f)]
+        native = Casting(self.new.program, facts)
+        begun = native.spread(self._same(entries))
+        was: dict[_Where, dict[ast.Call, States]] = {}
+        for function, start in apex.spread(entries).items():
+            for call, states in apex.calls(function, start):
+                was.setdefault(_where(function, call), {})[call] = states
+        runs = list(self._runs(begun))
+        for at, call, function in runs:
+            inside = native.at(function, call, begun[function])
+            wanted = _counterpart(was.get(at, {}), [c for w, c, _ in runs if w == at], call)
+            if wanted == ON and inside is Casts.OFF:
+                if not native.within(self._runs_in(at, call)):
+                    yield _differs(UNCAST, at, call)
+            elif wanted == OFF and inside is Casts.ON:
+                yield _differs(CAST, at, call)
+        if all(_is_scaled(item) for item in live):
+            yield from self._scalers(native, begun, False, DISABLED)
+
+    def _without(self, facts: Facts, scales: bool) -> Iterator[tuple[Key, Difference]]:
+        native = Casting(self.new.program, facts)
+        begun = native.spread(f for f in _tops(self.new))
+        for at, call, function in self._runs(begun):
+            if native.reached(function, call) and self._cast(native, begun, function, call):
+                if not self._cast_before(at):
+                    yield _differs(CAST, at, call)
+        if scales:
+            yield from self._scalers(native, begun, True, ENABLED)
+
+    def _elsewhere(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield what is cast now in programs that never had AMP."""
+        apex = Initialized(self.old.program, {item.call for item in self.every}, Facts())
+        entries = [f for f in _tops(self.old) if not apex.leads(f)]
+        native = Casting(self.new.program, Facts())
+        begun = native.spread(self._same(entries), sure=True)
+        for at, call, function in self._runs(begun):
+            if self._cast(native, begun, function, call) and not self._cast_before(at):
+                yield _differs(CAST, at, call)
+
+    def _cast(
+        self,
+        native: Casting,
+        begun: dict[Function, frozenset[Casts]],
+        function: Function,
+        call: ast.Call,
+    ) -> bool:
+        return native.at(function, call, begun[function]) is Casts.ON
+
+    def _cast_before(self, at: _Where) -> bool:
+        """Tell whether native code of the old text had a block around a call."""
+        native = self._native
+        return any(
+            native.here(function, node) is not None
+            for function in self.old.functions.get(at[0], ())
+            for node in ast.walk(function.scope)
+            if isinstance(node, ast.Call) and called(node.func) == at[1]
+        )
+
+    @property
+    def _native(self) -> Casting:
+        return Casting(self.old.program, Facts())
+
+    def _scalers(
+        self,
+        native: Casting,
+        begun: dict[Function, frozenset[Casts]],
+        wrong: bool,
+        what: str,
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the GradScalers that are on or off where Apex was not."""
+        for function, call in native.makers:
+            if _is_placeholder(call) and not all(_is_placeholder(c) for _, c in native.makers):
+                continue
+            if function in begun and native.reached(function, call):
+                if key(function) in self.old.functions and native.on(function, call) is wrong:
+                    if not self._made_before(function, call):
+                        yield _differs(what, (key(function), "GradScaler"), call)
+
+    def _made_before(self, function: Function, call: ast.Call) -> bool:
+        text = ast.unparse(call)
+        return any(ast.unparse(c) == text for _, c in self._native.makers)
+
+    def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
+        """Return the functions of the new text that a call of the old or the new one runs."""
+        found = list(self.new.project.callees(call))
+        for function in self.old.functions[at[0]]:
+            for node in ast.walk(function.scope):
+                if isinstance(node, ast.Call) and called(node.func) == at[1]:
+                    found += self._same(self.old.project.callees(node))
+        return found
+
+    def _same(self, functions: Iterable[Function]) -> list[Function]:
+        return [f for old in functions for f in self.new.functions.get(key(old), ())]
+
+    def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[_Where, ast.Call, Function]]:
+        for function in begun:
+            texts = self._texts(key(function))
+            if not texts:
+                continue
+            for point in self.new.program.graph(function).points:
+                if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
+                    at = _where(function, point.node)
+                    if at[1] in texts:
+                        yield at, point.node, function
+
+    def _texts(self, name: Key) -> set[str]:
+        return {
+            text
+            for function in self.old.functions.get(name, ())
+            for text in self.networks.texts(function)
+        }
+
+
+def _counterpart(was: Mapping[ast.Call, States], now: Sequence[ast.Call], call: ast.Call) -> States:
+    """Return what was true of a call, of all that read the same where their number changed."""
+    if len(was) == len(now):
+        return was[sorted(was, key=_position)[sorted(now, key=_position).index(call)]]
+    return frozenset(state for states in was.values() for state in states)
+
+
+def _position(call: ast.Call) -> tuple[int, int]:
+    return call.lineno, call.col_offset
+
+
+def _is_scaled(item: Initialize) -> bool:
+    """Tell whether the loss is known to have a scale: a static one of 1 is none."""
+    found = stated(item, "loss_scale")
+    if not found and any(k.arg is None for k in item.call.keywords):
+        return False
+    return not any(folded(value) == 1.0 for value in found)
+
+
+def _is_placeholder(call: ast.Call) -> bool:
+    """Tell whether a GradScaler is made to be off in any case."""
+    enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
+    return isinstance(enabled, ast.Constant) and not enabled.value
+
+
+def _tops(side: Side) -> list[Function]:
+    return [f for f in side.project.functions() if f.node is None]
+
+
+def _where(function: Function, call: ast.Call) -> _Where:
+    return key(function), called(call.func)
+
+
+def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:
+    place = Place(at[0][0], call.lineno)
+    return at[0], Difference((Step(Label(f"`{at[1]}` {what}"), None, place),))

@@ -1,0 +1,140 @@
+"""Where casts were on under Apex: behind `amp.initialize`, in whatever runs then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Sequence
+
+from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.flow.cfg.points import EdgeKind, Kind, Point
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+
+States = frozenset[bool]
+OFF, ON = frozenset({False}), frozenset({True})
+_DISABLES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
+EITHER = OFF | ON
+
+
+class Initialized:
+    """Follows a run with AMP on through the functions of a project."""
+
+    def __init__(self, program: Program, calls: Collection[ast.Call], known: Facts) -> None:
+        self._program = program
+        self._project = program.project
+        self._calls = calls
+        self._known = known
+        self._leads = self._leading()
+        self._exits: dict[Function, States] = {}
+        self._settle()
+
+    def _leading(self) -> set[Function]:
+        """The functions that initialize, or call one that does."""
+        found = [self._project.function_of(self._project.module_of(c), c) for c in self._calls]
+        seen = set(found)
+        for function in found:
+            for site in self._project.callers(function):
+                if site.function not in seen:
+                    seen.add(site.function)
+                    found.append(site.function)
+        return seen
+
+    def leads(self, function: Function) -> bool:
+        """Tell whether a run of a function may initialize."""
+        return function in self._leads
+
+    def _settle(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for function in self._leads:
+                graph = self._program.graph(function)
+                found = self._flow(function, OFF).get(graph.exit, frozenset())
+                if found != self._exits.get(function, frozenset()):
+                    self._exits[function] = found
+                    changed = True
+
+    def _flow(self, function: Function, start: States) -> dict[Point, States]:
+        """Return whether Apex may be on when each point of a function is about to run."""
+        graph = self._program.graph(function)
+        known = self._known.at(function)
+        before: dict[Point, States] = {graph.entry: start}
+        queue = [graph.entry]
+        while queue:
+            point = queue.pop()
+            after = self._after(point, before[point])
+            for edge in graph.successors(point):
+                if edge.kind is EdgeKind.EXCEPTION:
+                    continue
+                if edge.test is not None and evaluate(edge.test, known) is (not edge.truth):
+                    continue
+                held = before.get(edge.target, frozenset())
+                if not after <= held:
+                    before[edge.target] = held | after
+                    queue.append(edge.target)
+        return before
+
+    def _after(self, point: Point, states: States) -> States:
+        node = point.node
+        if point.kind is not Kind.CALL or not isinstance(node, ast.Call):
+            return states
+        if node in self._calls:
+            return ON
+        callees = self._project.callees(node)
+        found: set[bool] = set()
+        for callee in callees:
+            if callee not in self._leads:
+                found |= states
+            else:
+                ends = self._exits.get(callee, frozenset())
+                found |= states if False in ends else frozenset()
+                found |= {True} if True in ends else frozenset()
+        return frozenset(found) if callees else states
+
+    def spread(self, entries: Iterable[Function]) -> dict[Function, States]:
+        """Return whether Apex may be on when each function that some entries reach begins."""
+        begins: dict[Function, States] = dict.fromkeys(entries, OFF)
+        queue = list(begins)
+        while queue:
+            function = queue.pop()
+            for call, states in self.calls(function, begins[function]):
+                callees = self._project.callees(call)
+                states = states if of_one_kind(callees) else EITHER
+                for callee in callees:
+                    held = begins.get(callee, frozenset())
+                    if not states <= held:
+                        begins[callee] = held | states
+                        queue.append(callee)
+        return begins
+
+    def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
+        """Return the calls of a function, with whether Apex may be on at each."""
+        graph = self._program.graph(function)
+        if function in self._leads:
+            found = self._flow(function, start)
+        else:
+            found = dict.fromkeys(graph.points, start)
+        return [
+            (point.node, OFF if self._disabled(function, point.node) else states)
+            for point, states in found.items()
+            if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
+        ]
+
+    def _disabled(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call stands in a block that takes the casts of Apex away."""
+        return any(
+            isinstance(up, ast.With)
+            and any(
+                isinstance(item.context_expr, ast.Call)
+                and self._project.apex(function.module, item.context_expr.func) in _DISABLES
+                for item in up.items
+            )
+            for up in function.module.tree.ancestors(call)
+        )
+
+
+def of_one_kind(callees: Sequence[Function]) -> bool:
+    """Tell whether a call runs one of what it may run for sure: one function, or one method of some classes."""
+    methods = {f.name for f in callees if f.cls is not None}
+    return len(callees) < 2 or (len(methods) == 1 and all(f.cls is not None for f in callees))

@@ -1,0 +1,102 @@
+"""Which calls of the old text run a network that Apex touched, or compute a loss: what casts must agree on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.events.labels import Does, Labels, called
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_FORWARD
+
+_COPIES = frozenset({"deepcopy", "AveragedModel"})
+_LOSSES = ("torch.nn.functional.", "torch.nn.")
+
+
+class Networks:
+    """Tells forwards and losses of the old text."""
+
+    def __init__(self, program: Program, labels: Labels, every: Sequence[Initialize]) -> None:
+        self._program = program
+        self._project = program.project
+        self._objects = program.training.objects
+        self._labels = labels
+        self._every = every
+        self._found: dict[Function, set[str]] = {}
+
+    @cached_property
+    def _groups(self) -> frozenset[int]:
+        """The names of networks that are initialized or trained, and of their copies."""
+        found: set[int] = set()
+        for optimizer in self._objects.optimizers:
+            found |= optimizer.networks or set()
+        for item in self._every:
+            given = argument(item.call, "models", 0)
+            parts = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+            for part in parts:
+                if part is not None:
+                    found |= self._objects.groups(item.function.module, part)
+        return frozenset(found | set(self._copies(found)))
+
+    def _copies(self, networks: set[int]) -> Iterator[int]:
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if tail(call) in _COPIES and call.args:
+                    if self._objects.groups(module, call.args[0]) & networks:
+                        yield from self._objects.groups(module, call)
+
+    def texts(self, function: Function) -> set[str]:
+        """Return how a function runs networks and computes losses."""
+        if function not in self._found:
+            self._found[function] = {called(c.func) for c in self._runs(function)}
+        return self._found[function]
+
+    def _runs(self, function: Function) -> Iterator[ast.Call]:
+        module = function.module
+        for point in self._program.graph(function).points:
+            if isinstance(point.node, ast.Call) and self._is_forward(module, point.node):
+                yield point.node
+            elif isinstance(point.node, ast.Call) and self._is_backward(function, point.node):
+                yield from self._losses(function, point.node)
+
+    def _is_backward(self, function: Function, call: ast.Call) -> bool:
+        label = self._labels.of_call(function, call)
+        return label is not None and label.kind == Does.BACKWARD.value
+
+    def _is_forward(self, module: Module, call: ast.Call) -> bool:
+        if not isinstance(call.func, ast.Name | ast.Attribute):
+            return False
+        if self._objects.groups(module, call.func) & self._groups:
+            return True
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
+            return False
+        if self._project.callees(call):
+            return False  # what it runs is asked there
+        return bool(self._objects.groups(module, call.func.value) & self._groups)
+
+    def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
+        """Yield the calls of torch that compute the loss of a backward, in the function itself."""
+        queue: list[ast.AST] = [backward]
+        seen: set[ast.AST] = set()
+        while queue:
+            for part in ast.walk(queue.pop()):
+                if part in seen:
+                    continue
+                seen.add(part)
+                if isinstance(part, ast.Call) and self._is_loss(function.module, part):
+                    yield part
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                    queue += self._labels.values_of(function, part)
+
+    def _is_loss(self, module: Module, call: ast.Call) -> bool:
+        name = self._project.external(module, call.func) or ""
+        if name.startswith(_LOSSES[0]):
+            return name not in REFUSES_CASTS
+        made = self._project.values.made_by(module, call.func)
+        return bool(made) and all(
+            m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made
+        )

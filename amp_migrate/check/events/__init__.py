@@ -1,0 +1,1 @@
+"""The events of the old and the new text, compared path by path."""

@@ -1,0 +1,86 @@
+"""What named rules of a run say that they change: the only differences between before and after that pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from amp_migrate.check.events.labels import Does
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+BACKENDS = "AMP114"
+RAISES = "AMP115"
+
+_KINDS = {
+    "AMP201": Does.CLEAR,
+    "AMP204": Does.CLEAR,
+    "AMP207": Does.READ,
+    "AMP208": Does.READ,
+    "AMP210": Does.STEP,
+}
+_TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
+
+
+class Claim(NamedTuple):
+    """A rule of the run, and the line of the old text that it speaks of."""
+
+    code: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may differ in one function: kinds of events, tests by their lines, and the way of Apex beside another."""
+
+    kinds: frozenset[str] = frozenset()
+    lines: frozenset[int] = frozenset()
+    without_apex: bool = False
+
+    def kinds_only(self) -> Allowed:
+        """Return what holds on the other side as well, which has other lines."""
+        return Allowed(self.kinds, frozenset(), self.without_apex)
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds or self.lines or self.without_apex)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of a run."""
+
+    every: tuple[Claim, ...] = field(default=())
+
+    def say(self, code: str, place: Place) -> bool:
+        """Tell whether a rule of the run speaks of a line of the old text."""
+        return Claim(code, place.path, place.line) in self.every
+
+    def allowed(self, functions: Iterable[Function]) -> Allowed:
+        """Return what the rules of the run change in some functions of the old text."""
+        kinds: set[str] = set()
+        lines: set[int] = set()
+        without_apex = False
+        for function in functions:
+            for claim in self.every:
+                if claim.path != function.module.path:
+                    continue
+                without_apex |= claim.code == BACKENDS
+                if not _inside(function, claim.line):
+                    continue
+                if claim.code in _KINDS:
+                    kinds.add(_KINDS[claim.code].value)
+                if claim.code in _TESTS:
+                    lines.add(claim.line)
+        return Allowed(frozenset(kinds), frozenset(lines), without_apex)
+
+    def drops(self, function: Function) -> bool:
+        """Tell whether the run says that the way of Apex goes from the file of a function."""
+        path = function.module.path
+        return any(claim.code == BACKENDS and claim.path == path for claim in self.every)
+
+
+def _inside(function: Function, line: int) -> bool:
+    node = function.node
+    return node is None or node.lineno <= line <= (node.end_lineno or node.lineno)

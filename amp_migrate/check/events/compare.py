@@ -1,0 +1,193 @@
+"""Compares the events of every function of a training before and after, path by path."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from amp_migrate.check.casts.assumed import initializes
+from amp_migrate.check.casts.forwards import Forwards
+from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.builder import Builder, without_gradients
+from amp_migrate.check.events.claims import Allowed, Claims
+from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step, difference
+from amp_migrate.check.settings import scales
+from amp_migrate.facts.paths import walk
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.faults import Place
+from amp_migrate.report import Compared, Event
+
+NOTHING = Allowed()
+_CHECKPOINTS = Allowed(frozenset({Does.LOAD.value, Does.SAVE.value}))
+_FRAME = frozenset({Does.TEST.value, Does.LOOP.value, Does.END.value, Does.CALL.value})
+_GRADIENTS = _FRAME | {
+    d.value for d in (Does.BACKWARD, Does.STEP, Does.CLEAR, Does.READ, Does.SAVE, Does.LOAD)
+}
+_WEIGHTS = _FRAME | {d.value for d in (Does.STEP, Does.FORWARD)}
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A function whose events differ."""
+
+    key: Key
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The functions whose events differ, but for what rules claim, and the events of all that change."""
+
+    parted: list[Parted]
+    compared: list[Compared]
+
+
+def compare(before: Program, after: Program, claims: Claims) -> Comparison:
+    """Compare the events of two texts of a project."""
+    found: list[Parted] = []
+    shown: list[Compared] = []
+    old, new = Side(before), Side(after)
+    every = [i for i in initializes(before.project) if not claims.drops(i.function)]
+    networks = Networks(before, old.labels, every)
+    both = old.functions.keys() & new.functions.keys()
+    known = (old.relevant | new.relevant) & both
+    for name in sorted(known):
+        if old.text(name) == new.text(name):
+            continue
+        pair = _Pair(old, new, name, known, networks)
+        difference = pair.difference(NOTHING)
+        if difference is not None and (allowed := claims.allowed(old.functions[name])):
+            difference = pair.difference(allowed)
+        if difference is not None:
+            found.append(Parted(name, difference))
+        if rows := pair.rows():
+            shown.append(Compared(*name, tuple(rows)))
+    forwards = Forwards(old, new, tuple(every), networks)
+    for name, difference in (*forwards.differences(), *scales(old, new, every)):
+        found.append(Parted(name, difference))
+    return Comparison(found, shown)
+
+
+class _Pair:
+    """The functions of one name before and after."""
+
+    def __init__(
+        self, old: Side, new: Side, name: Key, known: frozenset[Key], networks: Networks
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._name = name
+        self._alone = old.relevant - known, new.relevant - known
+        self._calls = old.calls(name, known) | new.calls(name, known)
+        self._forwards = {t for f in old.functions[name] for t in networks.texts(f)}
+        self._introduced = new.names(name) - old.names(name)
+
+    def difference(self, allowed: Allowed) -> Difference | None:
+        """Return where the events of the two part, but for what may differ."""
+        old, new, calls = self._old, self._new, self._calls
+        tests = old.tests(self._name, calls, allowed)
+        others = new.tests(self._name, calls, allowed.kinds_only())
+        invented = self._invented(others, set(tests.values()))
+        if invented is not None:
+            return invented
+        counts, other_counts = Counter(tests.values()), Counter(others.values())
+        shared = {text for text in counts if counts[text] == other_counts[text]}
+        cut = allowed.without_apex
+        one = Builder(
+            old,
+            _only(tests, shared),
+            calls,
+            self._forwards,
+            self._alone[0],
+            without_apex=cut,
+            ending=cut,
+        ).build(self._name)
+        other = Builder(
+            new,
+            _only(others, shared),
+            calls,
+            self._forwards,
+            self._alone[1],
+            self._introduced,
+            ending=cut,
+        ).build(self._name)
+        for kinds in (_GRADIENTS - allowed.kinds, _WEIGHTS - allowed.kinds):
+            found = difference(one, other, partial(_is_of, kinds), cut)
+            if found is not None:
+                return found
+        return None
+
+    def rows(self) -> list[Event]:
+        """Return the events of both, side by side in the order of the text."""
+        one = self._old.events(self._name, self._calls, self._forwards, frozenset())
+        other = self._new.events(self._name, self._calls, self._forwards, self._introduced)
+        return list(_aligned(one, other))
+
+    def _invented(self, tests: Mapping[ast.AST, str], old: set[str]) -> Difference | None:
+        """Return a test of the new text of which no part stands in the old one, and that asks for nothing new."""
+        fresh = [
+            node
+            for node, text in tests.items()
+            if text not in old and isinstance(node, ast.If | ast.While)
+        ]
+        if not fresh:
+            return None
+        had = {
+            ast.unparse(n)
+            for f in self._old.functions[self._name]
+            for n in walk(f.scope)
+            if isinstance(n, ast.expr)
+        }
+        strict = self._new.tests(self._name, self._calls, _CHECKPOINTS)
+        for node in fresh:
+            if node not in strict or without_gradients(node) is not None:
+                continue
+            parts = [part for part in atoms(node.test) if ast.unparse(part) not in had]
+            if any(not self._introduced & set(_texts(part)) for part in parts):
+                label = Label(Does.TEST.value, ast.unparse(node.test))
+                place = Place(self._name[0], node.lineno)
+                return Difference((Step(label, None, place),))
+        return None
+
+
+def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
+    return {node: text for node, text in tests.items() if text in texts}
+
+
+def _is_of(kinds: frozenset[str], label: Label) -> bool:
+    return label.kind in kinds
+
+
+def _aligned(old: Sequence[tuple[Label, int]], new: Sequence[tuple[Label, int]]) -> Iterator[Event]:
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, [x for x, _ in old], [x for x, _ in new], autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            pairs = zip(old[start:end], new[new_start:new_end], strict=True)
+            yield from (Event(str(label), line, other) for (label, line), (_, other) in pairs)
+        else:
+            yield from (Event(str(label), line, None) for label, line in old[start:end])
+            yield from (Event(str(label), None, line) for label, line in new[new_start:new_end])
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name | ast.Attribute):
+            yield ast.unparse(part)
+
+
+def atoms(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the tests that `and`, `or` and `not` join."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from atoms(value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from atoms(node.operand)
+    else:
+        yield node

@@ -1,0 +1,221 @@
+"""The events of a training as either side writes them: Apex and native code that do the same get one label."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from enum import Enum
+
+from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.paths import path, prefixes, tail
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.beliefs import APEX_STATE, READS_GRADIENTS
+
+
+class Does(Enum):
+    """What a label says that happens."""
+
+    BACKWARD = "backward"
+    STEP = "step"
+    CLEAR = "zero_grad"
+    READ = "reads gradients"
+    SAVE = "saves the loss scale"
+    LOAD = "loads the loss scale"
+    FORWARD = "forward"
+    CALL = "calls"
+    TEST = "if"
+    LOOP = "for"
+    END = "ends"
+
+
+_SCALER_ALONE = frozenset({"unscale_", "update", "get_scale", "scale"})
+
+
+class Labels:
+    """Reads the labels of one side.
+
+    `known` are the names that the other side's function of a key has too; what only this side has stands for its
+    value.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._project = program.project
+        self._objects = program.training.objects
+
+    def of_call(
+        self, function: Function, call: ast.Call, introduced: frozenset[str] = frozenset()
+    ) -> Label | None:
+        """Return what a call does by itself, None for nothing that both sides have in common.
+
+        `introduced` are names of the function that the other side does not have.
+        """
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else tail(call)
+        if method == "backward" and receiver is not None:
+            return self._backward(function, call, receiver, introduced)
+        if method in READS_GRADIENTS:
+            others = [*call.args[1:], *(k.value for k in call.keywords)]
+            return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
+        if receiver is None:
+            return None
+        if method in _SCALER_ALONE or method == "step":
+            if self._is_scaler(function, receiver, introduced):
+                stepped = call.args[0] if method == "step" and call.args else None
+                return None if stepped is None else Label(Does.STEP.value, text_of(stepped))
+            return Label(Does.STEP.value, text_of(receiver)) if method == "step" else None
+        if method == "zero_grad":
+            return Label(Does.CLEAR.value, text_of(receiver))
+        if method in APEX_STATE and (
+            self._is_scaler(function, receiver, introduced) or self.is_apex(function, receiver)
+        ):
+            return Label((Does.SAVE if method == "state_dict" else Does.LOAD).value)
+        return None
+
+    def of_gradient(self, function: Function, node: ast.Attribute) -> Label | None:
+        """Return what an attribute ``x.grad`` does; None where it is only asked whether there is one."""
+        up = function.module.tree.parent(node)
+        if isinstance(up, ast.Compare) and isinstance(up.ops[0], ast.Is | ast.IsNot):
+            return None
+        kind = {ast.Load: "", ast.Store: " = ", ast.Del: " del"}[type(node.ctx)]
+        return Label(Does.READ.value, text_of(node) + kind)
+
+    def _is_scaler(self, function: Function, node: ast.expr, introduced: frozenset[str]) -> bool:
+        if self._objects.scaler(function.module, node) is not None:
+            return True
+        return path(node) is not None and bool(prefixes(text_of(node)) & introduced)
+
+    def is_apex(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression is Apex or something of it."""
+        name = self._project.external(function.module, node) or ""
+        return name.partition(".")[0] == "apex"
+
+    def _backward(
+        self, function: Function, call: ast.Call, receiver: ast.expr, introduced: frozenset[str]
+    ) -> Label | None:
+        loss: ast.expr | None = receiver
+        if self._project.external(function.module, call.func) == "torch.autograd.backward":
+            loss = call.args[0] if call.args else None
+        if loss is None:
+            return None
+        text = ast.unparse(_Unscaled(self, function, introduced).visit(_copied(loss)))
+        return Label(Does.BACKWARD.value, text)
+
+    def stands_for(
+        self, function: Function, name: ast.Name, introduced: frozenset[str]
+    ) -> list[ast.expr]:
+        """Return the expressions that a name holds, apart from scaling; nothing if it is a value of its own."""
+        found: list[ast.expr] = []
+        for bound in self._binders(function, name):
+            value = _unscaled_value(function, bound)
+            if value is None and name.id in introduced:
+                value = _assigned(function, bound)
+            if value is None:
+                return []
+            found.append(value)
+        return found
+
+    def values_of(self, function: Function, name: ast.Name) -> list[ast.expr]:
+        """Return what a name may be bound to where it is read, a scaled loss as what it scales."""
+        found = []
+        for bound in self._binders(function, name):
+            value = _unscaled_value(function, bound) or _assigned(function, bound)
+            if value is not None:
+                found.append(value)
+        return found
+
+    def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
+        """Return the nodes that may have bound a name where it is read."""
+        graph = self.program.graph(function)
+        found: dict[ast.AST, None] = {}
+        stack = list(graph.at(name))
+        seen: set[Point] = set(stack)
+        while stack:
+            for edge in graph.predecessors(stack.pop()):
+                point = edge.source
+                if point in seen:
+                    continue
+                seen.add(point)
+                if point.kind is PointKind.STORE and getattr(point.node, "id", None) == name.id:
+                    found[point.node] = None
+                else:
+                    stack.append(point)
+        return list(found)
+
+
+def text_of(node: ast.expr) -> str:
+    """Return an expression as text, whatever its layout."""
+    return path(node) or ast.unparse(node)
+
+
+def called(node: ast.expr) -> str:
+    """Return how a call names what it calls, whatever it hands to calls on the way: ``Run().train``."""
+    if isinstance(node, ast.Attribute):
+        return f"{called(node.value)}.{node.attr}"
+    return f"{called(node.func)}()" if isinstance(node, ast.Call) else text_of(node)
+
+
+def _unscaled_value(function: Function, bound: ast.AST) -> ast.expr | None:
+    """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
+    up = function.module.tree.parent(bound)
+    if isinstance(up, ast.withitem):
+        call = up.context_expr
+        if isinstance(call, ast.Call) and tail(call) == "scale_loss" and call.args:
+            return call.args[0]
+        return None
+    value = _assigned(function, bound)
+    if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
+        return value.args[0]
+    return None
+
+
+def _assigned(function: Function, bound: ast.AST) -> ast.expr | None:
+    up = function.module.tree.parent(bound)
+    return up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+
+
+class _Unscaled(ast.NodeTransformer):
+    """Writes a loss without its scaling."""
+
+    def __init__(self, labels: Labels, function: Function, introduced: frozenset[str]) -> None:
+        self._labels = labels
+        self._function = function
+        self._introduced = introduced
+        self._within: tuple[str, ...] = ()
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        original = getattr(node, "original", node)
+        if node.id in self._within:
+            return node
+        found = self._labels.stands_for(self._function, original, self._introduced)
+        if not found:
+            return node
+        self._within = (*self._within, node.id)
+        texts = sorted({ast.unparse(self.visit(_copied(value))) for value in found})
+        self._within = self._within[:-1]
+        return ast.Name(" or ".join(texts))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if tail(node) == "scale" and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+            return node.args[0]
+        return node
+
+
+def _copied(node: ast.expr) -> ast.expr:
+    """Return a copy whose names remember the node that they were."""
+    memo = {id(n): _with_origin(n) for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return copy.deepcopy(node, memo)
+
+
+def _with_origin(node: ast.Name) -> ast.Name:
+    made = ast.Name(node.id, ast.Load())
+    made.original = node  # type: ignore[attr-defined]
+    return made
+
+
+__all__ = ["Does", "Labels", "Mapping"]

@@ -1,0 +1,178 @@
+"""The two texts of a project, before and after: their functions by name, and the automaton of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from amp_migrate.check.casts.installed import installed
+from amp_migrate.check.events.claims import Allowed
+from amp_migrate.check.events.labels import Does, Labels, called, text_of
+from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+
+Key = tuple[str, str]
+DECIDES = ast.If | ast.While
+LOOPS = ast.For | ast.AsyncFor
+_JUMPS = ast.Return | ast.Break | ast.Continue
+
+
+def key(function: Function) -> Key:
+    """Return what names a function on both sides."""
+    return function.module.path, function.qualname
+
+
+class Side:
+    """One of the two texts."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.project = program.project
+        self.labels = Labels(program)
+        self._known: dict[Function, Assumption] = {}
+        self.functions: dict[Key, list[Function]] = {}
+        for function in self.project.functions():
+            self.functions.setdefault(key(function), []).append(function)
+
+    @cached_property
+    def _own(self) -> set[Function]:
+        """The functions in which something happens."""
+        found: set[Function] = set()
+        for module in self.project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                function = self.project.function_of(module, call)
+                if function not in found and self.labels.of_call(function, call) is not None:
+                    found.add(function)
+            for node in module.tree.nodes(ast.Attribute):
+                if node.attr == "grad":
+                    found.add(self.project.function_of(module, node))
+        return found
+
+    @cached_property
+    def relevant(self) -> frozenset[Key]:
+        """The functions in which something happens, and those that may come to one by calls."""
+        found = list(self._own)
+        seen = set(found)
+        for function in found:
+            for site in self.project.callers(function):
+                if site.function not in seen:
+                    seen.add(site.function)
+                    found.append(site.function)
+        return frozenset(map(key, seen))
+
+    def known(self, function: Function) -> Assumption:
+        """Return what holds in a function where Apex is installed."""
+        if function not in self._known:
+            self._known[function] = installed(self.project, function)
+        return self._known[function]
+
+    def text(self, name: Key) -> str:
+        """Return the text of all functions of a name."""
+        parts = []
+        for function in self.functions[name]:
+            lines, node = function.module.tree.lines, function.node
+            parts += lines if node is None else lines[node.lineno - 1 : node.end_lineno]
+        return "\n".join(parts)
+
+    def names(self, name: Key) -> frozenset[str]:
+        """Return the names that stand in the functions of a name."""
+        found: set[str] = set()
+        for function in self.functions[name]:
+            for part in ast.walk(function.scope):
+                if isinstance(part, ast.Name):
+                    found.add(part.id)
+                elif isinstance(part, ast.arg):
+                    found.add(part.arg)
+                elif isinstance(part, ast.Attribute):
+                    found.add(text_of(part))
+        return frozenset(found)
+
+    def calls(self, name: Key, known: frozenset[Key]) -> set[str]:
+        """Return how the functions of a name call the known ones."""
+        return {
+            called(call.func)
+            for function in self.functions[name]
+            for call in self._calls(function)
+            if any(key(f) in known for f in self.project.callees(call))
+        }
+
+    def _calls(self, function: Function) -> Iterator[ast.Call]:
+        for point in self.program.graph(function).points:
+            if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
+                yield point.node
+
+    def label(
+        self,
+        function: Function,
+        point: Point,
+        calls: set[str],
+        forwards: set[str],
+        introduced: frozenset[str],
+    ) -> Label | None:
+        """Return what happens at a point; `calls` lead to events, and `forwards` run networks."""
+        node = point.node
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            if point.kind in (PointKind.LOAD, PointKind.STORE, PointKind.DELETE):
+                return self.labels.of_gradient(function, node)
+        if point.kind is not PointKind.CALL or not isinstance(node, ast.Call):
+            return None
+        found = self.labels.of_call(function, node, introduced)
+        if found is not None:
+            return found
+        text = called(node.func)
+        if text in calls:
+            return Label(Does.CALL.value, text)
+        return Label(Does.FORWARD.value, text) if text in forwards else None
+
+    def events(
+        self, name: Key, calls: set[str], forwards: set[str], introduced: frozenset[str]
+    ) -> list[tuple[Label, int]]:
+        """Return the events of the functions of a name with their lines, in the order of the text."""
+        found: dict[ast.AST, tuple[Label, int]] = {}
+        for function in self.functions[name]:
+            for point in self.program.graph(function).points:
+                label = self.label(function, point, calls, forwards, introduced)
+                if label is not None:
+                    found[point.node] = label, point.line
+        return list(found.values())
+
+    def tests(self, name: Key, calls: set[str], allowed: Allowed) -> dict[ast.AST, str]:
+        """Return the tests and loops on which events depend, with their text, but for what may differ."""
+        return {
+            node: asked(node)
+            for function in self.functions[name]
+            for node in walk(function.scope)
+            if isinstance(node, DECIDES | LOOPS)
+            and not allowed.lines & set(range(node.lineno, node.body[0].lineno + 1))
+            and self._decides(node, function, calls, allowed)
+        }
+
+    def _decides(
+        self, node: ast.AST, function: Function, calls: set[str], allowed: Allowed
+    ) -> bool:
+        """Tell whether an event, or a jump, depends on a test or loop."""
+        for part in walk(node):
+            if isinstance(part, _JUMPS):
+                return True
+            label = None
+            if isinstance(part, ast.Attribute) and part.attr == "grad":
+                label = self.labels.of_gradient(function, part)
+            elif isinstance(part, ast.Call):
+                if called(part.func) in calls:
+                    return True
+                label = self.labels.of_call(function, part)
+            if label is not None and label.kind not in allowed.kinds:
+                return True
+        return False
+
+
+def asked(node: ast.If | ast.While | ast.For | ast.AsyncFor) -> str:
+    if isinstance(node, DECIDES):
+        return f"if {ast.unparse(node.test)}"
+    return f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"

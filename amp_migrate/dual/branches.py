@@ -1,0 +1,183 @@
+"""Branches that become the same code: ``if fp16: with amp.scale_loss... else: loss.backward()``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.installed import imports_apex
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.unit.unit import Unit
+
+CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Collapse:
+    """An `if` whose two branches do the same natively: `kept` ("body" or "orelse") takes its place."""
+
+    node: ast.If
+    site: Site
+    kept: str
+
+    def gone(self) -> list[ast.stmt]:
+        """Return the statements of the branch that goes."""
+        return self.node.orelse if self.kept == "body" else self.node.body
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefix:
+    """An `if` whose `else` does no more than its body begins with: the common part moves before it."""
+
+    node: ast.If
+    site: Site
+    moved: list[ast.stmt]
+
+
+Form = tuple[object, ...]
+
+
+class Branches:
+    """Compares the branches of the tests around the scale_loss blocks of a unit."""
+
+    def __init__(self, unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
+        self._unit = unit
+        self._blocks = {s.node: s for s in scaled.values()}
+        self._masters = {site.node for site in unit.of(Kind.MASTER_PARAMS)}
+        self.collapses: dict[ast.If, Collapse] = {}
+        self.prefixes: dict[ast.If, Prefix] = {}
+        for site in unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS):
+            self._around(site)
+
+    def folded(self) -> set[ast.AST]:
+        """Return every node of the tests whose branches become one."""
+        return {n for test in self.collapses for n in ast.walk(test)}
+
+    def _around(self, site: Site) -> None:
+        tree = site.module.tree
+        for up in tree.ancestors(site.node):
+            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.While):
+                return
+            if isinstance(up, ast.If) and up.orelse and up not in self.collapses:
+                self._compare(up, site)
+
+    def _compare(self, node: ast.If, site: Site) -> None:
+        body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
+        if [form for _, form in body] == [form for _, form in orelse]:
+            sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
+            inside = {n for stmt in node.orelse for n in ast.walk(stmt)}
+            kept = (
+                "body"
+                if any(s.node in inside and s.module is site.module for s in sites)
+                else "orelse"
+            )
+            self.collapses[node] = Collapse(node, site, kept)
+        elif node not in self.prefixes and len(orelse) < len(body):
+            same = [form for _, form in body[: len(orelse)]] == [form for _, form in orelse]
+            moved = list(dict.fromkeys(stmt for stmt, _ in body[: len(orelse)]))
+            border = body[len(orelse)][0] not in moved
+            if same and border and any("scaled_backward" in repr(form) for _, form in orelse):
+                self.prefixes[node] = Prefix(node, site, moved)
+
+    def _block(self, body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, object]]:
+        for stmt in body:
+            for form in self._statement(stmt, {}):
+                yield stmt, form
+
+    def _statement(self, stmt: ast.stmt, names: dict[str, object]) -> Iterator[object]:
+        block = self._blocks.get(stmt) if isinstance(stmt, ast.With) else None
+        if block is not None:
+            inner = {**names, block.alias: ("scaled", self._form(block.loss, names))}
+            for part in block.node.body:
+                yield from self._statement(part, inner)
+        elif isinstance(stmt, ast.If) and stmt in self.collapses:
+            kept = stmt.body if self.collapses[stmt].kept == "body" else stmt.orelse
+            for part in kept:
+                yield from self._statement(part, names)
+        elif not (_does_nothing(stmt) or imports_apex([stmt]) or self._only_delays(stmt)):
+            yield self._form(stmt, names)
+
+    def _only_delays(self, stmt: ast.stmt) -> bool:
+        """Tell whether a statement computes what only `delay_unscale=` of a scale_loss reads."""
+        if not isinstance(stmt, ast.Assign) or any(isinstance(n, ast.Call) for n in ast.walk(stmt)):
+            return False
+        target = stmt.targets[0]
+        block = next((b for b in self._blocks.values() if _beside(b.site, stmt)), None)
+        if block is None or not isinstance(target, ast.Name) or len(stmt.targets) > 1:
+            return False
+        delays = {k.value for k in block.site.call.keywords if k.arg == "delay_unscale"}
+        named = (n for n in ast.walk(block.site.function.scope) if isinstance(n, ast.Name))
+        return bool(delays) and all(
+            n is target or any(n in ast.walk(delay) for delay in delays)
+            for n in named
+            if n.id == target.id
+        )
+
+    def _form(self, node: object, names: dict[str, object]) -> object:
+        if isinstance(node, list):
+            forms: list[object] = []
+            for part in node:
+                if isinstance(part, ast.stmt):
+                    forms += self._statement(part, names)
+                else:
+                    forms.append(self._form(part, names))
+            return tuple(forms)
+        if not isinstance(node, ast.AST):
+            return node
+        if isinstance(node, ast.Name) and node.id in names:
+            return names[node.id]
+        if isinstance(node, ast.expr) and self._gradients(node):
+            return ("parameters",)
+        if isinstance(node, ast.Call):
+            special = self._call(node, names)
+            if special is not None:
+                return special
+        return (
+            type(node).__name__,
+            *(self._form(value, names) for _, value in ast.iter_fields(node)),
+        )
+
+    def _call(self, call: ast.Call, names: dict[str, object]) -> Form | None:
+        func = call.func
+        tail = (
+            func.attr
+            if isinstance(func, ast.Attribute)
+            else func.id
+            if isinstance(func, ast.Name)
+            else ""
+        )
+        rest = self._form([*call.args[1:], *call.keywords], names)
+        if tail in CLIPS and call.args and self._gradients(call.args[0]):
+            return ("clip", tail.rstrip("_"), rest)
+        if tail == "backward" and isinstance(func, ast.Attribute):
+            target = self._form(func.value, names)
+            loss = (
+                target
+                if isinstance(target, tuple) and target[0] == "scaled"
+                else ("scaled", target)
+            )
+            return ("scaled_backward", loss, self._form([*call.args, *call.keywords], names))
+        return None
+
+    def _gradients(self, node: ast.expr) -> bool:
+        if node in self._masters:
+            return True
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "parameters"
+        )
+
+
+def _beside(site: Site, stmt: ast.stmt) -> bool:
+    """Tell whether a statement stands in the block of a scale_loss."""
+    return any(stmt is other for other in site.module.tree.block(site.statement))
+
+
+def _does_nothing(stmt: ast.stmt) -> bool:
+    """Tell whether a statement is `pass`, or code that was put into a string to switch it off."""
+    return isinstance(stmt, ast.Pass) or (
+        isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+    )

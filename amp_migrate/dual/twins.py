@@ -1,0 +1,116 @@
+"""What does by Apex the same as something beside it natively: `ApexScaler` and `NativeScaler`, `apex_step` and `amp_step`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.dual.dual import is_native
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.unit.cannot import Cannot
+
+_NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
+
+
+def wrapper_of(project: Project, site: Site) -> Class | None:
+    """Return the class that scales by Apex at a site and has a native twin: one of its file with the same methods."""
+    cls = project.class_of(site.function)
+    if cls is None or cls.children or cls.bases or cls.node not in cls.module.tree.module.body:
+        return None
+    methods = cls.methods.keys() - {"__init__"}
+    for other in cls.module.classes.values():
+        if other is not cls and methods <= other.methods.keys() and _is_native(project, other):
+            return cls
+    return None
+
+
+def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
+    """Return the calls that make an object of a class; None where it is used in another way."""
+    found: list[tuple[Module, ast.Call]] = []
+    inside = set(ast.walk(cls.node))
+    for module in project.modules.values():
+        if cls.name not in module.tree.text:
+            continue
+        for node in _named(module, cls.name):
+            call = module.tree.parent(node)
+            if node in inside:
+                continue
+            if not isinstance(call, ast.Call) or call.func is not node:
+                return None
+            found.append((module, call))
+        if any(n.value == cls.name for n in module.tree.nodes(ast.Constant)):
+            return None
+    return found
+
+
+def chosen_beside_native(project: Project, site: Site) -> bool:
+    """Tell whether a test chooses Apex by its name for a site, and its function names native AMP too.
+
+    As in ``if backend == "apex"`` beside ``partial(torch.autocast, ...)``.
+    """
+    tree = site.module.tree
+    tests = (up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If))
+    if not any("apex" in ast.unparse(test).lower() for test in tests):
+        return False
+    for node in ast.walk(site.function.scope):
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = project.external(site.module, node)
+            if name is not None and name.startswith(_NATIVE):
+                return True
+    return False
+
+
+def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
+    """Refuse a function that scales by Apex for its callers, beside one of its file that does the same natively."""
+    for site in found:
+        function = outermost(site.function)
+        if site.kind is not Kind.SCALE_LOSS or function.node is None or function.cls is not None:
+            continue
+        twin = _native_twin(project, function)
+        if twin is not None:
+            raise Cannot(
+                "AMP912",
+                site.module,
+                site.node,
+                f"{function.name}() trains by Apex for whoever calls it, and {twin.name}() does so natively",
+                f"remove {function.name}() with the choices that lead to it, and let its users call {twin.name}()",
+            )
+
+
+def outermost(function: Function) -> Function:
+    """Return the function of a module, or the method, that a function is nested in."""
+    while function.parent is not None:
+        function = function.parent
+    return function
+
+
+def _native_twin(project: Project, function: Function) -> Function | None:
+    """Return a function that has the parameters of another and uses native AMP, where the other is called by Apex."""
+    if "apex" not in function.name.lower():
+        return None
+    needed = set(function.parameters.names)
+    for other in function.module.functions.values():
+        if (
+            other is function
+            or other.node is None
+            or other.parent is not None
+            or other.cls is not None
+        ):
+            continue
+        if needed <= set(other.parameters.names) and _runs_native(project, other):
+            return other
+    return None
+
+
+def _runs_native(project: Project, function: Function) -> bool:
+    return any(is_native(project, function.module, n) for n in ast.walk(function.scope))
+
+
+def _named(module: Module, name: str) -> Iterator[ast.expr]:
+    yield from (n for n in module.tree.nodes(ast.Name) if n.id == name)
+    yield from (n for n in module.tree.nodes(ast.Attribute) if n.attr == name)
+
+
+def _is_native(project: Project, cls: Class) -> bool:
+    return any(is_native(project, cls.module, n) for n in ast.walk(cls.node))

@@ -1,0 +1,1 @@
+"""Where the native calls around gradients go."""

@@ -1,0 +1,149 @@
+"""Plain backward passes for an optimizer that Apex does not know, beside scaled ones: their gradients must not meet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.contexts import runs_without_gradients
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.backwards.probes import cleared
+from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.apart import elements
+from amp_migrate.unit.cannot import Cannot, place_of
+from amp_migrate.unit.order import common, exclusive, key
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
+    """Refuse a plain backward that stays, where its gradients may meet scaled ones in a step of the unit.
+
+    Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale. What
+    stays in `unit.beside` runs where the scaler is at hand: its forwards are cast, as O1 casts everything.
+    """
+    models = _models(unit) if unit.beside else Parts(set(), set())
+    kept: list[Backward] = []
+    for backward in unit.beside:
+        tree, function = backward.module.tree, backward.function
+        own = [b for b in unit.backwards_of(function) if b.node not in gone]
+        scaled = [b for b in own if not exclusive(tree, b.node, backward.node)]
+        if backward.node in gone or (own and not scaled):
+            continue
+        steps = [s for s in unit.steps if s.call not in gone]
+        if scaled:
+            steps = [s for s in steps if s.function is function]
+        elif not _runs_model(unit, backward, models):
+            continue
+        if scaled or unit.home.is_attribute(function):
+            kept.append(backward)
+        zeroings = partial(_zeroings, unit, models)
+        if not _cleared_behind(backward, list(zeroings(function)), [*scaled, *steps]):
+            for step in steps:
+                if not cleared(unit, step, backward, zeroings):
+                    raise _cannot(backward, step)
+    unit.beside = kept
+
+
+class Parts(NamedTuple):
+    """Expressions by how they are written, and by the groups of values that they belong to."""
+
+    names: set[str | None]
+    groups: set[Hashable]
+
+
+def _parts(unit: Unit, nodes: list[tuple[Module, ast.expr]]) -> Parts:
+    groups: set[Hashable] = set()
+    for module, node in nodes:
+        groups |= unit.project.values.groups(module, node)
+    return Parts({path(node) for _, node in nodes}, groups)
+
+
+def _models(unit: Unit) -> Parts:
+    return _parts(
+        unit,
+        [
+            (site.module, node)
+            for site in unit.of(Kind.INITIALIZE)
+            for node in elements(unit.options[site].arguments.get("models"))
+        ],
+    )
+
+
+def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
+    """Tell whether a function runs a model of the unit, with gradients that its backward may reach."""
+    module = backward.module
+    tree, values = module.tree, unit.project.values
+    for call in walk(backward.function.scope):
+        if not isinstance(call, ast.Call) or not call.args or key(call) > key(backward.node):
+            continue
+        ran = values.groups(module, call.func) & models.groups
+        up = tree.parent(call)
+        detached = isinstance(up, ast.Attribute) and up.attr in ("detach", "data")
+        if ran and not detached and not any(map(runs_without_gradients, tree.ancestors(call))):
+            return True
+    return False
+
+
+def _zeroings(unit: Unit, models: Parts, function: Function) -> Iterator[ast.stmt]:
+    """Yield the ``zero_grad()`` of a function that clear what an optimizer of the unit steps."""
+    values, module = unit.project.values, function.module
+    optimizers = _parts(unit, [(step.module, step.optimizer) for step in unit.steps])
+    stepped = [_built_from(function, name) for name in optimizers.names]
+    for stmt in walk(function.scope):
+        if not isinstance(stmt, ast.stmt) or not is_zero_grad(stmt):
+            continue
+        receiver = stmt.value.func.value  # type: ignore[attr-defined]
+        built = _built_from(function, path(receiver))
+        if (
+            path(receiver) in optimizers.names | models.names
+            or values.groups(module, receiver) & (optimizers.groups | models.groups)
+            or any(ours and ours <= built for ours in stepped)
+        ):
+            yield stmt
+
+
+def _built_from(function: Function, name: str | None) -> set[str]:
+    """Return what is first given to the constructors of an optimizer in its function."""
+    return {
+        ast.unparse(node.value.args[0])
+        for node in walk(function.scope)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and node.value.args
+        and name is not None
+        and any(path(target) == name for target in node.targets)
+    }
+
+
+def _cleared_behind(
+    backward: Backward, zeroings: list[ast.stmt], others: list[Backward | Step]
+) -> bool:
+    """Tell whether gradients are cleared behind a backward whenever it runs, before another backward or step."""
+    tree = backward.module.tree
+    nodes = [o.node if isinstance(o, Backward) else o.call for o in others]
+    for stmt in zeroings:
+        pair = common(tree, stmt, backward.node)
+        always = pair is not None and pair[0] is stmt and pair[1] is not stmt
+        if always and key(backward.node) < key(stmt):
+            if not any(key(backward.node) < key(node) < key(stmt) for node in nodes):
+                return True
+    return False
+
+
+def _cannot(backward: Backward, step: Step) -> Cannot:
+    there = place_of(step.module, step.call)
+    return Cannot(
+        "AMP905",
+        backward.module,
+        backward.node,
+        "this backward belongs to an optimizer that amp.initialize does not get, and stays unscaled, but the gradients "
+        f"that it gives may meet scaled ones in the step of {step.text} ({there})",
+        f"run this backward where no gradients of {step.text} wait for its step, and call {step.text}.zero_grad() behind "
+        "it, then run again",
+        (there,),
+    )

@@ -1,0 +1,194 @@
+"""Backward passes that are run for the gradient of an input: no step reads what they give, and none is scaled."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from amp_migrate.autocast.forwards import Forward
+from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot, place_of
+from amp_migrate.unit.gather import training_functions
+from amp_migrate.unit.order import Loop, dominates, exclusive, inside, key, levels
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+Zeroings = Callable[[Function], Iterator[ast.stmt]]
+_PARAMETERS = re.compile(r"param|optim|module|weight")
+
+
+def reads_input(backward: Backward) -> bool:
+    """Tell whether the gradient of an input is read behind a plain backward: ``x.grad``."""
+    function, tree = backward.function, backward.module.tree
+    inputs = _inputs(function)
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "grad"
+        and isinstance(node.ctx, ast.Load)
+        and path(node.value) in inputs
+        and key(node) > key(backward.node)
+        and not _is_cleared(tree, node)
+        for node in walk(function.scope)
+    )
+
+
+def _inputs(function: Function) -> set[str]:
+    """Return the tensors that a function lets require gradients, except those that an optimizer gets."""
+    found = set(function.parameters.names)
+    barred: set[str] = set()
+    for node in walk(function.scope):
+        if isinstance(node, ast.Assign) and _requires_grad(node.value):
+            found |= {name for target in node.targets if (name := path(target))}
+        elif isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_"):
+            found |= {name for name in [path(node.value)] if name}
+        elif isinstance(node, ast.For | ast.comprehension):
+            if _PARAMETERS.search(ast.unparse(node.iter)):
+                barred |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.Call) and "optim" in (path(node.func) or ""):
+            barred |= {name for n in ast.walk(node) if (name := path(n))}
+    return found - barred - {"self"}
+
+
+def _requires_grad(node: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.Call)
+        and (
+            any(k.arg == "requires_grad" for k in part.keywords)
+            or (isinstance(part.func, ast.Attribute) and part.func.attr == "requires_grad_")
+        )
+        for part in ast.walk(node)
+    )
+
+
+def _is_cleared(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a gradient is only tested for None or set to zero."""
+    up = tree.parent(node)
+    if isinstance(up, ast.Attribute) and up.attr == "data":
+        up = tree.parent(up)
+    return isinstance(up, ast.Compare) or (isinstance(up, ast.Attribute) and up.attr == "zero_")
+
+
+def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Iterator[Backward]:
+    """Yield the calls of ``torch.autograd.grad`` of a function whose result is not differentiated again."""
+    module = function.module
+    for call in walk(function.scope):
+        if not isinstance(call, ast.Call) or call in within or not call.args:
+            continue
+        if unit.project.external(module, call.func) != "torch.autograd.grad":
+            continue
+        graph = [k.value for k in call.keywords if k.arg in ("create_graph", None)]
+        constant = all(isinstance(g, ast.Constant) and g.value is False for g in graph)
+        loss = call.args[0]
+        alone = unit.forwards.strength(module, loss) < Forward.CRITERION
+        if constant and alone and unit.project.function_of(module, call) is function:
+            yield Backward(module, function, call, loss, (), False)
+
+
+def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
+    """Move the backward passes for the gradient of an input from `backwards` to `probes`.
+
+    Those in `folded` branches stand for scaled ones. Raises `Cannot` where unscaled gradients could meet scaled
+    ones in a step; one whose counterpart in the other branch of a flag is scaled is scaled too then.
+    """
+    within = {n for b in unit.backwards if b.scaled for n in ast.walk(b.node)}
+    for backward in list(unit.backwards):
+        node = backward.node
+        if backward.scaled or node in gone or node in folded or not reads_input(backward):
+            continue
+        mixed = [s for s in unit.steps if s.call not in gone and not cleared(unit, s, backward)]
+        if mixed and _beside_scaled(unit, backward):
+            continue
+        if mixed and not _runs_copies(unit, backward.function):
+            raise _cannot(backward, mixed[0])
+        if mixed:
+            unit.copying.add(backward.function)
+        unit.backwards.remove(backward)
+        unit.probes.append(backward)
+    for function in training_functions(unit):
+        unit.probes += inner_gradients(unit, function, within | gone)
+
+
+def _runs_copies(unit: Unit, function: Function) -> bool:
+    """Tell whether every network that a function runs is a copy made in it, whose gradients no step reads."""
+    bound: dict[str, list[bool]] = {}
+    called: set[str] = set()
+    for node in walk(function.scope):
+        if isinstance(node, ast.Assign):
+            copied = isinstance(node.value, ast.Call) and tail(node.value) == "deepcopy"
+            for name in (path(target) for target in node.targets):
+                if name is not None:
+                    bound.setdefault(name, []).append(copied)
+        elif isinstance(node, ast.Call):
+            name = path(node.func)
+            if name is not None and unit.forwards.call(function.module, node) is Forward.NETWORK:
+                called.add(name.partition(".")[0])
+    return bool(called) and all(bound.get(name) and all(bound[name]) for name in called)
+
+
+def _beside_scaled(unit: Unit, backward: Backward) -> bool:
+    tree = backward.module.tree
+    others = unit.backwards_of(backward.function)
+    return any(b.scaled and exclusive(tree, b.node, backward.node) for b in others)
+
+
+def _cannot(backward: Backward, step: Step) -> Cannot:
+    there = place_of(step.module, step.call)
+    return Cannot(
+        "AMP907",
+        backward.module,
+        backward.node,
+        "this backward is run for the gradient of an input, which must not be scaled, but the gradients that it "
+        f"gives to parameters may reach the step of {step.text} ({there})",
+        f"use torch.autograd.grad here, or call {step.text}.zero_grad() behind it, then run again",
+        (there,),
+    )
+
+
+def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | None = None) -> bool:
+    """Tell whether a zero_grad stands between a backward and a step, on every way there.
+
+    `zeroings` yields those of a function that count; without it all do.
+    """
+    return _cleared_at(unit, step.function, step.call, backward, zeroings or _zero_grads, 3)
+
+
+def _cleared_at(
+    unit: Unit, function: Function, at: ast.AST, probe: Backward, zeroings: Zeroings, depth: int
+) -> bool:
+    tree = function.module.tree
+    probes = [n for n in walk(function.scope) if _runs(unit, n, probe)]
+    for stmt in zeroings(function):
+        if not dominates(tree, stmt, at):
+            continue
+        outer = set(levels(tree, stmt))
+        loops = [lv for lv in levels(tree, at) if isinstance(lv, Loop) and lv not in outer]
+        if not any(
+            key(stmt) < key(n) < key(at) or any(inside(tree, n, loop) for loop in loops)
+            for n in probes
+        ):
+            return True
+    if probes or depth == 0:
+        return False
+    calls = unit.project.callers(function)
+    return bool(calls) and all(
+        _cleared_at(unit, site.function, site.call, probe, zeroings, depth - 1) for site in calls
+    )
+
+
+def _runs(unit: Unit, node: ast.AST, probe: Backward) -> bool:
+    if node is probe.node:
+        return True
+    return isinstance(node, ast.Call) and any(
+        probe.function in reachable(unit.project, callee) for callee in unit.project.callees(node)
+    )
+
+
+def _zero_grads(function: Function) -> Iterator[ast.stmt]:
+    for node in walk(function.scope):
+        if isinstance(node, ast.stmt) and is_zero_grad(node):
+            yield node

@@ -1,0 +1,1 @@
+"""Reads and clears of gradients, and where `unscale_` stands before them."""

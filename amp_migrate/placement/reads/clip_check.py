@@ -1,0 +1,110 @@
+"""No clip of `amp.master_params` may be left with gradients that nothing unscaled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.dual.branches import CLIPS
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.reads.gradients import uses
+from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.reach import reachable, upwards
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for a clip of `master_params` that no `unscale_` of its optimizer precedes."""
+    for site in unit.of(Kind.MASTER_PARAMS):
+        if site.node in gone or site.function in unit.clip_helpers or not _clipped(site):
+            continue
+        here = [u for u in unscales if u.function is site.function and _before(u, site.node)]
+        if not any(_same_optimizer(unit, u, site) for u in here):
+            raise _unplaced(site.module, site.node)
+
+
+def _unplaced(module: Module, node: ast.AST) -> Cannot:
+    return Cannot(
+        "AMP907",
+        module,
+        node,
+        "gradients are clipped here, and no place before it comes exactly once before every step, to unscale them",
+        "clip once per step, straight before optimizer.step(), then run again",
+    )
+
+
+def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
+    for helper in unit.clip_helpers:
+        for call in unit.project.calls_of(helper):
+            here = [u for u in unscales if u.function is call.function]
+            if call.call not in gone and not any(_before(u, call.call) for u in here):
+                raise _unplaced(call.function.module, call.call)
+
+
+def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Raise `Cannot` for reads of gradients behind the call of a helper that runs a backward, which nothing unscales."""
+    trained = {b.function for b in unit.backwards if b.node not in gone}
+    stepped = {s.function for s in unit.steps if s.call not in gone}
+    for function in {up for f in trained for up in upwards(unit.project, f)} - trained - stepped:
+        backwards = [
+            node
+            for node in walk(function.scope)
+            if isinstance(node, ast.Call) and _only_runs(unit, node, trained, stepped)
+        ]
+        unscaling = {u.function for u in unscales}
+        for use in uses(unit, function, gone, []) if backwards else ():
+            if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
+                continue
+            before = [node for node in backwards if key(node) < key(use.node)]
+            here = [u for u in unscales if u.function is function]
+            stepping = _steps_between(unit, function, before, use.node, stepped)
+            if before and not stepping and not any(_before(u, use.node) for u in here):
+                raise _unplaced(function.module, use.node)
+
+
+def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[Function]) -> bool:
+    """Tell whether a call runs a backward, and no step after it."""
+    reached = {f for c in unit.project.callees(call) for f in reachable(unit.project, c)}
+    return bool(reached & trained) and not reached & stepped
+
+
+def _steps_between(
+    unit: Unit, function: Function, before: list[ast.Call], use: ast.AST, stepped: set[Function]
+) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and key(before[-1]) < key(node) < key(use)
+        and any(stepped & reachable(unit.project, callee) for callee in unit.project.callees(node))
+        for node in walk(function.scope)
+        if before
+    )
+
+
+def _clipped(site: Site) -> bool:
+    return any(isinstance(up, ast.Call) and tail(up) in CLIPS for up in _expressions(site))
+
+
+def _expressions(site: Site) -> Iterable[ast.AST]:
+    for up in site.module.tree.ancestors(site.node):
+        if isinstance(up, ast.stmt):
+            return
+        yield up
+
+
+def _before(unscale: Unscale, clip: ast.AST) -> bool:
+    tree = unscale.function.module.tree
+    moved = any(inside(tree, clip, stmt) for stmt in unscale.moved)
+    return moved or key(unscale.before) <= key(clip)
+
+
+def _same_optimizer(unit: Unit, unscale: Unscale, site: Site) -> bool:
+    """Compare optimizers as written, where the step of the clip's own one is in the same function."""
+    segment = site.module.tree.segment
+    given = segment(site.call.args[0]) if site.call.args else ""
+    steps = {segment(step.optimizer) for step in unit.steps_of(site.function)}
+    return bool(unscale.loop) or given not in steps or unscale.optimizer == given

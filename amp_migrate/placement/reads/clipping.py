@@ -1,0 +1,318 @@
+"""Where `unscale_` goes in a function, and which clips must move into the accumulation boundary."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.backwards.penalty import place_before
+from amp_migrate.placement.reads import gradients
+from amp_migrate.placement.reads.gradients import Use, visits
+from amp_migrate.placement.reads.rehearsal import cleared, cleared_optimizer, place
+from amp_migrate.placement.reads.reported import does_more, scaled_reads
+from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.placement.steps.indirect import indirect, unscale_through
+from amp_migrate.placement.steps.skipped import accumulates, leaves_out, refuse_kept
+from amp_migrate.placement.steps.steps import (
+    Backward,
+    Step,
+    boundary,
+    children_of,
+    outermost_anchor,
+    parent_statement,
+)
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import exclusive, inside, key, levels, position
+from amp_migrate.unit.renamed import reached
+from amp_migrate.unit.unit import Unit
+
+
+def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
+    """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
+    training = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
+    found = set()
+    for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
+        calls = unit.project.calls_of(function)
+        callers = {call.function for call in calls}
+        stepping = all(unit.steps_of(f) or indirect(unit, f, gone) for f in callers)
+        if calls and stepping and not any(unit.project.escapes(function)):
+            found.add(function)
+    return found
+
+
+def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
+    """Return the `unscale_` calls that a function needs, in source order."""
+    if function in unit.clip_helpers:
+        return []
+    steps = [s for s in unit.steps_of(function) if s.call not in gone]
+    through = {i.seen: i for i in indirect(unit, function, gone)}
+    groups: dict[tuple[int, str], list[Use]] = {}
+    chosen: dict[tuple[int, str], Step | None] = {}
+    tree = function.module.tree
+    rehearsed: dict[ast.Expr, list[Use]] = {}
+    for use in gradients.uses(unit, function, gone, [*steps, *through]):
+        reported = scaled_reads(unit, function, use, [*steps, *through], gone)
+        unit.scaled_reads |= reported
+        if reported:
+            continue
+        zeroing = cleared(unit, function, use, gone)
+        if zeroing is not None:
+            rehearsed.setdefault(zeroing, []).append(use)
+            continue
+        behind = [s for s in steps if key(s.call) > key(use.node)]
+        for step, text in _targets(unit, function, use, behind or list(through)):
+            mark = (id(step.call) if step else 0, text)
+            groups.setdefault(mark, []).append(use)
+            chosen[mark] = step
+    result = [
+        unscale_through(unit, through[step], mark[1], before, found)
+        if (step := chosen[mark]) in through
+        else _unscale(unit, function, step, mark[1], before, found, gone)
+        for mark, all_found in groups.items()
+        for before, found in _branches(tree, all_found)
+    ]
+    for zeroing, found in rehearsed.items():
+        before = place(function, found, zeroing)
+        optimizer = cleared_optimizer(function, zeroing)
+        result.append(Unscale(function, before, optimizer, cleared=zeroing))
+    for unscale in result:
+        if not unscale.loop and unscale.inside is None:
+            unscale.optimizer = reached(unit, function, unscale.optimizer, unscale.before)
+    return sorted(result, key=lambda u: key(u.before))
+
+
+def _targets(
+    unit: Unit, function: Function, use: Use, steps: list[Step]
+) -> list[tuple[Step | None, str]]:
+    """Return the step that follows a use with the text of its optimizer; several where that is not clear."""
+    segment = function.module.tree.segment
+    later = [s for s in steps if key(s.call) > key(use.node)]
+    if use.optimizer is not None:
+        named = [s for s in later if s.text == segment(use.optimizer)]
+        step = (named or later or [None])[0]  # type: ignore[list-item]
+        apart = isinstance(use.optimizer, ast.Subscript) or visits(function.module.tree, use, step)
+        if step is None or named or apart:
+            return [(step, segment(use.optimizer))]
+        return [(step, step.text)]
+    if later:
+        return [(s, s.text) for s in _fed(unit, function, use, later)]
+    written = {
+        segment(o): None
+        for b in unit.backwards_of(function)
+        for o in b.optimizers
+        if path(o) is not None
+    }
+    if not written:
+        raise Cannot(
+            "AMP907",
+            function.module,
+            use.node,
+            "gradients are read here, and it is not known which optimizer they belong to, so they cannot be unscaled",
+            "read them in the function that steps the optimizer, before the step, then run again",
+        )
+    return [(None, text) for text in written]
+
+
+def _fed(unit: Unit, function: Function, use: Use, later: list[Step]) -> list[Step]:
+    """Return the steps after a read that no further backward precedes, one for each optimizer."""
+    tree = function.module.tree
+    backwards = [b for b in unit.backwards_of(function) if key(b.node) > key(use.node)]
+    found: dict[str, Step] = {}
+    for step in later:
+        between = any(key(b.node) < key(step.call) for b in backwards)
+        if found and (between or tree.block(step.anchor) is not tree.block(later[0].anchor)):
+            break
+        found.setdefault(step.text, step)
+    return list(found.values())
+
+
+def _unscale(
+    unit: Unit,
+    function: Function,
+    step: Step | None,
+    text: str,
+    first: ast.stmt,
+    found: list[Use],
+    gone: set[ast.AST],
+) -> Unscale:
+    tree = function.module.tree
+    if step is None:
+        return Unscale(function, first, text)
+    first = _between(unit, step, first, found, gone)
+    result = Unscale(function, first, text)
+    anchor = step.anchor
+    own = text == tree.segment(step.optimizer)
+    visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
+    if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
+        result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
+    before = (b.node for b in reversed(unit.backwards_of(function)) if key(b.node) < key(step.call))
+    backward = next((node for node in before if node not in gone), None)
+    limit = boundary(step, backward) if backward is not None else None
+    outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
+    if limit is None or not outside:
+        refuse_kept(unit, step, first, None)
+        reads = [u.statement for u in found]
+        skips = leaves_out(step, limit, reads, unit.steps) if limit is not None else None
+        if skips is not None:
+            refuse_kept(unit, step, first, skips, by_norm=True)
+            result.outside = skips
+        return result
+    result = _across(unit, result, step, limit, outside, found)
+    if not result.moved:
+        written = {name for use in outside for name in defs(use.statement)}
+        refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))
+    return result
+
+
+def _between(
+    unit: Unit, step: Step, first: ast.stmt, found: list[Use], gone: set[ast.AST]
+) -> ast.stmt:
+    """Return where to unscale gradients that are read between backward passes; `unscale_` runs once per step."""
+    tree = step.tree
+    optimizer = ast.dump(step.optimizer)
+    later: dict[Backward, Use] = {}
+    for backward in unit.backwards_of(step.function):
+        if backward.node in gone or not key(backward.node) < key(step.call):
+            continue
+        feeds = {ast.dump(o) for o in backward.optimizers}
+        for use in found:
+            if key(use.node) < key(backward.node) and (not feeds or optimizer in feeds):
+                if not exclusive(tree, use.node, backward.node):
+                    later.setdefault(backward, use)
+    if not later:
+        return first
+    place = place_before(unit, step, first, found, list(later))
+    if place is None:
+        raise Cannot(
+            "AMP907",
+            step.module,
+            next(iter(later.values())).node,
+            f"gradients are read here, a further backward adds to them before {step.text}.step(), and they can be "
+            "unscaled only once per step",
+            "read them after the last backward, then run again",
+        )
+    unit.unscaled |= set(later)
+    return place
+
+
+def _across(
+    unit: Unit, result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
+) -> Unscale:
+    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
+    tree = step.tree
+    tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
+    written = {name for top in tops for name in defs(top)}
+    result.accumulates = accumulates(unit, step.function, step.anchor, limit)
+    more = [top for top in tops if does_more(unit, top)]
+    if written & uses(limit.test) or (more and not result.accumulates):
+        result.outside = limit
+        return result
+    if more:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            more[0],
+            "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
+            "once per step",
+            f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
+        )
+    after = [
+        stmt
+        for level in levels(tree, limit)
+        for stmt in tree.block(level)[position(tree, level) + 1 :]
+    ]
+    between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
+    if result.accumulates:
+        result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
+        tops += result.reports
+    later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
+    if later and not result.accumulates:
+        result.outside = limit
+        return result
+    if later:
+        _await_step(result, step, limit, outside, written, later)
+    inner = [u.statement for u in found if inside(tree, u.statement, limit)]
+    result.moved = tops
+    result.before = min([*inner, outermost_anchor(step)], key=key)
+    return result
+
+
+def _await_step(
+    result: Unscale,
+    step: Step,
+    limit: ast.If,
+    outside: list[Use],
+    written: set[str],
+    later: list[ast.stmt],
+) -> None:
+    """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
+    guarded = [s for stmt in later for s in _calls_using(stmt, written)]
+    used = {name for stmt in guarded for name in uses(stmt) & written}
+    if any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written)) or not used:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            outside[0].node,
+            "gradients are clipped on every micro-batch, and the norm is used where no step is taken",
+            f"move the clip and what uses its norm into `if {ast.unparse(limit.test)}:`, then run again",
+        )
+    result.limit = limit
+    result.pending = tuple(sorted(used))
+    result.guarded = guarded
+
+
+def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
+    """Return the calls in a statement that use some names; none where something else uses them too."""
+    if isinstance(stmt, ast.Expr):
+        used = isinstance(stmt.value, ast.Call) and names & uses(stmt)
+        return [stmt] if used else []
+    if not isinstance(stmt, ast.If | ast.With):
+        return []
+    if isinstance(stmt, ast.If):
+        heads: list[ast.expr] = [stmt.test]
+        body = [*stmt.body, *stmt.orelse]
+    else:
+        heads, body = [item.context_expr for item in stmt.items], stmt.body
+    if any(names & uses(head) for head in heads):
+        return []
+    inner = [_calls_using(s, names) for s in body if names & uses(s)]
+    return [s for found in inner for s in found] if all(inner) else []
+
+
+def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
+    """Return the statement to move for a read: what holds it beside the `if`, as far as it runs no backward."""
+    block = tree.block(limit)
+    top = stmt
+    for level in levels(tree, stmt):
+        if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level):
+            return top
+        top = level
+        if tree.block(level) is block:
+            return top
+    return stmt
+
+
+def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
+    """Divide reads into those that one `unscale_` serves, with the statement that it precedes.
+
+    Alternatives that run a backward of their own need one each.
+    """
+    children = children_of(tree, [use.statement for use in found])
+    first = children[0]
+    if "backward" not in ast.dump(first) or first in [use.statement for use in found]:
+        return [(first, found)]
+    inner = [use for use in found if inside(tree, use.statement, first)]
+    if len(inner) < len(found):
+        served = _branches(tree, inner)
+        return [
+            (stmt, uses + found[len(inner) :]) if i == 0 else (stmt, uses)
+            for i, (stmt, uses) in enumerate(served)
+        ]
+    groups: dict[int, list[Use]] = {}
+    for use in found:
+        branch = next(s for s in levels(tree, use.statement) if parent_statement(tree, s) is first)
+        groups.setdefault(id(tree.block(branch)), []).append(use)
+    return [part for group in groups.values() for part in _branches(tree, group)]

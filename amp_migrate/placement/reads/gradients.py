@@ -1,0 +1,299 @@
+"""Reads of gradients between backward and step: what `unscale_` must come before."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.dual.branches import CLIPS
+from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.reads.normed import added_to, divides_by_norm, only_freed, sets_zero
+from amp_migrate.placement.reads.thrown_away import thrown_away
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.project import Function
+from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.unit import Unit
+
+_REDUCE = (
+    "allreduce",
+    "all_reduce",
+    "reduce_",
+    "synchronize",
+    "average_grad",
+    "sync_grad",
+    "zero_none_grad",
+)
+_CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+_OWNERS = re.compile(r"(optim|model|param|net$|^opt)", re.I)
+_VISITED = frozenset(
+    {
+        "parameters",
+        "named_parameters",
+        "master_params",
+        "param_groups",
+        "params",
+        "modules",
+        "named_modules",
+    }
+)
+_LISTS = ("parameters", "named_parameters")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Use:
+    """A read of gradients: its statement, whether it clips, and the optimizer that it names."""
+
+    statement: ast.stmt
+    node: ast.expr
+    clips: bool
+    optimizer: ast.expr | None
+
+
+def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) -> list[Use]:
+    """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
+    tree = function.module.tree
+    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    found = []
+    removed = thrown_away(unit, function, steps, gone)
+    taken = [Use(_statement(tree, node), node, False, named) for node, named in removed.items()]
+    for candidate in [*_candidates(unit, function), *taken]:
+        use = _before_loops(unit, candidate, function, steps)
+        if use.node in gone or not _between(tree, use, backwards, steps):
+            continue
+        found.append(use)
+    return sorted(found, key=lambda use: key(use.node))
+
+
+def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step]) -> bool:
+    after = not backwards or any(key(b.node) < key(use.node) for b in backwards)
+    before = not steps or any(
+        key(use.node) < key(s.call) and _same_loop(tree, use, s) for s in steps
+    )
+    return after and before
+
+
+def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
+    """A step after the loop of a read does not follow it directly, unless that loop visits parameters or optimizers."""
+    loops = [
+        lv for lv in levels(tree, use.statement) if isinstance(lv, Loop) and lv is not use.statement
+    ]
+    return all(
+        inside(tree, step.call, loop) or _visits_parameters(loop) or _visits_optimizers(loop, use)
+        for loop in loops
+    )
+
+
+def _before_loops(unit: Unit, use: Use, function: Function, steps: list[Step]) -> Use:
+    """Let a read in loops that train nothing count where they start: their rounds share the gradients of one step."""
+    tree = function.module.tree
+    for level in levels(tree, use.statement):
+        if isinstance(level, ast.For | ast.While) and not unit.trains(function.module, level):
+            follows = any(
+                key(level) < key(s.call) and not inside(tree, s.call, level) for s in steps
+            )
+            if not follows or _visits_optimizers(level, use):
+                break
+            use = replace(use, statement=level)
+    return use
+
+
+def visits(tree: Tree, use: Use, step: Step | None) -> bool:
+    """Tell whether a read stands in a loop over optimizers of its own, in which no step is."""
+    return any(
+        _visits_optimizers(level, use)
+        for level in levels(tree, use.statement)
+        if step is not None and not inside(tree, step.call, level)
+    )
+
+
+def _visits_optimizers(loop: ast.stmt, use: Use) -> bool:
+    read = {n.id for n in ast.walk(use.statement) if isinstance(n, ast.Name)}
+    return isinstance(loop, ast.For) and _chooses_optimizer(loop, use.node, read)
+
+
+def _visits_parameters(loop: ast.stmt) -> bool:
+    if not isinstance(loop, ast.For):
+        return False
+    named = {n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Attribute)}
+    named |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    return bool(named & _VISITED) or any("optimizers" in name for name in named)
+
+
+def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
+    tree = function.module.tree
+    masters = {site.node: site for site in unit.of(Kind.MASTER_PARAMS) if site.function is function}
+    body = function.node.body if function.node is not None else tree.module.body
+    seen: set[ast.stmt] = set()
+    for top in body:
+        for node in walk(top):
+            use = _use(unit, function, node, masters)
+            if use is not None and (use.clips or use.statement not in seen):
+                seen.add(use.statement)
+                yield use
+
+
+def _use(
+    unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
+) -> Use | None:
+    tree = function.module.tree
+    if isinstance(node, ast.Attribute) and _is_of_weight(unit, function, node):
+        return Use(_statement(tree, node), node, False, None)
+    if (
+        not isinstance(node, ast.Call)
+        or unit.project.function_of(function.module, node) is not function
+    ):
+        return None
+    if node in masters:
+        parent = tree.parent(node)
+        if isinstance(parent, ast.Call) and tail(parent) in CLIPS:
+            return None
+        return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
+    if unit.clip_helpers.intersection(unit.project.callees(node)):
+        return Use(_statement(tree, node), node, True, None)
+    name = tail(node)
+    if any(word in name for word in _REDUCE):
+        return None
+    if name in CLIPS or _clips(node, name):
+        named = _named(node, masters) or _twin(tree, node, masters)
+        return Use(_statement(tree, node), node, True, named)
+    if _reads_parameters(tree, node):
+        return Use(_statement(tree, node), node, False, None)
+    if any(reads(unit, callee) for callee in unit.project.callees(node)):
+        return Use(_statement(tree, node), node, False, None)
+    return None
+
+
+def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
+    """Tell whether the gradient of a weight of a network is read by name: ``model.fc.weight.grad.norm()``."""
+    tree, module = function.module.tree, function.module
+    if node.attr != "grad" or path(node) is None:
+        return False
+    if not isinstance(node.ctx, ast.Load) and not added_to(tree, node):
+        return False
+    if unit.project.function_of(module, node) is not function:
+        return False
+    if only_freed(tree, node) or sets_zero(tree, node):
+        return False
+    base = node.value.value if isinstance(node.value, ast.Attribute) else None
+    while isinstance(base, ast.Name | ast.Attribute):
+        if unit.forwards.is_network(module, base):
+            return not _reduces(tree, node)
+        base = base.value if isinstance(base, ast.Attribute) else None
+    return False
+
+
+def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
+    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters."""
+    if function.node is None or depth == 0 or function in unit.functions:
+        return False
+    tree = function.module.tree
+    for node in walk(function.node):
+        if not isinstance(node, ast.Call):
+            continue
+        if _reads_parameters(tree, node) or tail(node) in CLIPS:
+            return True
+        if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
+            return True
+    return False
+
+
+def _clips(call: ast.Call, name: str) -> bool:
+    """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
+    if any(word in name for word in _CLIP) or ("clip" in name and "grad" in name):
+        return bool(call.args) or isinstance(call.func, ast.Attribute)
+    given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
+    return "clip" in name and any(_OWNERS.search(g.rpartition(".")[2]) for g in given if g)
+
+
+def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:
+    for part in ast.walk(call):
+        if part in masters and isinstance(part, ast.Call) and part.args:
+            return part.args[0]
+    return None
+
+
+def _twin(
+    tree: Tree, call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]
+) -> ast.expr | None:
+    """Return the optimizer that the Apex branch beside a plain clip names."""
+    up = tree.holder(tree.statement(call))
+    if not isinstance(up, ast.If):
+        return None
+    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and tail(n) == tail(call)]
+    found = [name for n in beside if n is not call and (name := _named(n, masters)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
+    """Tell whether a list of parameters is visited for gradients whose scale matters."""
+    return _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node)
+
+
+def _passes_parameters(call: ast.Call) -> bool:
+    """Tell whether a call is the list of parameters itself, as in ``for p in model.parameters()``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _LISTS
+
+
+def _reads_grad(tree: Tree, call: ast.Call) -> bool:
+    for up in tree.ancestors(call):
+        if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
+            whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
+            return whole is not None and any(
+                isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
+                or added_to(tree, n)) and not only_freed(tree, n)
+                for n in ast.walk(whole)
+            )  # fmt: skip
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _reduces(tree: Tree, node: ast.AST) -> bool:
+    """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
+    stmt = _statement(tree, node)
+    if any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt):
+        return True
+    return divides_by_norm(tree, stmt)
+
+
+def _is_reduction(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(word in tail(node) for word in _REDUCE)
+
+
+def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
+    """Tell whether a list of gradients is only made to be averaged: ``grads = [...]; all_reduce(grads)``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Name):
+        return False
+    scope = tree.function(stmt) or tree.module
+    name = stmt.targets[0].id
+    reads = [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+    ]
+    return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
+
+
+def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
+    """Return the statement of a read, or the loop over parameters or optimizers around it."""
+    stmt = tree.statement(node)
+    read = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    for level in levels(tree, stmt):
+        if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
+            trains = "backward" in ast.dump(level) or "scale_loss" in ast.dump(level)
+            if not trains and not _chooses_optimizer(level, node, read):
+                stmt = level
+    return stmt
+
+
+def _chooses_optimizer(loop: ast.For, node: ast.AST, read: set[str]) -> bool:
+    """Tell whether a loop picks the optimizer whose parameters `node` reads."""
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    masters = [n for n in ast.walk(node) if isinstance(n, ast.Call) and tail(n) == "master_params"]
+    return bool(targets & read) and any(
+        isinstance(n, ast.Name) and n.id in targets for call in masters for n in ast.walk(call)
+    )

@@ -1,0 +1,100 @@
+"""Gradients that are read and then cleared without a step: a dry run that fills the memory before training."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.placement.reads.gradients import Use
+from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.project import Function
+from amp_migrate.unit.order import Loop, inside, key, levels, position
+from amp_migrate.unit.unit import Unit
+
+
+def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast.Expr | None:
+    """Return the ``optimizer.zero_grad()`` that ends what a read of gradients belongs to; None where a step does.
+
+    `update()` may stand there: nothing in the function holds gradients then that a step takes.
+    """
+    tree = function.module.tree
+    steps = [
+        s for s in unit.steps_of(function) if s.call not in gone and key(s.call) > key(use.node)
+    ]
+    zeroing = _next(unit, function, use.statement, steps)
+    if zeroing is None or any(isinstance(lv, Loop) for lv in levels(tree, use.statement)):
+        return None
+    name = cleared_optimizer(function, zeroing)
+    named = tree.segment(use.optimizer) if use.optimizer is not None else name
+    if named != name or name not in {step.text for step in steps}:
+        return None
+    if not all(_fed_anew(unit, step, zeroing, gone) for step in steps):
+        return None
+    if not _always_fed(unit, function, use, zeroing):
+        return None
+    jumps = (n for n in walk(function.scope) if isinstance(n, ast.Return | ast.Raise))
+    if any(key(use.statement) < key(jump) < key(zeroing) for jump in jumps):
+        return None
+    return zeroing
+
+
+def cleared_optimizer(function: Function, zeroing: ast.Expr) -> str:
+    """Return the optimizer of a ``zero_grad()`` as it is written."""
+    assert isinstance(zeroing.value, ast.Call) and isinstance(zeroing.value.func, ast.Attribute)
+    return function.module.tree.segment(zeroing.value.func.value)
+
+
+def place(function: Function, found: list[Use], zeroing: ast.Expr) -> ast.stmt:
+    """Return the statement beside a ``zero_grad()`` before which to unscale what is read before it."""
+    return min((_beside(function, use.statement, zeroing) for use in found), key=key)
+
+
+def _beside(function: Function, node: ast.AST, zeroing: ast.Expr) -> ast.stmt:
+    tree = function.module.tree
+    block = tree.block(zeroing)
+    return next(level for level in levels(tree, node) if tree.block(level) is block)
+
+
+def _always_fed(unit: Unit, function: Function, use: Use, zeroing: ast.Expr) -> bool:
+    """Tell whether a backward always runs between a read and the start of the block of a ``zero_grad()``."""
+    tree = function.module.tree
+    block = tree.block(zeroing)
+    top = _beside(function, use.statement, zeroing)
+    return not unit.trains(function.module, top) and any(
+        _runs(unit, function, stmt) for stmt in block[: position(tree, top)]
+    )
+
+
+def _runs(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
+    """Tell whether a statement runs a backward on every way through it."""
+    if isinstance(stmt, ast.If):
+        return all(
+            any(_runs(unit, function, part) for part in branch)
+            for branch in (stmt.body, stmt.orelse)
+        )
+    if isinstance(stmt, ast.With):
+        return any(_runs(unit, function, part) for part in stmt.body)
+    return isinstance(stmt, ast.Expr) and unit.trains(function.module, stmt)
+
+
+def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> ast.Expr | None:
+    """Return the zero_grad that follows a statement in any case, before anything trains or steps."""
+    tree = function.module.tree
+    for level in levels(tree, stmt):
+        for later in tree.block(level)[position(tree, level) + 1 :]:
+            if isinstance(later, ast.Expr) and is_zero_grad(later):
+                if cleared_optimizer(function, later) in {step.text for step in steps}:
+                    return later
+            stepped = any(inside(tree, step.call, later) for step in steps)
+            if stepped or unit.trains(function.module, later):
+                return None
+    return None
+
+
+def _fed_anew(unit: Unit, step: Step, zeroing: ast.Expr, gone: set[ast.AST]) -> bool:
+    """Tell whether a backward runs between the zero_grad and a step."""
+    return any(
+        backward.node not in gone and key(zeroing) < key(backward.node) < key(step.call)
+        for backward in unit.backwards_of(step.function)
+    )

@@ -1,0 +1,174 @@
+"""Gradients that a helper reads on every micro-batch only to report them, where they are still scaled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.dual.branches import CLIPS
+from amp_migrate.facts.paths import MUTATORS, tail, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.reads.gradients import Use, reads
+from amp_migrate.placement.steps.skipped import accumulates
+from amp_migrate.placement.steps.steps import Step, boundary
+from amp_migrate.project import Function
+from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.unit import Unit
+
+_REPORTERS = frozenset(
+    {
+        "add_histogram",
+        "add_scalar",
+        "add_scalars",
+        "debug",
+        "info",
+        "log",
+        "log_metric",
+        "log_metrics",
+        "print",
+        "set_postfix",
+        "warning",
+        "write",
+    }
+)
+_DEEPEST = 3
+
+
+def scaled_reads(
+    unit: Unit, function: Function, use: Use, steps: Iterable[Step], gone: set[ast.AST]
+) -> dict[ast.expr, Function]:
+    """Return the gradients that a helper reads before the accumulation boundary, if it does nothing but report them.
+
+    Natively they are the scaled ones there on every micro-batch: divided by the loss scale they are Apex's.
+    """
+    callees = _readers(unit, use)
+    if not callees or not _every_micro_batch(unit, function, use, steps, gone):
+        return {}
+    helpers: set[Function] = set()
+    for callee in callees:
+        helpers |= _reading(unit, callee, _DEEPEST)
+    found: dict[ast.expr, Function] = {}
+    for helper in helpers:
+        if not all(
+            site.call is use.node or site.function in helpers
+            for site in unit.project.callers(helper)
+        ):
+            return {}
+        for node in _gradients(helper):
+            if not _is_asked(helper.module.tree, node):
+                if not _is_reported(helper.module.tree, node):
+                    return {}
+                found[node] = helper
+        if any(isinstance(n, ast.Call) and tail(n) in CLIPS for n in walk(helper.scope)):
+            return {}
+    return found
+
+
+def does_more(unit: Unit, stmt: ast.stmt) -> bool:
+    """Tell whether a statement that reads gradients changes other things too, so that it must not run less often."""
+    return any(_adds(node) or _helper_changes(unit, node, _DEEPEST) for node in walk(stmt))
+
+
+def _readers(unit: Unit, use: Use) -> list[Function]:
+    if use.clips or use.optimizer is not None or not isinstance(use.node, ast.Call):
+        return []
+    return [callee for callee in unit.project.callees(use.node) if reads(unit, callee)]
+
+
+def _every_micro_batch(
+    unit: Unit, function: Function, use: Use, steps: Iterable[Step], gone: set[ast.AST]
+) -> bool:
+    """Tell whether a read stands behind a backward and before the `if` that steps after several of them."""
+    tree = function.module.tree
+    step = next((s for s in steps if key(s.call) > key(use.node)), None)
+    before = [b.node for b in unit.backwards_of(function) if b.node not in gone]
+    backward = next((node for node in reversed(before) if key(node) < key(use.node)), None)
+    if step is None or backward is None:
+        return False
+    limit = boundary(step, backward)
+    return (
+        limit is not None
+        and not inside(tree, use.node, limit)
+        and accumulates(unit, function, step.anchor, limit)
+    )
+
+
+def _reading(unit: Unit, function: Function, depth: int) -> set[Function]:
+    """Return a helper with the helpers through which it reads gradients."""
+    found = {function}
+    for node in walk(function.scope) if depth else ():
+        if isinstance(node, ast.Call):
+            for callee in unit.project.callees(node):
+                if callee is not function and reads(unit, callee, depth):
+                    found |= _reading(unit, callee, depth - 1)
+    return found
+
+
+def _gradients(function: Function) -> Iterator[ast.Attribute]:
+    for node in walk(function.scope):
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            yield node
+
+
+def _is_asked(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a gradient is only compared to None."""
+    up = tree.parent(node)
+    return isinstance(up, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in up.ops)
+
+
+def _is_reported(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a gradient goes into a call that logs it, and nowhere else."""
+    stmt = tree.statement(node)
+    if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
+        return False
+    call = stmt.value
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if tail(call) not in _REPORTERS or not any(inside(tree, node, item) for item in given):
+        return False
+    return not any(
+        isinstance(n, ast.Call) and tail(n).endswith("_") for item in given for n in ast.walk(item)
+    )
+
+
+def _adds(node: ast.AST) -> bool:
+    """Tell whether a node counts or collects in an object: ``self.seen += 1``."""
+    return (
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Attribute | ast.Subscript)
+        and not _of_gradient(node.target)
+    )
+
+
+def _helper_changes(unit: Unit, node: ast.AST, depth: int) -> bool:
+    if not isinstance(node, ast.Call) or not depth:
+        return False
+    for callee in unit.project.callees(node):
+        if callee.node is None:
+            continue
+        parts = list(walk(callee.node))
+        made = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for part in parts:
+            if _stores(part, made) or _helper_changes(unit, part, depth - 1):
+                return True
+    return False
+
+
+def _stores(node: ast.AST, made: set[str]) -> bool:
+    """Tell whether a node changes a name of the module, or an object but a gradient or one that is `made` here."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return True
+    target: ast.AST | None = None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        target = node.func.value if node.func.attr in MUTATORS else None
+    elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+        target = node
+    if target is None or _of_gradient(target):
+        return False
+    base = target
+    while isinstance(base, ast.Attribute | ast.Subscript):
+        base = base.value
+    return not (isinstance(base, ast.Name) and base.id in made)
+
+
+def _of_gradient(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node))

@@ -1,0 +1,77 @@
+"""Gradients that are cleared to None between a backward and a step, which then has none: Apex stepped on nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.flow import Graph, Point
+from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
+from amp_migrate.placement.reads.zeroing import before_step
+from amp_migrate.placement.steps.steps import Step, boundary
+from amp_migrate.placement.steps.surviving import training
+from amp_migrate.project import Function
+from amp_migrate.unit.order import inside
+from amp_migrate.unit.unit import Unit
+
+
+def thrown_away(
+    unit: Unit, function: Function, steps: list[Step], gone: set[ast.AST]
+) -> dict[ast.expr, ast.expr | None]:
+    """Return what clears gradients behind a backward and before a step, with the optimizer that it names.
+
+    A GradScaler takes a step without gradients only where it looked for infinite ones before. What a correction moves
+    behind the step is left out, and what stands outside of an accumulation boundary.
+    """
+    tree = function.module.tree
+    found = clearing(unit.project)
+    candidates = list(_removes(found, function)) if steps else []
+    if not candidates:
+        return {}
+    graph = found.graph(function)
+    trains = training(unit, function, graph)
+    moved = {zeroing.statement for zeroing in before_step(unit, gone)}
+    texts = {step.text for step in steps}
+    result: dict[ast.expr, ast.expr | None] = {}
+    for node, receiver in candidates:
+        if node in gone or tree.statement(node) in moved:
+            continue
+        named = receiver if receiver is not None and tree.segment(receiver) in texts else None
+        meant = [s for s in steps if named is None or s.text == tree.segment(named)]
+        if named is None and len(texts) > 1:
+            continue
+        if any(_between(graph, trains, node, step) and _beside(unit, node, step) for step in meant):
+            result[node] = named
+    return result
+
+
+def _removes(found: Clearing, function: Function) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield the expressions that take gradients away, and what a method that does is called on."""
+    for node in walk(function.scope):
+        if isinstance(node, ast.Call):
+            own = isinstance(node.func, ast.Attribute) and clears(node)
+            if own and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_grad":
+                if not any(k.arg == "set_to_none" for k in node.keywords) and not node.args:
+                    yield node, node.func.value
+            elif not own and path(node.func) is not None and found.calls(node):
+                yield node, None
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and clears(node):
+            yield node.targets[0], None
+
+
+def _between(graph: Graph, trains: list[Point], node: ast.expr, step: Step) -> bool:
+    """Tell whether a node may run behind a backward and before a step, with no other backward between."""
+    order = graph.order(exceptions=False)
+    here, stepping = graph.within(node), graph.within(step.call)
+    return bool(here and stepping) and any(
+        order.witness(b, here[-1], stepping) is not None
+        and order.witness(here[-1], stepping[-1], trains) is not None
+        for b in trains
+    )
+
+
+def _beside(unit: Unit, node: ast.expr, step: Step) -> bool:
+    """Tell whether no test keeps a step from what clears on every micro-batch."""
+    limits = [boundary(step, b.node) for b in unit.backwards_of(step.function)]
+    return all(limit is None or inside(step.tree, node, limit) for limit in limits)

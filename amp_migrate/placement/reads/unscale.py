@@ -1,0 +1,45 @@
+"""What one call of `unscale_` comes before, and what moves with it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.project import Function
+
+
+class Inside(NamedTuple):
+    """A statement of the helper that clips, before which it unscales the gradients of its own optimizer."""
+
+    function: Function
+    before: ast.stmt
+    optimizer: str
+
+
+@dataclass(eq=False, slots=True)
+class Unscale:
+    """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
+
+    `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
+    they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
+    step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` that ends what is no
+    training, so that no step follows. `inside` is where it is written instead, where the helper that clips is one
+    of several that the call may reach.
+    """
+
+    function: Function
+    before: ast.stmt
+    optimizer: str
+    loop: str = ""
+    moved: list[ast.stmt] = field(default_factory=list)
+    reports: list[ast.stmt] = field(default_factory=list)
+    accumulates: bool = False
+    outside: ast.If | None = None
+    limit: ast.If | None = None
+    pending: tuple[str, ...] = ()
+    guarded: list[ast.stmt] = field(default_factory=list)
+    decided: Step | None = None
+    cleared: ast.Expr | None = None
+    inside: Inside | None = None

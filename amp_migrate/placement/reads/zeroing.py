@@ -1,0 +1,173 @@
+"""Where gradients are zeroed, relative to the backward and the step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.autocast.region import Region
+from amp_migrate.facts.paths import walk
+from amp_migrate.placement.reads.clearing import clears
+from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
+from amp_migrate.project import Module
+from amp_migrate.unit.order import Loop, inside, key, loop_of, position
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Zeroing:
+    """A ``zero_grad()`` that runs on every micro-batch of a step; `repeated`: the boundary has one already."""
+
+    module: Module
+    statement: ast.stmt
+    step: Step
+    repeated: bool
+
+
+def is_zero_grad(stmt: ast.stmt) -> bool:
+    """Tell whether a statement is ``x.zero_grad()``."""
+    return (
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Call)
+        and isinstance(stmt.value.func, ast.Attribute)
+        and stmt.value.func.attr == "zero_grad"
+    )
+
+
+def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
+
+    Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave.
+    """
+    found: dict[ast.stmt, Zeroing] = {}
+    for step in unit.steps:
+        if step.call in gone:
+            continue
+        backward = backward_before(unit, step, gone)
+        limit = boundary(step, backward.node) if backward is not None else None
+        if backward is None or limit is None or not counts_micro_batches(limit):
+            continue
+        inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
+        for stmt in step.tree.block(limit):
+            if unit.trains(step.module, stmt):
+                break
+            if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
+                found[stmt] = Zeroing(step.module, stmt, step, inner)
+    yield from found.values()
+
+
+def counts_micro_batches(limit: ast.If) -> bool:
+    """Tell whether the test of an `if` counts micro-batches: ``(i + 1) % k == 0``."""
+    return counts(limit.test)
+
+
+def counts(test: ast.expr) -> bool:
+    """Tell whether a test counts: ``(i + 1) % k == 0``."""
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
+
+
+def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
+    """Return the nearest backward before a step in its loop."""
+    found = [b for b in unit.backwards_of(step.function) if b.node not in gone]
+    loop = loop_of(step.tree, step.anchor)
+    before = [b for b in found if key(b.node) < key(step.call)]
+    return next(
+        (b for b in reversed(before) if loop is not None and inside(step.tree, b.node, loop)), None
+    )
+
+
+def in_region(region: Region) -> list[ast.stmt]:
+    """Return the zero_grad statements that stand between the forward and the last statement of the loss."""
+    tree = region.module.tree
+    first = position(tree, region.first)
+    return [
+        s for s in tree.block(region.first)[first:] if s in region.statements() and is_zero_grad(s)
+    ]
+
+
+def has_zero_grad(node: ast.AST) -> bool:
+    """Tell whether a function zeroes gradients anywhere."""
+    return any(isinstance(n, ast.stmt) and is_zero_grad(n) for n in walk(node))
+
+
+def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
+    for step in unit.steps:
+        backward = backward_before(unit, step, gone)
+        anchor = outermost_anchor(step)
+        own = unit.steps_of(step.function)
+        alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
+        if step.call in gone or backward is None or not alone:
+            continue
+        block = step.tree.block(anchor)
+        for stmt in block[: position(step.tree, anchor)]:
+            if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
+                alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
+                if alike and not _trains_between(unit, step, stmt):
+                    yield Zeroing(step.module, stmt, step, False)
+
+
+def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
+    """Yield the steps of a loop whose gradients are zeroed under a test alone, with the test behind the step."""
+    for step in unit.steps:
+        anchor = outermost_anchor(step)
+        loop = loop_of(step.tree, anchor)
+        if step.call in gone or not isinstance(loop, Loop):
+            continue
+        block = step.tree.block(anchor)
+        tests = [
+            stmt
+            for stmt in block[position(step.tree, anchor) + 1 :]
+            if isinstance(stmt, ast.If) and not stmt.orelse and all(map(is_zero_grad, stmt.body))
+        ]
+        always = [s for s in [*block, *loop.body] if has_zero_grad_itself(s)]
+        if len(tests) == 1 and not always:
+            yield step, tests[0]
+
+
+def has_zero_grad_itself(stmt: ast.stmt) -> bool:
+    """Tell whether a statement zeroes gradients whenever it runs."""
+    if isinstance(stmt, ast.If | ast.Try | ast.While):
+        return False
+    return has_zero_grad(stmt)
+
+
+def leaves_first(step: Step, test: ast.If) -> bool:
+    """Tell whether a test spares the first iteration of its loop alone: ``if i > 0``."""
+    loop = loop_of(step.tree, test)
+    compare = test.test
+    if not isinstance(loop, ast.For | ast.AsyncFor) or not isinstance(compare, ast.Compare):
+        return False
+    counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    given = (type(compare.ops[0]), getattr(compare.comparators[0], "value", None))
+    return (
+        isinstance(compare.left, ast.Name)
+        and compare.left.id in counters
+        and len(compare.ops) == 1
+        and given in ((ast.Gt, 0), (ast.GtE, 1), (ast.NotEq, 0))
+    )
+
+
+def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
+    """Tell whether a backward runs between a zero_grad and the step, maybe in a helper."""
+    block = step.tree.block(stmt)
+    end = position(step.tree, outermost_anchor(step))
+    between = block[position(step.tree, stmt) + 1 : end]
+    return any(unit.trains(step.module, part) for part in between)
+
+
+_ZEROING = ("zero_grad", "set_to_none", "reset_grad", "zero_none")
+
+
+def zeroes_nowhere(unit: Unit) -> bool:
+    """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
+    looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
+    return looped and bool(unit.steps) and not any(map(_zeroes, unit.project.modules.values()))
+
+
+def _zeroes(module: Module) -> bool:
+    """Tell whether a file zeroes gradients, or names what may."""
+    return any(word in module.tree.text for word in _ZEROING) or any(
+        map(clears, module.tree.nodes(ast.Call, ast.Assign, ast.Delete))
+    )

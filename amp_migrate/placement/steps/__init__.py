@@ -1,0 +1,1 @@
+"""Optimizer steps: the accumulation boundary, `update()`, and the ways past them."""

@@ -1,0 +1,128 @@
+"""Steps in helpers that one backward feeds together with other steps: their callers write the one `update()`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.placement.steps.indirect import seen
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.project import CallSite, Function
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.order import exclusive, inside, key, levels
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass(eq=False, slots=True)
+class Shared:
+    """The functions that step without `update()`, and their calls, as steps of the functions that have it."""
+
+    functions: set[Function] = field(default_factory=set)
+    calls: dict[Function, list[Step]] = field(default_factory=dict)
+
+
+def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
+    """Return the helpers that only step, with a backward of their callers that further steps need too.
+
+    Raises `Cannot` where only some of their callers step further.
+    """
+    finder = _Finder(unit, gone)
+    result = Shared()
+    for helper in finder.helpers:
+        sites = unit.project.callers(helper)
+        together = [site for site in sites if finder.is_shared(site)]
+        if not together:
+            continue
+        if len(together) < len(sites):
+            alone = next(site for site in sites if site not in together)
+            raise Cannot(
+                "AMP905",
+                alone.function.module,
+                alone.call,
+                f"{spoken(helper)} is the only step here, and elsewhere one of several after one backward",
+                f"step the optimizers where the backward runs instead of in {spoken(helper)}, then run again",
+            )
+        result.functions.add(helper)
+        for site in together:
+            result.calls.setdefault(site.function, []).extend(finder.steps(helper, site))
+    return result
+
+
+class _Finder:
+    def __init__(self, unit: Unit, gone: set[ast.AST]) -> None:
+        self._unit = unit
+        self._gone = gone
+        self._trained = {b.function for b in [*unit.backwards, *unit.probes]}
+        self.helpers = self._step_only()
+
+    def _step_only(self) -> list[Function]:
+        """Return the functions that step, themselves or by such a function, and run no backward."""
+        steps = [s for s in self._unit.steps if s.call not in self._gone]
+        stack = list(dict.fromkeys(s.function for s in steps))
+        found: dict[Function, None] = {}
+        while stack:
+            function = stack.pop(0)
+            if function in found or function.node is None or any(self._backwards(function)):
+                continue
+            found[function] = None
+            stack += [site.function for site in self._unit.project.callers(function)]
+        return list(found)
+
+    def _backwards(self, function: Function) -> Iterator[ast.AST]:
+        """Yield what runs a backward in a function."""
+        for backward in self._unit.backwards_of(function):
+            if backward.node not in self._gone:
+                yield backward.node
+        for node in walk(function.scope):
+            if isinstance(node, ast.Call) and node not in self._gone:
+                for callee in self._unit.project.callees(node):
+                    if self._trained & reachable(self._unit.project, callee):
+                        yield node
+
+    def _steps(self, function: Function) -> list[ast.AST]:
+        """Return what steps in a function: steps, and calls of functions that only step."""
+        found: list[ast.AST] = [
+            s.call for s in self._unit.steps_of(function) if s.call not in self._gone
+        ]
+        for node in walk(function.scope):
+            if isinstance(node, ast.Call) and node not in self._gone:
+                if any(callee in self.helpers for callee in self._unit.project.callees(node)):
+                    found.append(node)
+        return found
+
+    def steps(self, helper: Function, site: CallSite) -> list[Step]:
+        """Return the steps that a call takes, each of the optimizer as the caller names it, or of the call itself."""
+        module, anchor = site.function.module, self.anchor(site)
+        own = [s for s in self._unit.steps_of(helper) if s.call not in self._gone]
+        named = [step.text for s in own if (step := seen(self._unit, s, site)) is not None]
+        optimizers = [ast.parse(text, mode="eval").body for text in named]
+        if len(optimizers) < len(own) or not own:
+            optimizers = [site.call]
+        return [Step(module, site.function, site.call, node, anchor) for node in optimizers]
+
+    def is_shared(self, site: CallSite) -> bool:
+        """Tell whether a call of a helper steps on gradients of a backward that another step needs too."""
+        tree = site.function.module.tree
+        if self.anchor(site) is not tree.statement(site.call):
+            return True
+        backwards = list(self._backwards(site.function))
+        for other in self._steps(site.function):
+            if other is not site.call and not exclusive(tree, other, site.call):
+                low, high = sorted((key(other), key(site.call)))
+                if not any(low < key(backward) < high for backward in backwards):
+                    return True
+        return False
+
+    def anchor(self, site: CallSite) -> ast.stmt:
+        """Return the statement of a call, or the outermost loop over what it steps that runs no backward."""
+        tree = site.function.module.tree
+        found = tree.statement(site.call)
+        backwards = list(self._backwards(site.function))
+        for level in levels(tree, site.call):
+            if isinstance(level, ast.For) and defs(level.target) & uses(site.call):
+                if not any(inside(tree, b, level) for b in backwards):
+                    found = level
+        return found

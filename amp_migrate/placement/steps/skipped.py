@@ -1,0 +1,103 @@
+"""Ways past a step that leave unscaled gradients to the next backward, which adds scaled ones to them."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import same, walk
+from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.reads.zeroing import counts
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.steps.surviving import survive
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import exclusive, inside, key, levels, loop_of
+from amp_migrate.unit.unit import Unit
+
+
+def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: ast.If) -> bool:
+    """Tell whether a test around a step waits for several micro-batches: it counts, or gradients outlive it."""
+    return counts(limit.test) or survive(unit, function, stepping, limit)
+
+
+def refuse_kept(
+    unit: Unit, step: Step, first: ast.stmt, limit: ast.If | None, *, by_norm: bool = False
+) -> None:
+    """Raise `Cannot` where an iteration that unscales at `first` may skip the step and keep its gradients.
+
+    `limit` is the test around the step that gradients are read outside of; `by_norm`: what they are decides it.
+    """
+    waits = limit is not None and accumulates(unit, step.function, step.anchor, limit)
+    if limit is not None and waits and (counts(limit.test) or not by_norm):
+        message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
+        advice = f"read them inside `if {_counting(limit.test)}:` and zero them there in any case, then run again"
+        raise Cannot("AMP908", step.module, limit, message, advice)
+    message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
+    if limit is not None and waits:
+        raise _kept(step, limit, message)
+    zeroing = list(clearing(unit.project).nodes(step.function))
+    if not zeroing:
+        return
+    for jump in jumps(step, first):
+        if not any(_clears(step, node, jump) for node in zeroing):
+            raise _kept(step, jump, message)
+
+
+def _counting(test: ast.expr) -> str:
+    """Return the part of a test that waits for several micro-batches."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return next((ast.unparse(part) for part in parts if counts(part)), ast.unparse(test))
+
+
+def leaves_out(
+    step: Step, limit: ast.If, reads: list[ast.stmt], steps: list[Step]
+) -> ast.If | None:
+    """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it.
+
+    Where the other way of a test steps the optimizer as well, it leaves nothing out.
+    """
+    tree = step.tree
+    others = [s for s in steps if s.function is step.function and same(s.optimizer, step.optimizer)]
+    tests = [
+        up
+        for up in levels(tree, step.anchor)
+        if isinstance(up, ast.If) and up is not limit and inside(tree, up, limit)
+        if not any(
+            inside(tree, s.anchor, up) and exclusive(tree, s.anchor, step.anchor) for s in others
+        )
+    ]
+    behind = [up for up in tests if not any(inside(tree, read, up) for read in reads)]
+    return behind[-1] if behind else None
+
+
+def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:
+    """Return the ways out of an iteration between a statement of it and its step."""
+    tree = step.tree
+    found: list[ast.stmt] = []
+    for node in walk(step.function.scope):
+        if isinstance(node, ast.Continue | ast.Break | ast.Return):
+            loop = None if isinstance(node, ast.Return) else loop_of(tree, node)
+            leaves = loop is None or inside(tree, step.call, loop)
+            if key(first) < key(node) < key(step.call) and leaves:
+                if not exclusive(tree, first, node):
+                    found.append(node)
+    return found
+
+
+def _clears(step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
+    """Tell whether a zero_grad runs in the iteration that a jump ends, before it."""
+    tree = step.tree
+    loop = None if isinstance(jump, ast.Return) else loop_of(tree, jump)
+    around = loop if loop is not None else step.function.scope
+    before = inside(tree, zeroing, around) and key(zeroing) < key(jump)
+    return isinstance(jump, ast.Break) or (before and not exclusive(tree, zeroing, jump))
+
+
+def _kept(step: Step, node: ast.AST, message: str) -> Cannot:
+    return Cannot(
+        "AMP908",
+        step.module,
+        node,
+        message,
+        f"call {step.text}.zero_grad() on this way as well, then run again",
+    )

@@ -1,0 +1,54 @@
+"""Steps inside larger statements: what they return is kept, and `update()` follows them."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot
+
+_NAMES = ("result", "stepped", "step_result")
+_FOLLOWED = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Assert)
+_SOMETIMES = (ast.IfExp, ast.BoolOp)
+
+
+def returned(step: Step) -> ast.Return | None:
+    """Return the statement that returns what a step gives, or something made of it."""
+    statement = step.tree.statement(step.call)
+    return statement if isinstance(statement, ast.Return) else None
+
+
+def refuse_within(step: Step) -> None:
+    """Raise `Cannot` where a step stands in an expression that may leave it out, or that a statement goes on from."""
+    inner: ast.AST = step.call
+    for up in step.tree.ancestors(step.call):
+        if isinstance(up, ast.stmt):
+            if isinstance(up, _FOLLOWED):
+                return
+            raise _cannot(step, "a test or the head of a block")
+        first = isinstance(up, ast.BoolOp) and up.values[0] is inner
+        first = first or (isinstance(up, ast.IfExp) and up.test is inner)
+        if isinstance(up, _SOMETIMES) and not first:
+            raise _cannot(step, "an expression that does not always come to it")
+        if isinstance(up, ast.Lambda | ast.Yield | ast.YieldFrom | ast.GeneratorExp):
+            raise _cannot(step, "an expression that runs at another time than its statement")
+        inner = up
+
+
+def _cannot(step: Step, where: str) -> Cannot:
+    return Cannot(
+        "AMP905",
+        step.module,
+        step.call,
+        f"{step.text}.step() stands in {where}, and scaler.update() has to follow it whenever it runs",
+        f"write {step.text}.step() as a statement of its own, under an `if` where it is not always taken, then run again",
+    )
+
+
+def name_for_result(function: Function) -> str:
+    """Return a name that a function does not use, for what it returns."""
+    taken = {node.id for node in walk(function.scope) if isinstance(node, ast.Name)}
+    taken |= set(function.parameters.names)
+    return next((name for name in _NAMES if name not in taken), "returned_by_step")

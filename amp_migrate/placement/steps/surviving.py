@@ -1,0 +1,94 @@
+"""Gradients that a way past a step keeps for the next backward, which adds to them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow import Graph, Kind, Paths, Point
+from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.project import Function
+from amp_migrate.unit.order import in_branch
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+
+def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> bool:
+    """Tell whether gradients that `test` keeps from the step in it are there at the next backward.
+
+    `stepping` is the step, or a call that steps. They are where nothing clears them on some way round: so for an
+    accumulation boundary, and for a step left out whose gradients stay. Where not every caller is seen, they are too.
+    """
+    graph = clearing(unit.project).graph(function)
+    start = graph.within(test.test)
+    if not start:
+        return True
+    avoided = list(graph.within(stepping))
+    for branch in (test.body, test.orelse):
+        if in_branch(function.module.tree, stepping, branch):
+            avoided += [point for stmt in branch for point in graph.within(stmt)]
+    return _onward(unit, function, start[:1], avoided, {function})
+
+
+def stay(unit: Unit, backward: Backward) -> bool:
+    """Tell whether a later backward may add to the gradients of one, which no step took and nothing cleared."""
+    function = backward.function
+    graph = clearing(unit.project).graph(function)
+    node = backward.node.items[0] if isinstance(backward.node, ast.With) else backward.node
+    stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
+    return _onward(unit, function, graph.within(node)[-1:], stepping, {function})
+
+
+def _onward(
+    unit: Unit,
+    function: Function,
+    starts: Iterable[Point],
+    avoided: list[Point],
+    seen: set[Function],
+) -> bool:
+    """Tell whether gradients there at some points of a function get to a backward uncleared."""
+    found = clearing(unit.project)
+    graph = found.graph(function)
+    paths = Paths(graph, exceptions=False)
+    cleared = found.points(function)
+    trains = training(unit, function, graph)
+    kept = [*avoided, *cleared]
+    starts = list(starts)
+    if any(paths.witness(a, b, kept) is not None for a in starts for b in trains):
+        return True
+    if not any(paths.witness(a, graph.exit, kept) is not None for a in starts):
+        return False
+    if trains and all(paths.witness(graph.entry, b, cleared) is None for b in trains):
+        return False
+    callers = unit.project.callers(function)
+    if function.node is None:
+        return False
+    return not callers or any(
+        _onward(
+            unit,
+            call.function,
+            found.graph(call.function).at(call.call, Kind.CALL),
+            [],
+            {*seen, call.function},
+        )
+        for call in callers
+        if call.function not in seen
+    )
+
+
+def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
+    """Return the moments at which a function runs a backward, itself or in what it calls."""
+    own = {b.node: b for b in unit.backwards_of(function)}
+    running = {b.function for b in unit.backwards}
+    points: list[Point] = []
+    for node in walk(function.scope):
+        if node in own:
+            held = node.items[0].context_expr if isinstance(node, ast.With) else node
+            points += graph.within(held)[-1:]
+        elif isinstance(node, ast.Call):
+            callees = unit.project.callees(node)
+            if any(running & reachable(unit.project, callee) for callee in callees):
+                points += graph.at(node, Kind.CALL)
+    return points

@@ -1,0 +1,77 @@
+"""Units that scale gradients and have no step in sight, or the other way round."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.unit.apart import elements
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.gather import SCHEDULER
+from amp_migrate.unit.order import key
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
+    """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
+    if unit.steps:
+        _refuse_steps_alone(unit)
+        return
+    for backward in unit.backwards:
+        if backward.node not in gone:
+            raise _unstepped(unit, backward)
+    for site in unit.of(Kind.INITIALIZE):
+        optimizers = elements(unit.options[site].arguments.get("optimizers"))
+        if optimizers:
+            if unit.backwards:
+                raise _unstepped(unit, unit.backwards[0])
+            names = ", ".join(map(site.module.tree.segment, optimizers))
+            raise Cannot(
+                "AMP905",
+                site.module,
+                site.node,
+                f"amp.initialize gets {names} here, and nothing in the files given runs a backward or a step for it",
+                "give amp-migrate the files that train as well, or delete this call where nothing does, then run again",
+            )
+
+
+def _unstepped(unit: Unit, backward: Backward) -> Cannot:
+    names = " or ".join(map(backward.module.tree.segment, backward.optimizers)) or "an optimizer"
+    message = f"nothing in the files given steps {names} behind this backward"
+    advice = f"give amp-migrate the files that step {names} as well, then run again"
+    behind = _step_behind(backward)
+    function = backward.function
+    if function.node is not None and not unit.project.callers(function):
+        message = f"nothing in the files given calls {spoken(function)} and steps {names} behind this backward"
+        advice = f"give amp-migrate the files that do, or delete {spoken(function)} where nothing does, then run again"
+    elif behind:
+        message += f"; only `{behind}` follows, and what it steps is not in them"
+        advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"
+    return Cannot("AMP905", backward.module, backward.node, message, advice)
+
+
+def _step_behind(backward: Backward) -> str:
+    """Return the first call behind a backward that may step in another way: ``model.engine.step()``."""
+    tree = backward.module.tree
+    calls = [
+        node
+        for node in walk(backward.function.scope)
+        if isinstance(node, ast.Call) and tail(node) == "step" and key(node) > key(backward.node)
+    ]
+    texts = (tree.segment(call.func) for call in sorted(calls, key=key))
+    return next((t + "()" for t in texts if not any(w in t.lower() for w in SCHEDULER)), "")
+
+
+def _refuse_steps_alone(unit: Unit) -> None:
+    """A step through a GradScaler that scaled no loss raises."""
+    if not unit.backwards:
+        step = unit.steps[0]
+        raise Cannot(
+            "AMP905",
+            step.module,
+            step.call,
+            f"nothing in the files given runs a backward for {step.text}, which steps here",
+            "give amp-migrate the files that run the backward as well, then run again",
+        )

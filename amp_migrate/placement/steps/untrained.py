@@ -1,0 +1,112 @@
+"""Steps of optimizers that may have no gradient, which a GradScaler refuses and Apex let pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.project import Function
+from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+
+def skipped_backward(step: Step, backwards: list[Backward]) -> ast.If | None:
+    """Return a test that may leave out every backward before a step, but not the step."""
+    earlier = [b for b in backwards if key(b.node) < key(step.call)]
+    tests = [_skips(step, backward) for backward in earlier]
+    return tests[0] if tests and all(tests) else None
+
+
+def _skips(step: Step, backward: Backward) -> ast.If | None:
+    tree = step.tree
+    for level in levels(tree, backward.node):
+        if inside(tree, step.call, level):
+            return None
+        if isinstance(level, ast.If):
+            other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
+            if not any("backward" in ast.dump(stmt) or _leaves(stmt) for stmt in other):
+                return level
+    return None
+
+
+def _leaves(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Continue | ast.Break | ast.Return | ast.Raise)
+
+
+def never_updates(unit: Unit, site: Site) -> bool:
+    """Tell whether a script that initializes scales losses, as of attacks that only read gradients, but steps nothing."""
+    if site.function.node is not None:
+        return False
+    runs = reachable(unit.project, site.function)
+    scales = any(block.function in runs for block in unit.of(Kind.SCALE_LOSS))
+    return scales and not any(step.function in runs for step in unit.steps)
+
+
+def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]:
+    """Yield what turns gradients on and off at run time where a function steps several optimizers."""
+    if len({ast.dump(step.optimizer) for step in steps}) < 2:
+        return
+    for node in walk(function.scope):
+        if isinstance(node, ast.Call) and node.args:
+            if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
+                yield node
+
+
+def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
+    """Yield the steps of optimizers kept in an attribute that no `scale_loss` names: Apex left their gradients scaled."""
+    named = [
+        name
+        for block in blocks
+        for node in block.optimizer_list()
+        for name in _names(unit, block.site.function, node, 3)
+    ]
+    if not named or None in named:
+        return
+    tails = {name.rpartition(".")[2] for name in named if name is not None}
+    for step in unit.steps:
+        if isinstance(step.optimizer, ast.Attribute) and step.optimizer.attr not in tails:
+            if _is_made(unit, step.optimizer.attr):
+                yield step
+
+
+def _names(unit: Unit, function: Function, node: ast.expr, depth: int) -> list[str | None]:
+    """Return what an optimizer is called; a parameter, also what the callers of its function call it."""
+    name = path(node)
+    if name not in function.parameters.names or not depth:
+        return [name]
+    given = _given(unit, function, name)
+    if not given:
+        return [None]
+    outer = [_names(unit, caller, node, depth - 1) for caller, node in given]
+    return [name, *(found for names in outer for found in names)]
+
+
+def _given(unit: Unit, function: Function, name: str) -> list[tuple[Function, ast.expr]]:
+    """Return what the calls of a function give for a parameter, and those of its ``functools.partial`` objects."""
+    found = [
+        (site.function, unit.project.arguments(site, function).get(name))
+        for site in unit.project.callers(function)
+    ]
+    found += [
+        (site.function, arguments.get(name))
+        for site, arguments in unit.project.completions(function)
+    ]
+    return [(caller, node) for caller, node in found if node is not None]
+
+
+def _is_made(unit: Unit, attr: str) -> bool:
+    """Tell whether an optimizer is made for an attribute of some name, which so is no other name of another one."""
+    return any(
+        isinstance(target, ast.Attribute)
+        and target.attr == attr
+        and isinstance(node.value, ast.Call)
+        and "optim" in (unit.project.external(module, node.value.func) or "")
+        for module in unit.project.modules.values()
+        for node in module.tree.nodes(ast.Assign)
+        for target in node.targets
+    )

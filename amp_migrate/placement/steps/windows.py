@@ -1,0 +1,125 @@
+"""Functions that each accumulate gradients of their own, while one GradScaler scales them all."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Hashable, Iterator
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.placement.steps.indirect import indirect
+from amp_migrate.placement.steps.skipped import accumulates
+from amp_migrate.placement.steps.steps import Step, boundary
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.order import inside, key, levels, loop_of
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.relatives import family
+from amp_migrate.unit.unit import Unit
+
+
+def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
+    """Refuse updates in two functions of one loop that accumulate: each changes the scale of the other's gradients."""
+    accumulating = [
+        step
+        for function in dict.fromkeys(step.function for step in unit.steps)
+        if (step := _accumulated(unit, function, gone)) is not None
+    ]
+    for first, second in itertools.combinations(accumulating, 2):
+        differ = _optimizer(unit, first) != _optimizer(unit, second)
+        if _scaled_apart(unit, first.function, second.function):
+            continue
+        if differ and _share_a_loop(unit, first.function, second.function):
+            later = max(first, second, key=lambda step: key(step.call))
+            raise Cannot(
+                "AMP905",
+                later.module,
+                later.call,
+                f"{spoken(first.function)} and {spoken(second.function)} accumulate gradients side by side, "
+                "and the step of one would change the loss scale under the gradients of the other",
+                "step both optimizers in one function, one behind the other, then run again",
+            )
+
+
+def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
+    """Tell whether each of two methods has a GradScaler that its own class makes and keeps on its objects."""
+    if first.cls is None or second.cls is None or second.cls in family(first.cls):
+        return False
+    return unit.home.is_attribute(first) and unit.home.is_attribute(second)
+
+
+def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+    """Refuse `unscale_` beside a backward whose gradients a step elsewhere lets accumulate."""
+    for unscale in unscales:
+        function = unscale.function
+        if unit.steps_of(function) or indirect(unit, function, gone):
+            continue
+        for step in unit.steps:
+            if step.call not in gone and any(_waits(unit, step, function)):
+                raise Cannot(
+                    "AMP908",
+                    function.module,
+                    unscale.before,
+                    f"gradients are read here on every micro-batch, {spoken(step.function)} does not step on each, and "
+                    "they can be unscaled only once per step",
+                    f"read them in {spoken(step.function)}, straight before {step.text}.step(), then run again",
+                )
+
+
+def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
+    """Yield whether each test around a step, or the calls of its function, counts the calls of another function."""
+    places = [(step.function, step.call)]
+    places += [(site.function, site.call) for site in unit.project.callers(step.function)]
+    for holder, node in places:
+        tree = holder.module.tree
+        calls = [n for n in walk(holder.scope) if _reaches(unit, n, function)]
+        for level in levels(tree, node):
+            if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
+                yield accumulates(unit, holder, node, level)
+
+
+def _reaches(unit: Unit, node: ast.AST, function: Function) -> bool:
+    return isinstance(node, ast.Call) and any(
+        function in reachable(unit.project, callee) for callee in unit.project.callees(node)
+    )
+
+
+def _optimizer(unit: Unit, step: Step) -> Hashable:
+    group = unit.project.values.group(step.module, step.optimizer)
+    return ast.dump(step.optimizer) if group is None else group
+
+
+def _accumulated(unit: Unit, function: Function, gone: set[ast.AST]) -> Step | None:
+    """Return a step of a function that waits for the backward passes of several calls."""
+    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    for step in unit.steps_of(function):
+        earlier = [b for b in backwards if key(b.node) < key(step.call)]
+        if step.call in gone or not earlier or loop_of(step.tree, earlier[-1].node) is not None:
+            continue
+        window = boundary(step, earlier[-1].node)
+        if window is not None and not _zeroes_outside(function, window):
+            return step
+    return None
+
+
+def _zeroes_outside(function: Function, window: ast.If) -> bool:
+    """Tell whether gradients are cleared in every call, so that none wait for the next."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "zero_grad"
+        and not inside(function.module.tree, node, window)
+        for node in walk(function.scope)
+    )
+
+
+def _share_a_loop(unit: Unit, first: Function, second: Function) -> bool:
+    ours = unit.project.callers(first)
+    theirs = unit.project.callers(second)
+    for a, b in itertools.product(ours, theirs):
+        if a.function is b.function:
+            tree = a.function.module.tree
+            loop = loop_of(tree, a.call)
+            if loop is None or loop is loop_of(tree, b.call):
+                return True
+    return False

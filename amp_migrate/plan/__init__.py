@@ -1,0 +1,1 @@
+"""What will be done, as data, and how it is put together."""

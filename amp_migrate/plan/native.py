@@ -1,0 +1,68 @@
+"""What is done and said about code that uses native AMP already, whether or not Apex is in the project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Decision, Edit
+from amp_migrate.project import Project
+from amp_migrate.settings import Settings
+
+_SPEAKS = re.compile(r"\b(?:GradScaler|autocast)\b")
+_NATIVE = re.compile(r"torch\.(?:cuda\.)?amp\b|from\s+torch(?:\.cuda)?\s+import\s[^\n]*\bamp\b")
+
+
+def applies(text: str) -> bool:
+    """Tell whether a text may use native AMP, as far as a line can show."""
+    return "amp" in text and bool(_NATIVE.search(text))
+
+
+def upgrade(tree: Tree, edits: Sequence[Edit] = (), others: Iterable[Tree] = ()) -> list[Decision]:
+    """Decide how a file says `torch.amp` in place of `torch.cuda.amp`.
+
+    `edits` are those already planned for the file, which win. Names that one of the `others` may import
+    from it keep their meaning.
+    """
+    if "cuda" not in tree.text:
+        return []
+    from amp_migrate.rules.native.amp401_torch_amp import taken_from, upgrade
+
+    return upgrade(tree, edits, taken_from(tree, others))
+
+
+class Remarks:
+    """Notes on what native code certainly does wrong; nothing is edited.
+
+    `project` is asked for the files as one project, and only where one of them speaks of native AMP.
+    """
+
+    def __init__(self, trees: Mapping[str, Tree], project: Callable[[], Project]) -> None:
+        self._trees = trees
+        self._project = project
+
+    def of(self, path: str, settings: Settings) -> list[Decision]:
+        """Return the notes on a file, without those that settings or a comment switch off."""
+        from amp_migrate.facts.mentions import skipped_lines
+
+        found = [d for d in self.found.get(path, ()) if settings.enabled(d.finding.code)]
+        skipped = skipped_lines(self._trees[path].text) if found else frozenset()
+        return [d for d in found if d.finding.span.line not in skipped]
+
+    @cached_property
+    def found(self) -> dict[str, list[Decision]]:
+        """All notes, by file."""
+        if not any(_SPEAKS.search(tree.text) for tree in self._trees.values()):
+            return {}
+        from amp_migrate.protocol.certain.reading import Reading
+        from amp_migrate.protocol.code.program import Program
+        from amp_migrate.rules import modules
+
+        reading = Reading(Program(self._project()))
+        found: dict[str, list[Decision]] = {}
+        for module in modules():
+            for decision in getattr(module, "remark", lambda _: ())(reading):
+                found.setdefault(decision.finding.path, []).append(decision)
+        return found

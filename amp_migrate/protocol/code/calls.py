@@ -1,0 +1,174 @@
+"""What may run at a node: calls, network objects, lambdas, properties, contexts, and functions handed away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
+from amp_migrate.project.binding import fits
+from amp_migrate.values.objects import Written
+
+Sites = dict[Function, list[tuple[Function, ast.AST]]]
+_ENTERED = ("__enter__", "__exit__", "__aenter__", "__aexit__")
+
+
+class Calls:
+    """Adds to the calls that the project resolves those that only run something in the end."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._lambdas: dict[ast.Lambda, Anonymous] = {}
+        self._runs: dict[ast.AST, list[Function]] = {}
+
+    def of(self, call: ast.Call) -> list[Function]:
+        """Return the functions that a call may run: its callees, or what the object that is called is made of."""
+        return self._project.callees(call) or self._runs.get(call, [])
+
+    def at(self, node: ast.AST) -> list[Function]:
+        """Return the functions that run where an attribute is read, or a context begins or ends."""
+        return self._runs.get(node, [])
+
+    def body(self, module: Module, node: ast.AST) -> Function:
+        """Return the function or lambda in which a node is evaluated."""
+        scope: ast.AST = module.scopes.scope_of(node)
+        while scope not in module.functions:
+            if isinstance(scope, ast.Lambda):
+                return self._anonymous(module, scope)
+            scope = module.scopes.scope_of(scope)
+        return module.functions[scope]
+
+    def _anonymous(self, module: Module, node: ast.Lambda) -> Anonymous:
+        if node not in self._lambdas:
+            parent = self._project.function_of(module, node)
+            name = f"{parent.qualname}.<lambda>"
+            self._lambdas[node] = Anonymous(module, None, name, parent=parent, body=node)
+        return self._lambdas[node]
+
+    def holders(self, function: Function) -> Iterator[Function]:
+        """Yield the functions in which another one may run, near by."""
+        for site in self._project.callers(function):
+            yield self.body(site.function.module, site.call)
+        yield from self._handing.get(function, [])
+        for holder, node in self._sites(function):
+            if function not in self._runs.setdefault(node, []):
+                self._runs[node].append(function)
+            yield holder
+
+    def handed(self, call: ast.Call) -> tuple[Function, ...]:
+        """Return the functions that a call out of the project is given, which may run there or later."""
+        return self._handed.get(call, ())
+
+    @cached_property
+    def _handing(self) -> dict[Function, list[Function]]:
+        found: dict[Function, list[Function]] = {}
+        for call, given in self._handed.items():
+            holder = self.body(self._module_of[call], call)
+            for function in given:
+                found.setdefault(function, []).append(holder)
+        return found
+
+    @cached_property
+    def _module_of(self) -> dict[ast.Call, Module]:
+        return {
+            call: module
+            for module in self._project.modules.values()
+            for call in module.tree.nodes(ast.Call)
+        }
+
+    @cached_property
+    def _handed(self) -> dict[ast.Call, tuple[Function, ...]]:
+        found: dict[ast.Call, tuple[Function, ...]] = {}
+        for call, module in self._module_of.items():
+            if self._project.callees(call):
+                continue
+            functions = [
+                function
+                for argument in (*call.args, *(k.value for k in call.keywords))
+                for function in self._meant(module, argument)
+            ]
+            if functions:
+                found[call] = tuple(functions)
+        return found
+
+    def _meant(self, module: Module, node: ast.expr) -> list[Function]:
+        if isinstance(node, ast.Lambda):
+            return [self._anonymous(module, node)]
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return []
+        meanings = self._project.meanings(module, node)
+        return [meaning for meaning in meanings if isinstance(meaning, Function)]
+
+    def _sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
+        """Return where a function runs that no call names: each kind is looked for once one of it matters."""
+        if isinstance(function, Anonymous):
+            return self._called_lambdas.get(function, [])
+        if function.cls is None:
+            return []
+        if function.name == "forward":
+            return self._called_networks.get(function, [])
+        if function.is_property:
+            return self._read_properties.get(function, [])
+        return self._entered.get(function, []) if function.name in _ENTERED else []
+
+    def _unresolved(self) -> Iterator[tuple[Module, ast.Call]]:
+        for call, module in self._module_of.items():
+            if not self._project.callees(call):
+                yield module, call
+
+    @cached_property
+    def _called_networks(self) -> Sites:
+        found: Sites = {}
+        for module, call in self._unresolved():
+            site = CallSite(self._project.function_of(module, call), call, bound=True)
+            for cls in self._project.instance_classes(module, call.func):
+                method = cls.method("forward")
+                if method is not None and fits(site, method):
+                    self._add(found, module, call, cls, "forward")
+        return found
+
+    @cached_property
+    def _called_lambdas(self) -> Sites:
+        found: Sites = {}
+        for module, call in self._unresolved():
+            for fact in self._project.values.facts(module, call.func):
+                if isinstance(fact, Written):
+                    where = self._where[fact.node]
+                    run = self._anonymous(where, fact.node)
+                    found.setdefault(run, []).append((self.body(module, call), call))
+        return found
+
+    @cached_property
+    def _where(self) -> dict[ast.Lambda, Module]:
+        modules = self._project.modules.values()
+        return {node: module for module in modules for node in module.tree.nodes(ast.Lambda)}
+
+    @cached_property
+    def _read_properties(self) -> Sites:
+        names = {f.name for f in self._project.functions() if f.is_property}
+        found: Sites = {}
+        for module in self._project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                if node.attr in names and isinstance(node.ctx, ast.Load):
+                    for cls in self._project.instance_classes(module, node.value):
+                        self._add(found, module, node, cls, node.attr)
+        return found
+
+    @cached_property
+    def _entered(self) -> Sites:
+        found: Sites = {}
+        for module in self._project.modules.values():
+            for item in module.tree.nodes(ast.withitem):
+                for cls in self._project.instance_classes(module, item.context_expr):
+                    for name in _ENTERED:
+                        self._add(found, module, item, cls, name)
+        return found
+
+    def _add(self, found: Sites, module: Module, node: ast.AST, cls: Class, name: str) -> None:
+        for each in (cls, *cls.subclasses()):
+            method = each.method(name)
+            if method is not None:
+                where = (self.body(module, node), node)
+                if where not in found.setdefault(method, []):
+                    found[method].append(where)

@@ -1,0 +1,183 @@
+"""The points of functions at which something may happen, and the edges between them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from functools import cached_property
+
+from amp_migrate.flow.cfg.graph import Graph
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.events import Kind
+
+_ALWAYS = frozenset(
+    {
+        PointKind.ENTRY,
+        PointKind.EXIT,
+        PointKind.RAISED,
+        PointKind.TEST,
+        PointKind.NEXT,
+        PointKind.YIELD,
+        PointKind.ENTER,
+        PointKind.LEAVE,
+        PointKind.RAISE,
+        PointKind.CAUGHT,
+        PointKind.MATCH,
+    }
+)
+_NEVER_FAIL = (Kind.UNSCALE, Kind.UPDATE, Kind.SET_SCALE, Kind.ZERO_GRAD)
+_PLAIN = frozenset({"append", "cpu", "cuda", "detach", "eval", "format", "get_scale", "item", "to"})
+"""Methods of which nobody expects an exception."""
+_BINDS = frozenset({PointKind.STORE, PointKind.DELETE, PointKind.UNBIND, PointKind.IMPORT})
+
+
+class Course:
+    """The graphs of a program without what does not matter to its events."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._edges: dict[Function, dict[Point, tuple[Edge, ...]]] = {}
+        self._asked: dict[ast.expr, bool | None] = {}
+
+    def edges(self, function: Function, point: Point) -> tuple[Edge, ...]:
+        """Return the edges out of a point, each to the next point that matters.
+
+        Those of exceptions are among them where a call may raise one that the training survives.
+        """
+        known = self._edges.setdefault(function, {})
+        if point not in known:
+            graph = self._program.graph(function)
+            raises = self._may_raise(function, point)
+            known[point] = tuple(
+                edge._replace(target=self._onward(function, graph, edge.target))
+                for edge in graph.successors(point)
+                if raises or edge.kind is not EdgeKind.EXCEPTION
+            )
+        return known[point]
+
+    def _may_raise(self, function: Function, point: Point) -> bool:
+        """Tell whether a point calls what may raise an exception that the training survives."""
+        node = point.node
+        if point.kind is not PointKind.CALL or not isinstance(node, ast.Call):
+            return False
+        if not self._program.exceptions.survived(function, node):
+            return False
+        if any(e.kind in _NEVER_FAIL for e in self._program.events(function, node)):
+            return False
+        if isinstance(node.func, ast.Name) and node.func.id not in ("next", "anext"):
+            return not hasattr(builtins, node.func.id)
+        return not isinstance(node.func, ast.Attribute) or node.func.attr not in _PLAIN
+
+    def _onward(self, function: Function, graph: Graph, point: Point) -> Point:
+        seen = {point}
+        while not self._matters(function, point):
+            out = [e for e in graph.successors(point) if e.kind is not EdgeKind.EXCEPTION]
+            if len(out) != 1 or out[0].target in seen or out[0].target.kind is PointKind.NEXT:
+                break
+            point = out[0].target
+            seen.add(point)
+        return point
+
+    def _matters(self, function: Function, point: Point) -> bool:
+        """Tell whether something may happen at a point: an event, a call, a test, or a name that tests read."""
+        node, program = point.node, self._program
+        if point.kind in _ALWAYS or program.events(function, node):
+            return True
+        if point.kind is PointKind.CALL and isinstance(node, ast.Call):
+            if (
+                program.calls.of(node)
+                or program.calls.handed(node)
+                or program.entered(function, node)
+            ):
+                return True
+            return self._may_raise(function, point)
+        if point.kind is PointKind.LOAD:
+            return bool(program.runs(node))
+        if point.kind in _BINDS:
+            return bool(bound_names(node) & self._watched)
+        return False
+
+    @cached_property
+    def _watched(self) -> frozenset[str]:
+        """The names and attributes whose value decides a test, the method of a call, or whether a loss is scaled."""
+        found = {name for names in self._unclear.values() for name in names}
+        for function in self._program.relevant:
+            for node in ast.walk(function.scope):
+                if isinstance(node, ast.If | ast.While | ast.IfExp):
+                    if self.trains(function, node):
+                        found |= names_in(node.test)
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    if len(self._program.methods(node)) > 1:
+                        found |= names_in(node.func.value)
+        return frozenset(found)
+
+    def asks_for_scaler(self, function: Function, test: ast.expr) -> bool | None:
+        """Return how a test of whether there is a GradScaler comes out with AMP on; None for any other test."""
+        if test not in self._asked:
+            self._asked[test] = self._asks(function, test)
+        return self._asked[test]
+
+    def _asks(self, function: Function, test: ast.expr) -> bool | None:
+        subject, positive = test, True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            subject, positive = test.operand, False
+        elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+            against = test.comparators[0]
+            if not isinstance(against, ast.Constant) or against.value is not None:
+                return None
+            subject, positive = test.left, isinstance(test.ops[0], ast.IsNot | ast.NotEq)
+        if not isinstance(subject, ast.Name | ast.Attribute):
+            return None
+        if self._program.training.objects.scaler(function.module, subject) is None:
+            return None
+        return positive
+
+    def scales(self, function: Function, name: ast.Name, value: ast.expr | None) -> bool | None:
+        """Return whether what a name is bound to is a scaled loss, if a backward that may be either needs to know."""
+        if value is None or name.id not in self._unclear.get(function, ()):
+            return None
+        return self._program.training.losses.scaled(function, value)
+
+    @cached_property
+    def _unclear(self) -> dict[Function, set[str]]:
+        """The names of losses of which the way decides whether they are scaled."""
+        found: dict[Function, set[str]] = {}
+        for function, events in self._program.training.by_function.items():
+            for held in events.values():
+                for name in (e.loss for e in held if e.scaled is None and e.loss is not None):
+                    found.setdefault(function, set()).add(name)
+        return found
+
+    def trains(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether an event, or a call that may lead to one, stands in a node."""
+        events = self._program.training.by_function.get(function, {})
+        return any(
+            part in events or (isinstance(part, ast.Call) and bool(self._program.callees(part)))
+            for part in ast.walk(node)
+        )
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes that stand in an expression."""
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """Return the name that a point binds, or all that may be meant where it binds an item."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, ast.Subscript):
+        return names_in(node)
+    name = getattr(node, "name", None)
+    return {name} if isinstance(name, str) else set()

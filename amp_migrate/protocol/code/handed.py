@@ -1,0 +1,115 @@
+"""What calls say of the optimizers and losses that they hand on to a function that many of them share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from amp_migrate.flow.assumption import Assumption, Known
+from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.events import Event
+
+
+class Handed:
+    """Facts about parameters: which optimizer one is, and which a backward on one may reach."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._project = program.project
+        self._bindings: dict[tuple[ast.Call, Function], Mapping[str, ast.expr]] = {}
+
+    def on(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[Term, Known]]:
+        """Yield what a function knows of the optimizers and losses of a call; nothing where there is one optimizer."""
+        if len(self._program.training.objects.optimizers) > 1:
+            for name, number in self._optimizers(call, callee, known):
+                yield _optimizer(name), Known(number)
+            for name, numbers in self._reaches(call, callee, known):
+                yield _reach(name), Known(tuple(sorted(numbers)))
+
+    def optimizer(self, event: Event, known: Assumption) -> int | None:
+        """Return the number of the optimizer that an event names, where the call says which it is."""
+        named = event.named()
+        stated = known.get(_optimizer(named.id)) if isinstance(named, ast.Name) else None
+        found = stated.value if isinstance(stated, Known) else None
+        return found if isinstance(found, int) and found in (event.optimizers or ()) else None
+
+    def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
+        """Return the optimizers that a backward on a loss may reach, where the call says what it computed."""
+        stated = known.get(_reach(loss))
+        found = stated.value if isinstance(stated, Known) else None
+        return frozenset(found) if isinstance(found, tuple) else None
+
+    def given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
+        """Return the arguments of a call by the names of the parameters that take them."""
+        found = self._bindings.get((call, callee))
+        if found is None:
+            sites = (s for s in self._project.calls_of(callee) if s.call is call)
+            found = next((self._project.arguments(site, callee) for site in sites), {})
+            self._bindings[call, callee] = found
+        return found
+
+    def _reaches(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[str, frozenset[int]]]:
+        """Yield the parameters that a call gives a loss, with the optimizers that its backward may reach."""
+        training = self._program.training
+        for name in self._losses.get(callee, ()):
+            given = self.given(call, callee).get(name)
+            if given is None:
+                continue
+            stated = self.reached(given.id, known) if isinstance(given, ast.Name) else None
+            if stated is None:
+                holder = self._program.calls.body(self._project.module_of(given), given)
+                stated = training.objects.training(training.losses.networks(holder, given))
+            if stated is not None:
+                yield name, stated
+
+    @cached_property
+    def _losses(self) -> dict[Function, set[str]]:
+        """The parameters of functions on which a backward runs, there or in what those call."""
+        found: dict[Function, set[str]] = {}
+        for function, events in self._program.training.by_function.items():
+            named = {e.loss for held in events.values() for e in held if e.loss is not None}
+            parameters = named & set(function.parameters.names)
+            if parameters:
+                found[function] = parameters
+        queue = list(found)
+        while queue:
+            function = queue.pop()
+            for site in self._project.calls_of(function):
+                given = self.given(site.call, function)
+                handed = [given.get(name) for name in found[function]]
+                names = {node.id for node in handed if isinstance(node, ast.Name)}
+                more = names & set(site.function.parameters.names)
+                if not more <= found.setdefault(site.function, set()):
+                    found[site.function] |= more
+                    queue.append(site.function)
+        return found
+
+    def _optimizers(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the parameters that a call gives one optimizer of several, with its number."""
+        objects = self._program.training.objects
+        module = self._project.module_of(call)
+        for name, given in self.given(call, callee).items():
+            stated = known.get(_optimizer(given.id)) if isinstance(given, ast.Name) else None
+            if isinstance(stated, Known) and isinstance(stated.value, int):
+                yield name, stated.value
+            elif isinstance(given, ast.Name | ast.Attribute):
+                numbers = objects.optimizers_of(module, given)
+                if len(numbers) == 1:
+                    yield name, next(iter(numbers))
+
+
+def _reach(name: str) -> Term:
+    return Term(f"reach({name})", frozenset({Operand(name, Aspect.BINDING)}))
+
+
+def _optimizer(name: str) -> Term:
+    return Term(f"optimizer({name})", frozenset({Operand(name, Aspect.BINDING)}))

@@ -1,0 +1,136 @@
+"""The functions that a training touches, and what each of their calls may run."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from amp_migrate.flow.cfg.build import Graphs
+from amp_migrate.flow.cfg.graph import Graph
+from amp_migrate.project import Anonymous, Class, Function, Project
+from amp_migrate.protocol.code.calls import Calls
+from amp_migrate.protocol.code.exceptions import Exceptions
+from amp_migrate.training.contexts import Context, context, decorated, undecided
+from amp_migrate.training.events import Event
+from amp_migrate.training.recognise import Training
+
+_ENTERS = ("enter_context", "enter_async_context")
+
+
+class Program:
+    """What a machine runs over: functions with their graphs, events, contexts and calls."""
+
+    def __init__(self, project: Project) -> None:
+        self._methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
+        self._contexts: dict[ast.expr, Context | None] = {}
+        self._graphs: dict[Function, Graph] = {}
+        self._suspending: dict[Function, bool] = {}
+        self.project = project
+        self.exceptions = Exceptions(project)
+        self.calls = Calls(project)
+        self.graphs = Graphs(self.exceptions.swallows, at_once=True)
+        self.training = Training(project, self.graphs, self.calls.body)
+
+    @cached_property
+    def relevant(self) -> frozenset[Function]:
+        """The functions in which an event happens, and those from which one of them may be reached."""
+        found = set(self.training.by_function) | self._casting
+        queue = list(found)
+        for function in queue:
+            for holder in self.calls.holders(function):
+                if holder not in found:
+                    found.add(holder)
+                    queue.append(holder)
+        return frozenset(found)
+
+    @cached_property
+    def _casting(self) -> set[Function]:
+        """The functions that hold their callers in a context while they wait at a `yield`."""
+        found = set()
+        for module in self.project.modules.values():
+            for item in module.tree.nodes(ast.withitem):
+                function = self.calls.body(module, item)
+                if self.suspends(function) and self.context(function, item.context_expr):
+                    found.add(function)
+        return found
+
+    def graph(self, function: Function) -> Graph:
+        """Return the control-flow graph of a function."""
+        found = self._graphs.get(function)
+        if found is None:
+            found = self._graphs[function] = self.graphs.of(function.scope)
+        return found
+
+    def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
+        """Return what happens at a node."""
+        return self.training.by_function.get(function, {}).get(node, ())
+
+    def callees(self, call: ast.Call) -> list[Function]:
+        """Return the functions of a training that a call may run."""
+        return [f for f in self.calls.of(call) if f in self.relevant]
+
+    def runs(self, node: ast.AST) -> list[Function]:
+        """Return the functions of a training that run where an attribute is read, or a context begins or ends."""
+        return [f for f in self.calls.at(node) if f in self.relevant]
+
+    def methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
+        """Return the classes that the object of a method call may have, and the method that each of them runs."""
+        if call not in self._methods:
+            self._methods[call] = self._found_methods(call)
+        return self._methods[call]
+
+    def _found_methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
+        if not isinstance(call.func, ast.Attribute) or not self.project.callees(call):
+            return []
+        module = self.project.module_of(call)
+        classes = self.project.instance_classes(module, call.func.value)
+        every = {sub for cls in classes for sub in (cls, *cls.subclasses())}
+        found = [(cls, cls.method(call.func.attr)) for cls in every]
+        reached = self.project.callees(call)
+        return [(cls, method) for cls, method in found if method is not None and method in reached]
+
+    def handed(self, call: ast.Call) -> list[Function]:
+        """Return the functions of a training that a call out of the project may run, or keep."""
+        return [f for f in self.calls.handed(call) if f in self.relevant]
+
+    def context(self, function: Function, node: ast.expr) -> Context | None:
+        """Return what entering the context of an expression does."""
+        if node not in self._contexts:
+            self._contexts[node] = context(self.project, function.module, node)
+        return self._contexts[node]
+
+    def decides(self, function: Function, node: ast.expr) -> ast.expr | None:
+        """Return what decides whether there are gradients in the context of an expression."""
+        return undecided(self.project, function.module, node)
+
+    def entered(self, function: Function, call: ast.Call) -> Context | None:
+        """Return the context that a call enters for the rest of an ``ExitStack``."""
+        enters = isinstance(call.func, ast.Attribute) and call.func.attr in _ENTERS
+        return self.context(function, call.args[0]) if enters and call.args else None
+
+    def decorated(self, function: Function) -> tuple[Context, ...]:
+        """Return the contexts around every run of a function."""
+        return decorated(self.project, function)
+
+    def suspends(self, function: Function) -> bool:
+        """Tell whether a function is a generator, or a context manager made of one."""
+        if function not in self._suspending:
+            self._suspending[function] = function.node is not None and any(
+                isinstance(p.node, ast.Yield | ast.YieldFrom) for p in self.graph(function).points
+            )
+        return self._suspending[function]
+
+    @cached_property
+    def entries(self) -> tuple[tuple[Function, bool], ...]:
+        """The functions where programs begin, and whether code out of reach calls them."""
+        found = [
+            (f, f.node is not None)
+            for f in self.relevant
+            if _is_module(f)
+            or not any(h in self.relevant for h in self.calls.holders(f) if h is not f)
+        ]
+        return tuple(sorted(found, key=lambda item: (item[0].module.path, item[0].qualname)))
+
+
+def _is_module(function: Function) -> bool:
+    return function.node is None and not isinstance(function, Anonymous)

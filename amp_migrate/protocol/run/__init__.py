@@ -1,0 +1,1 @@
+"""One machine over all paths of a program, to a fixpoint."""

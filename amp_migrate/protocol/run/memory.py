@@ -1,0 +1,267 @@
+"""What a path remembers of the tests it passed: one test has one truth until something reassigns what it reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from amp_migrate.facts.paths import path
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
+from amp_migrate.flow.cfg.points import Edge, Kind, Point
+from amp_migrate.flow.changes import after
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
+from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.project import Class, Function
+from amp_migrate.protocol.code.course import Course
+from amp_migrate.protocol.code.handed import Handed
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.visits import Visits
+
+_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
+_DEEPEST = 4  # an object that holds one of its kind would have names without end
+
+
+class Memory:
+    """Refines and forgets what is known along the edges of graphs, and takes it through calls.
+
+    Only what several tests of a program read is remembered, where events hang on them. An attribute keeps its
+    value over a call unless some function of the project, other than a constructor, stores an attribute of
+    that name.
+    """
+
+    most = 4  # sets of facts that a place tells apart
+    forgets = True  # beyond that it forgets them, which loses no path
+    fewest = 2  # tests that read a name that is worth remembering
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.course = Course(program)
+        self.visits = Visits(program)
+        self.handed = Handed(program)
+        self._project = program.project
+        self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
+        self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
+        self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
+
+    def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
+        """Return what is known at the end of an edge; None where the edge cannot be taken.
+
+        A test of whether there is a GradScaler comes out as it does with AMP on.
+        """
+        asked = (edge, known)
+        if asked not in self._edges:
+            self._edges[asked] = self._along(function, edge, known)
+        return self._edges[asked]
+
+    def _along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
+        left = self._with_loss(function, edge.source, self._kept(edge.source, known))
+        found = self._program.exceptions.along(function, edge, left)
+        if edge.test is None or found is None:
+            return found
+        truth = bool(edge.truth)
+        if self.course.asks_for_scaler(function, edge.test) is (not truth):
+            return None
+        if evaluate(edge.test, found) is (not truth):
+            return None
+        refined = refine(found, edge.test, truth)
+        return None if refined is None else refined.only(self._is_shared)
+
+    def loss(self, name: str, known: Assumption) -> bool | None:
+        """Return whether the loss of a name is scaled on the path so far."""
+        stated = known.get(_loss(name))
+        return None if stated is None else stated.truth
+
+    def _with_loss(self, function: Function, point: Point, known: Assumption) -> Assumption:
+        node = point.node
+        if point.kind is not Kind.STORE or not isinstance(node, ast.Name):
+            return known
+        scaled = self.course.scales(function, node, point.value)
+        return known if scaled is None else known.with_fact(_loss(node.id), Known(scaled))
+
+    def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        """Return what a function knows when a call begins it: of its arguments, by the names of its parameters."""
+        asked = (call, callee, known)
+        if asked not in self._calls:
+            self._calls[asked] = self._into(call, callee, known)
+        return self._calls[asked]
+
+    def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        found = _renamed(known, self._names(call, callee), self._global_names(call, callee))
+        for name, given in self._constants(call, callee):
+            if name in self._shared:
+                term = Term(name, frozenset({Operand(name, Aspect.BINDING)}))
+                found = found.with_fact(term, given)
+        for term, value in self.handed.on(call, callee, known):
+            found = found.with_fact(term, value)
+        return found
+
+    def back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
+        """Return what is known behind a call: what was, and what the function learnt of its arguments."""
+        asked = (call, callee, learnt, known)
+        if asked not in self._returns:
+            self._returns[asked] = self._back(call, callee, learnt, known)
+        return self._returns[asked]
+
+    def _back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
+        names = {inner: outer for outer, inner in self._names(call, callee).items()}
+        kept = known.without(lambda operand: self._writes(call, operand))
+        for fact in _renamed(learnt, names, self._global_names(call, callee)).facts:
+            kept = kept.with_fact(fact.term, fact.value)
+        return kept
+
+    def behind(self, function: Function, known: Assumption) -> Assumption:
+        """Return what is still known when a function has run that no call names."""
+        stored = self._stores.get(function, frozenset())
+        return known.without(lambda o: o.aspect is Aspect.PATH and o.attribute in stored)
+
+    def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | None:
+        """Return what is known where the object of a method call is of a class; None where it is of another."""
+        text = path(receiver)
+        if text is None:
+            return known
+        term = Term(f"type({text})", frozenset({_operand(text)}))
+        value = Known(f"{cls.module.path}:{cls.qualname}")
+        stated = known.get(term)
+        if stated is not None:
+            return known if stated == value else None
+        return known.with_fact(term, value)
+
+    def _is_shared(self, term: Term) -> bool:
+        return term.text.startswith(("type(", "scaled(", "optimizer(", "reach(")) or all(
+            _last(operand.text) in self._shared
+            for operand in term.operands
+            if operand.aspect is not Aspect.CONTENT
+        )
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """The last parts of names that several tests read on which events hang."""
+        counts: Counter[str] = Counter()
+        for function in self._program.relevant:
+            for node in ast.walk(function.scope):
+                if isinstance(node, ast.If | ast.While | ast.IfExp):
+                    if self.course.trains(function, node):
+                        counts.update(set(map(_last, _read(node.test))))
+        return frozenset(text for text, n in counts.items() if n >= self.fewest)
+
+    def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
+        """Return the parameters of a function by the paths that a call gives for them."""
+        found: dict[str, str] = {}
+        for name, given in self.handed.given(call, callee).items():
+            text = path(given)
+            if text is not None:
+                found.setdefault(text, name)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        text = path(receiver) if receiver is not None else None
+        if text is not None and callee.takes_receiver and not callee.is_class:
+            found[text] = callee.parameters.positional[0]
+        return found
+
+    def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
+        given = {**callee.parameters.defaults, **self.handed.given(call, callee)}
+        for name, value in given.items():
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None):
+                yield name, Known(value.value)
+
+    def _global_names(self, call: ast.Call, callee: Function) -> frozenset[str]:
+        """Return the names that mean the same on both sides of a call: of the module, and of functions around."""
+        module = self._project.module_of(call)
+        if module is not callee.module:
+            return frozenset()
+        scopes = module.scopes
+        here = scopes.scope_of(call)
+        around = [callee.scope, *module.tree.ancestors(callee.scope)]
+        names = {n for s in around if isinstance(s, _SCOPES) for n in scopes.names(s)}
+        return frozenset(n for n in names if scopes.find(here, n) is scopes.find(callee.scope, n))
+
+    def _kept(self, point: Point, known: Assumption) -> Assumption:
+        left, _ = after(point, known, self.may_change)
+        return left if left is known else left.only(self._is_shared)
+
+    def may_change(self, point: Point, operand: Operand) -> bool:
+        """Tell whether what runs at a point may write an operand: attributes that a called function may store.
+
+        A store into an attribute or item may be, under another name, one into any of that name.
+        """
+        if point.kind in (Kind.STORE, Kind.DELETE):
+            return True
+        return isinstance(point.node, ast.Call) and self._writes(point.node, operand)
+
+    def _writes(self, call: ast.Call, operand: Operand) -> bool:
+        if operand.aspect is not Aspect.PATH:
+            return False
+        callees = self._program.calls.of(call)
+        return any(operand.attribute in self._stores.get(f, ()) for f in callees)
+
+    @cached_property
+    def _stores(self) -> dict[Function, frozenset[str]]:
+        """The attributes that a function, or one that it calls, may store."""
+        own: dict[Function, set[str]] = {}
+        for module in self._project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                if not isinstance(node.ctx, ast.Load):
+                    function = self._project.function_of(module, node)
+                    own.setdefault(function, set()).add(node.attr)
+        queue = list(own)
+        while queue:
+            function = queue.pop()
+            for site in self._project.callers(function):
+                held = own.setdefault(site.function, set())
+                if not own[function] <= held:
+                    held |= own[function]
+                    queue.append(site.function)
+        return {function: frozenset(names) for function, names in own.items()}
+
+
+def _renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -> Assumption:
+    """Return the facts whose operands all have a name on the other side of a call, by those names."""
+    found = NOTHING
+    for fact in known.facts:
+        texts = {operand.text for operand in fact.term.operands}
+        new = {text: _other_name(text, names, same) for text in texts}
+        if all(text and text.count(".") < _DEEPEST for text in new.values()):
+            text = fact.term.text
+            for old in sorted(new, key=len, reverse=True):
+                text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(new[old]), text)
+            operands = frozenset(
+                Operand(str(new[o.text]), o.aspect, o.attribute) for o in fact.term.operands
+            )
+            found = found.with_fact(Term(text, operands), fact.value)
+    return found
+
+
+def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> str | None:
+    for old, new in names.items():
+        if text == old or text.startswith((f"{old}.", f"{old}[")):
+            return new + text[len(old) :]
+    return text if re.split(r"[.\[]", text, maxsplit=1)[0] in same else None
+
+
+def _loss(name: str) -> Term:
+    return Term(f"scaled({name})", frozenset({Operand(name, Aspect.BINDING)}))
+
+
+def _operand(text: str) -> Operand:
+    if "." in text:
+        return Operand(text, Aspect.PATH, text.rpartition(".")[2])
+    return Operand(text, Aspect.BINDING)
+
+
+def _last(text: str) -> str:
+    return re.split(r"[.\[]", text)[-1]
+
+
+def _read(test: ast.expr) -> set[str]:
+    found = set()
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            found.add(ast.unparse(node))
+    return found

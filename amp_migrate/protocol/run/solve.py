@@ -1,0 +1,223 @@
+"""Runs a machine along every path of a program, through its calls, to a fixpoint."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import replace
+
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.exceptions import RAISED
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Entry
+from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Summary
+from amp_migrate.protocol.run.ways import Ways
+from amp_migrate.protocol.run.within import Within
+from amp_migrate.training.events import Event
+
+_TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
+_MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
+_OVER = (EdgeKind.FALSE,)
+_FAILS = (EdgeKind.EXCEPTION,)
+_USUAL = frozenset(EdgeKind) - {EdgeKind.EXCEPTION}
+_HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
+
+
+class Run:
+    """One machine over one program, from some of its entries, or all."""
+
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        memory: Memory,
+        entries: Iterable[Entry] | None = None,
+    ) -> None:
+        self._program = program
+        self._machine = machine
+        self._memory = memory
+        self._entries = program.entries if entries is None else entries
+        self.summaries: dict[Key, Summary] = {}
+        self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
+        self._queue: deque[tuple[Key, Here]] = deque()
+        self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
+        self._within = Within(program, machine, memory, self._wait)
+
+    def faults(self) -> list[Fault]:
+        """Return the breaches that some path shows, one for each node."""
+        ways = Ways(self._program, self.summaries)
+        found = []
+        for breach, key, here, _, certain in self.breached():
+            way = ways.lines(key, here)
+            found.append(Fault(breach, way[-1], way, certain))
+        return found
+
+    def breached(self) -> list[Breached]:
+        """Return the breaches that some path shows, one for each node, with the moments of it."""
+        for function, called in self._entries:
+            for state in self._machine.starts(called):
+                self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
+        while self._queue:
+            self._advance(*self._queue.popleft())
+        return list(self._breached.values())
+
+    def _begin(self, key: Key) -> Summary:
+        begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
+        if len(begun) >= self._memory.most and key not in self.summaries:
+            key = key._replace(state=State(key.state.machine, NOTHING))
+        begun.add(key.state.known)
+        if key not in self.summaries:
+            self.summaries[key] = Summary()
+            graph = self._program.graph(key.function)
+            if key.start is Start.ENTRY:
+                state = key.state.machine
+                for context in self._program.decorated(key.function):
+                    state = self._machine.enter(state, context)
+                self._reach(key, Here(graph.entry, State(state, key.state.known)), None)
+            else:
+                for point in graph.points:
+                    if point.kind is Kind.YIELD:
+                        self._onward(key, Here(point, key.state), [key.state])
+        return self.summaries[key]
+
+    def _reach(self, key: Key, here: Here, came: Here | None) -> None:
+        summary = self.summaries[key]
+        if here in summary.came:
+            return
+        told_apart = summary.apart.setdefault((here.point, here.state.machine, here.turned), 0)
+        if told_apart >= self._memory.most:
+            if not self._memory.forgets:
+                return
+            here = here._replace(state=State(here.state.machine, NOTHING))
+            if here in summary.came:
+                return
+        summary.apart[here.point, here.state.machine, here.turned] = told_apart + 1
+        summary.came[here] = came
+        self._queue.append((key, here))
+
+    def _advance(self, key: Key, here: Here) -> None:
+        graph = self._program.graph(key.function)
+        summary = self.summaries[key]
+        if here.point is graph.exit:
+            self._end(key, self._left(key, here.state), summary.exits)
+        elif here.point is graph.raised:
+            self._end(key, self._left(key, here.state), summary.raises)
+        elif here.point.kind is Kind.YIELD:
+            self._end(key, here.state, summary.yields)
+            if not summary.waiting:  # whoever goes on with it is out of sight
+                self._onward(key, here, [here.state])
+        elif here.point.kind is Kind.NEXT:
+            self._next(key, here)
+        else:
+            self._onward(key, here, self._after(key, here))
+            self._onward(key, here, self._failed(key, here), _FAILS)
+
+    def _left(self, key: Key, state: State) -> State:
+        machine = state.machine
+        for context in reversed(self._program.decorated(key.function)):
+            machine = self._machine.leave(machine, context)
+        return State(machine, state.known)
+
+    def _end(self, key: Key, state: State, found: dict[State, None]) -> None:
+        if state not in found:
+            found[state] = None
+            self._queue.extend(self.summaries[key].waiting)
+
+    def _onward(
+        self, key: Key, here: Here, states: Iterable[State], kinds: Collection[EdgeKind] = _USUAL
+    ) -> None:
+        """Go on along the edges of some kinds out of a point."""
+        for edge in self._memory.course.edges(key.function, here.point):
+            if edge.kind not in kinds:
+                continue
+            for state in states:
+                known = self._memory.along(key.function, edge, state.known)
+                if known is not None:
+                    then = Here(edge.target, State(state.machine, known), _turns(edge))
+                    self._reach(key, then, here)
+
+    def _next(self, key: Key, here: Here) -> None:
+        """Take the next item of a loop, which may run a generator of the project up to its next `yield`."""
+        node = here.point.node
+        if self._memory.visits.over_optimizers(key.function, node):
+            self._onward(key, here, self._visited(key, here), _OVER if here.turned else _MORE)
+            return
+        more, over = self._within.items(key, here)
+        self._onward(key, here, more, _MORE)
+        self._onward(key, here, over, _OVER)
+
+    def _visited(self, key: Key, here: Here) -> dict[State, None]:
+        """Return the states in which a loop comes to one optimizer: others may have had their turns before."""
+        states: dict[State, None] = {here.state: None}
+        for event in self._memory.visits.updates(key.function, here.point.node):
+            for state in list(states) if not here.turned else ():
+                after = self._machine.move(state.machine, event, False)
+                states |= {State(machine, state.known): None for machine in after.states}
+        return states
+
+    def _wait(self, key: Key, here: Here, run: Key) -> Summary:
+        summary = self._begin(run)
+        summary.waiting[key, here] = None
+        return summary
+
+    def _after(self, key: Key, here: Here) -> Iterable[State]:
+        """Return the states behind a point, what it calls included."""
+        point, function = here.point, key.function
+        states = self._within.after(key, here)
+        if point.kind in _HAPPENS:
+            for event in self._program.events(function, point.node):
+                visited = self._memory.visits.of_visited(function, event)
+                moved: dict[State, None] = {}
+                for state in states:
+                    exact = self._exact(event, state.known)
+                    after = self._machine.move(state.machine, exact, visited)
+                    moved.update({State(m, state.known): None for m in after.states})
+                    for breach in after.breaches:
+                        found = Breached(breach, key, here, event, visited or exact.certain)
+                        self._breached.setdefault((breach, here.point.node), found)
+                states = moved
+        return states
+
+    def _failed(self, key: Key, here: Here) -> Iterable[State]:
+        """Return the states in which a call leaves a point by an exception that the training survives."""
+        node = here.point.node
+        edges = self._memory.course.edges(key.function, here.point)
+        if not isinstance(node, ast.Call) or all(e.kind is not EdgeKind.EXCEPTION for e in edges):
+            return ()
+        called = self._program.calls.of(node)
+        states = self._within.raised(key, here, node)
+        if not all(function in self._program.relevant for function in called):
+            states[State(here.state.machine, here.state.known.without_term(RAISED))] = None
+        elif not called:
+            machine = here.state.machine
+            for event in self._program.events(key.function, node):
+                machine = self._machine.failed(machine, event)
+            raised = self._program.exceptions.outside(node)
+            states[State(machine, here.state.known.with_fact(RAISED, raised))] = None
+        return states
+
+    def _exact(self, event: Event, known: Assumption) -> Event:
+        """Return an event with what the path knows of its optimizer, or of its loss."""
+        if not event.certain and event.optimizers is not None:
+            number = self._memory.handed.optimizer(event, known)
+            if number is not None:
+                return replace(event, optimizers=frozenset({number}))
+        if event.loss is None:
+            return event
+        if event.optimizers is None or len(event.optimizers) > 1:
+            reached = self._memory.handed.reached(event.loss, known)
+            event = event if reached is None else replace(event, optimizers=reached)
+        if event.scaled is not None or event.loss is None:
+            return event
+        scaled = self._memory.loss(event.loss, known)
+        return event if scaled is None else replace(event, scaled=scaled)
+
+
+def _turns(edge: Edge) -> bool:
+    return edge.kind in _TURNS and edge.target.kind is Kind.NEXT

@@ -1,0 +1,193 @@
+"""What the calls, contexts and loops of a function do to a state: they run other functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.refine import refine
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
+from amp_migrate.training.contexts import Context
+
+States = dict[State, None]
+"""States, each once, in the order in which they were met."""
+Wait = Callable[[Key, Here, Key], Summary]
+"""Begins a run of a function for a moment of another, which is gone over again when the run comes to new ends."""
+_BEGINS = ("__enter__", "__aenter__")
+
+
+class Within:
+    """Takes the states of one machine through the functions that a point runs."""
+
+    def __init__(self, program: Program, machine: Machine, memory: Memory, wait: Wait) -> None:
+        self._program = program
+        self._memory = memory
+        self._machine = machine
+        self._wait = wait
+
+    def after(self, key: Key, here: Here) -> States:
+        """Return the states behind what a point runs, its own events apart."""
+        point = here.point
+        if point.kind in (Kind.ENTER, Kind.LEAVE) and isinstance(point.node, ast.withitem):
+            return self._context(key, here, point.node)
+        if point.kind is Kind.CALL and isinstance(point.node, ast.Call):
+            return self._call(key, here, point.node)
+        if point.kind is Kind.LOAD:
+            return self._unnamed(key, here, self._program.runs(point.node))
+        return {here.state: None}
+
+    def items(self, key: Key, here: Here) -> tuple[States, States]:
+        """Return the states in which a loop gets an item, and those in which none is left."""
+        runs = self._generators(here.point)
+        if not runs:
+            return {here.state: None}, {here.state: None}
+        more: States = {}
+        over: States = {}
+        for call, function in runs:
+            for start in Start:
+                summary = self._called(key, here, call, function, here.state.known, start)
+                more |= self._back(call, function, summary.yields, here.state)
+                over |= self._back(call, function, summary.exits, here.state)
+        return more, over
+
+    def raised(self, key: Key, here: Here, call: ast.Call) -> States:
+        """Return the states in which exceptions leave the functions that a call runs."""
+        states: States = {}
+        for run, known in self._dispatched(call, here.state.known):
+            if run is not None and not self._program.suspends(run):
+                summary = self._called(key, here, call, run, known, Start.ENTRY)
+                states |= self._back(call, run, summary.raises, State(here.state.machine, known))
+        return states
+
+    def _generators(self, point: Point) -> list[tuple[ast.Call, Function]]:
+        node = point.node
+        call = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
+        if not isinstance(call, ast.Call):
+            return []
+        return [(call, f) for f in self._program.callees(call) if self._program.suspends(f)]
+
+    def _called(
+        self,
+        key: Key,
+        here: Here,
+        call: ast.Call,
+        function: Function,
+        known: Assumption,
+        start: Start,
+    ) -> Summary:
+        state = State(here.state.machine, self._memory.into(call, function, known))
+        return self._wait(key, here, Key(function, start, state))
+
+    def _back(
+        self, call: ast.Call, function: Function, ends: Iterable[State], before: State
+    ) -> States:
+        return {
+            State(end.machine, self._memory.back(call, function, end.known, before.known)): None
+            for end in ends
+        }
+
+    def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
+        """Return the states behind functions of which one runs without being called by name."""
+        if not runs:
+            return {here.state: None}
+        states: States = {}
+        for function in runs:
+            known = self._memory.behind(function, here.state.known)
+            run = Key(function, Start.ENTRY, State(here.state.machine, NOTHING))
+            ends = self._wait(key, here, run).exits
+            states |= {State(end.machine, known): None for end in ends}
+        return states
+
+    def _call(self, key: Key, here: Here, call: ast.Call) -> States:
+        if not self._program.calls.of(call):
+            entered = self._program.entered(key.function, call)
+            if entered is not None:
+                machine = self._machine.enter(here.state.machine, entered)
+                return {State(machine, here.state.known): None}
+            handed = self._program.handed(call)
+            return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
+        states: States = {}
+        for run, known in self._dispatched(call, here.state.known):
+            before = State(here.state.machine, known)
+            if run is None:
+                states[before] = None
+            elif not self._program.suspends(run):
+                summary = self._called(key, here, call, run, known, Start.ENTRY)
+                states |= self._back(call, run, summary.exits, before)
+            else:
+                states[before] = None
+                states |= self._back(call, run, self._taken(key, here, call, run), before)
+        return states
+
+    def _taken(self, key: Key, here: Here, call: ast.Call, function: Function) -> States:
+        """Return where a generator stops or ends that is handed to what takes all of it, not to a loop or `with`."""
+        up = key.function.module.tree.parent(call)
+        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension | ast.withitem):
+            return {}
+        first = self._called(key, here, call, function, here.state.known, Start.ENTRY)
+        found = first.exits | first.yields
+        queue = list(first.yields)
+        for state in queue:
+            more = self._wait(key, here, Key(function, Start.RESUME, state))
+            queue += [state for state in more.yields if state not in found]
+            found = found | more.exits | more.yields
+        return found
+
+    def _dispatched(
+        self, call: ast.Call, known: Assumption
+    ) -> Iterator[tuple[Function | None, Assumption]]:
+        """Yield what a call may run, None for a function without events, and what is known of its object then."""
+        relevant = self._program.relevant
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        chosen = self._program.methods(call)
+        if receiver is None or len(chosen) < 2:
+            for function in self._program.calls.of(call):
+                yield (function if function in relevant else None), known
+            return
+        for cls, function in chosen:
+            refined = self._memory.of_class(receiver, cls, known)
+            if refined is not None:
+                yield (function if function in relevant else None), refined
+
+    def _context(self, key: Key, here: Here, item: ast.withitem) -> States:
+        entering = here.point.kind is Kind.ENTER
+        context = self._program.context(key.function, item.context_expr)
+        if context is not None:
+            machine = self._changed(here.state.machine, context, entering)
+            return {State(machine, here.state.known): None}
+        asked = self._program.decides(key.function, item.context_expr)
+        if asked is not None:
+            return self._with_gradients_or_not(here.state, asked, entering)
+        methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
+        if methods:
+            return self._unnamed(key, here, methods)
+        call = item.context_expr
+        runs = self._program.callees(call) if isinstance(call, ast.Call) else []
+        runs = [function for function in runs if self._program.suspends(function)]
+        states: States = {}
+        for function in runs:
+            assert isinstance(call, ast.Call)
+            start = Start.ENTRY if entering else Start.RESUME
+            summary = self._called(key, here, call, function, here.state.known, start)
+            ends = summary.yields if entering else summary.exits
+            states |= self._back(call, function, ends, here.state)
+        return states if runs else {here.state: None}
+
+    def _with_gradients_or_not(self, state: State, asked: ast.expr, entering: bool) -> States:
+        """Return the states inside or behind a context in which an expression decides whether there are gradients."""
+        states: States = {}
+        for context in (Context.GRAD, Context.NO_GRAD):
+            known = refine(state.known, asked, context is Context.GRAD)
+            if known is not None:
+                states[State(self._changed(state.machine, context, entering), known)] = None
+        return states
+
+    def _changed(self, state: Hashable, context: Context, entering: bool) -> Hashable:
+        machine = self._machine
+        return machine.enter(state, context) if entering else machine.leave(state, context)

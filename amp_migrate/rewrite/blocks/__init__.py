@@ -1,0 +1,1 @@
+"""Statements and the blocks that they form."""

@@ -1,0 +1,1 @@
+"""What ran with Apex's casts runs under autocast."""

@@ -1,0 +1,155 @@
+"""Evaluation forwards run under autocast too.
+
+## What it does
+Puts the forward pass of a migrated model that runs without gradients (`torch.no_grad()`, `.eval()`) under
+autocast, with the loss that follows it and what squares its outputs or takes their norm. A `with torch.no_grad():`
+that holds nothing else gets autocast as a second item.
+
+## Why
+O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly.
+
+## Example
+    with torch.no_grad():
+        output = model(images)
+
+## Use instead
+    with torch.no_grad(), torch.cuda.amp.autocast():
+        output = model(images)
+
+## Safety
+Faithful. Where neither the flag nor the scaler can be seen, the forward stays in fp32 and a finding says so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.autocast.evaluation import evaluations, runs_in
+from amp_migrate.autocast.region import Region
+from amp_migrate.autocast.regions import within
+from amp_migrate.autocast.reloads import reloads
+from amp_migrate.facts.contexts import runs_without_gradients
+from amp_migrate.plan.model import AddWithItem, Decision, Edit, Status, Wrap
+from amp_migrate.project import CallSite
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.apart import elements
+from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.reach import reachable
+
+RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Wrap the evaluation forwards of the unit's models."""
+    if context.casts.never:
+        return
+    found = _reachable(context, evaluations(context.unit, context.gone_nodes))
+    regions = [region for region in found if _ran_under_apex(context, region)]
+    decisions = [(region, _evaluation(context, region)) for region in regions]
+    cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
+    for site in context.unit.of(Kind.INITIALIZE):
+        only_casts = not elements(context.unit.options[site].arguments.get("optimizers"))
+        if only_casts and not context.is_gone(site.node):
+            _refuse_uncast(context, site, cast)
+    for _, made in decisions:
+        yield made
+
+
+def _ran_under_apex(context: Context, region: Region) -> bool:
+    """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
+    known = context.casts.enabled(region.function, region.first, training=False) is not None
+    return known or context.casts.runs(region.function)
+
+
+def _reachable(context: Context, regions: list[Region]) -> list[Region]:
+    """Replace the regions that see neither flag nor scaler by the calls that lead to them, where those do."""
+    found: dict[tuple[str, int], Region] = {}
+    for region in regions:
+        for chosen in _seeing(context, region, 3) or [region]:
+            found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
+    whole = list(found.values())
+    return [r for r in whole if not any(within(r, other) for other in whole if other is not r)]
+
+
+def _seeing(context: Context, region: Region, depth: int) -> list[Region]:
+    """Return the region, or the statements of all its callers, that can say whether AMP is on."""
+    if context.casts.enabled(region.function, region.first, training=False) is not None:
+        return [region]
+    calls = context.unit.project.callers(region.function) if depth else []
+    calls = [c for c in calls if context.casts.runs(c.function)]
+    found: list[Region] = []
+    for call in calls:
+        caller = _calling(context, call)
+        above = _seeing(context, caller, depth - 1) if caller is not None else []
+        if not above:
+            return []
+        found += above
+    return found
+
+
+def _calling(context: Context, call: CallSite) -> Region | None:
+    """Return the statement of a call as a region; None where autocast cannot stand around it.
+
+    So where weights change in the call, of which autocast would keep the fp16 copies of before.
+    """
+    module = call.function.module
+    stmt = module.tree.statement(call.call)
+    if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
+        return None
+    if call.call in context.gone_nodes or "backward" in ast.dump(stmt):
+        return None
+    unit = context.unit
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    for node in ast.walk(stmt):
+        for callee in unit.project.callees(node) if isinstance(node, ast.Call) else ():
+            if trains & reachable(unit.project, callee) or reloads(unit, callee):
+                return None
+    return Region(module, call.function, stmt, stmt)
+
+
+def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
+    """An initialize that only casts must not vanish where no forward of its model gets autocast."""
+    if not runs_in(context.unit, site, cast):
+        model = site.module.tree.segment(context.unit.options[site].arguments["models"])
+        raise Cannot(
+            "AMP904",
+            site.module,
+            site.node,
+            f"no forward pass of `{model}` is found in the files given that could be put under autocast",
+            f"delete this call, and put the forward pass of {model} under `with torch.cuda.amp.autocast():`",
+        )
+
+
+def _evaluation(context: Context, region: Region) -> Decision:
+    tree = region.module.tree
+    enabled = context.casts.enabled(region.function, region.first, training=False)
+    if enabled is None:
+        who = spoken(region.function)
+        flag = context.casts.condition.text
+        on = f"`{flag}`" if flag else "what turns AMP on"
+        advice = f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+        if region.function.node is not None:
+            advice = f"pass {on} on to {who}, and {advice}"
+        return decision(
+            RULE,
+            Status.NOTE,
+            region.module,
+            region.first,
+            f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on",
+            advice=advice,
+        )
+    call = context.spelling.autocast(enabled)
+    holder = tree.holder(region.first)
+    edit: Edit
+    if (
+        isinstance(holder, ast.With)
+        and len(region.statements()) == len(holder.body)
+        and runs_without_gradients(holder)
+    ):
+        edit = AddWithItem(tree.span(holder), call)
+    else:
+        edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
+    message = f"evaluation forward under `{call}`"
+    return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])

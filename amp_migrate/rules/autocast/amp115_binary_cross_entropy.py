@@ -1,0 +1,138 @@
+"""Binary cross entropy on probabilities stays outside autocast.
+
+## What it does
+Ends the autocast region before `F.binary_cross_entropy` or `nn.BCELoss`, and casts what it is given with
+`.float()`. Where the forward goes on after it, it runs under `autocast(enabled=False)`, and so it does in a
+criterion or network of the project. One that stands together with what autocast must cover stays, with a note.
+
+## Why
+Under autocast it raises "binary_cross_entropy and BCELoss are unsafe to autocast", even for fp32 inputs.
+
+## Example
+    output = model(images)
+    loss = F.binary_cross_entropy(output, labels)
+
+## Use instead
+    with torch.cuda.amp.autocast():
+        output = model(images)
+    loss = F.binary_cross_entropy(output.float(), labels)
+
+## Safety
+Faithful. `binary_cross_entropy_with_logits` is faster and safer, but changes the model.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from amp_migrate.autocast.bce import Bce, is_mentioned
+from amp_migrate.autocast.bce_called import Called, called, can_be_kept_out, inputs
+from amp_migrate.autocast.evaluation import evaluations
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
+from amp_migrate.rules.autocast.amp104_autocast import indent
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+RULE = Rule("AMP115", "binary cross entropy stays outside autocast", Safety.FAITHFUL, order=19)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Cast the inputs of binary cross entropy, and wrap those that cannot leave their region."""
+    together: dict[ast.stmt, list[Bce]] = {}
+    for bce in context.entropies:
+        together.setdefault(bce.statement, []).append(bce)
+    for found in together.values():
+        if any(bce.computed for bce in found):
+            yield _computed_before(context, found)
+        else:
+            yield from (_decision(context, bce) for bce in found)
+    if not context.casts.never and is_mentioned(context.unit):
+        yield from _called(context)
+
+
+def _called(context: Context) -> Iterator[Decision]:
+    """Keep out what regions reach in a criterion or network of the project, or note it."""
+    unit = context.unit
+    regions = [*unit.regions, *evaluations(unit, context.gone_nodes)]
+    told = {bce.call for bce in context.entropies}
+    found = [each for each in called(unit, regions) if each.node not in told]
+    kept: dict[ast.stmt, list[Called]] = {}
+    for each in found:
+        kept.setdefault(each.statement, []).append(each)
+    for statement, together in kept.items():
+        if all(can_be_kept_out(unit, each) for each in together):
+            yield _kept_out(context, statement, together)
+        else:
+            yield from (_noted(context, each) for each in together)
+
+
+def _kept_out(context: Context, statement: ast.stmt, together: list[Called]) -> Decision:
+    module = together[0].module
+    tree = module.tree
+    span = tree.span(statement)
+    edits: list[Edit] = [Wrap(span, span, f"with {context.spelling.autocast('False')}:")]
+    for each in together:
+        for given in inputs(each.node):
+            text = _as_float(tree, given)
+            if text != tree.segment(given):
+                edits.append(ReplaceExpression(tree.span(given), text))
+    message = "binary cross entropy stays outside the autocast of its callers, which refuses it"
+    return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
+
+
+def _noted(context: Context, each: Called) -> Decision:
+    message = f"this binary cross entropy may run under the autocast around `{ast.unparse(each.call.func)}(...)`, where it raises"
+    advice = (
+        "use binary_cross_entropy_with_logits on the logits, or compute it of .float() inputs under "
+        f"`with {context.spelling.autocast('False')}:`"
+    )
+    return decision(RULE, Status.NOTE, each.module, each.node, message, advice=advice)
+
+
+def _computed_before(context: Context, found: list[Bce]) -> Decision:
+    """Give the networks in the arguments statements of their own, which autocast covers."""
+    module, stmt = found[0].module, found[0].statement
+    tree = module.tree
+    taken = {n.id for n in ast.walk(tree.scope(stmt)) if isinstance(n, ast.Name)}
+    names = (
+        n for i in itertools.count(1) if (n := f"output_{i}" if i > 1 else "output") not in taken
+    )
+    lines: list[str] = []
+    texts: dict[ast.expr, str] = {}
+    for bce in found:
+        given = bce.call.args[0]
+        if bce.computed:
+            name = next(names)
+            lines.append(f"{name} = {tree.segment(given)}")
+            texts[given] = f"{name}.float()"
+        else:
+            texts[given] = _as_float(tree, given)
+    lines.append(f"with {context.spelling.autocast('False')}:")
+    lines.append("    " + indent(tree.segment(stmt, texts)))
+    message = "binary cross entropy stays outside autocast, which refuses it, and the network before it inside"
+    edits: list[Edit] = [Replace(tree.span(stmt), "\n".join(lines))]
+    return decision(RULE, Status.ROUTINE, module, found[0].call, message, edits)
+
+
+def _as_float(tree: Tree, node: ast.expr) -> str:
+    text = tree.segment(node)
+    if text.endswith(".float()"):
+        return text
+    atom = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return f"{text}.float()" if atom else f"({text}).float()"
+
+
+def _decision(context: Context, bce: Bce) -> Decision:
+    tree = bce.module.tree
+    edits: list[Edit] = []
+    given = bce.call.args[0]
+    text = _as_float(tree, given)
+    if text != tree.segment(given):
+        edits.append(ReplaceExpression(tree.span(given), text))
+    if bce.inside:
+        span = tree.span(bce.statement)
+        edits.append(Wrap(span, span, f"with {context.spelling.autocast('False')}:"))
+    message = "binary cross entropy stays outside autocast, which refuses it"
+    return decision(RULE, Status.ROUTINE, bce.module, bce.call, message, edits)

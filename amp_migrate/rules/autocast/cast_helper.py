@@ -1,0 +1,143 @@
+"""The decorators that take the place of `amp.float_function` and `amp.half_function`, written into a file."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass
+
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.scaler.spelling import Spelling
+
+
+class Inside(enum.Enum):
+    """What a function runs: Python, which autocast reaches as Apex did, or a kernel, which Apex did not reach."""
+
+    PYTHON = "function"
+    KERNEL = "kernel"
+
+
+_COMPOSED = {"multi_head_attention_forward", "scaled_dot_product_attention"}
+_TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
+_TEXT = '''\
+def {name}(function):
+    """Give a {noun} its {old} tensors in {new} while autocast is on."""
+
+    def is_floating(value):
+        if isinstance(value, (list, tuple)):
+            return all(is_floating(v) for v in value)
+        return torch.is_tensor(value) and value.is_floating_point()
+
+    def cast(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)([cast(v) for v in value])
+        return value.{method}() if {needed} else value
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if not torch.is_autocast_enabled():
+            return function(*args, **kwargs)
+        args = [cast(a) if is_floating(a) else a for a in args]
+        kwargs = {{k: cast(v) if is_floating(v) else v for k, v in kwargs.items()}}
+{call}
+
+    return wrapper'''
+_PLAIN = "        return function(*args, **kwargs)"
+_SHELTERED = """\
+        with {autocast}:
+            return function(*args, **kwargs)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A decorator that casts arguments: to fp32 or fp16, of a Python function or of a kernel."""
+
+    half: bool
+    inside: Inside
+
+    @property
+    def name(self) -> str:
+        """The name it is written under."""
+        return f"{'half' if self.half else 'float'}_{self.inside.value}"
+
+    def text(self, spelling: Spelling) -> str:
+        """Return its definition."""
+        sheltered = _SHELTERED.format(autocast=spelling.autocast("False"))
+        return _TEXT.format(
+            name=self.name,
+            noun=self.inside.value,
+            old="fp32" if self.half else "fp16",
+            new="fp16" if self.half else "fp32",
+            method="half" if self.half else "float",
+            needed=f"value.is_cuda and value.dtype == torch.float{32 if self.half else 16}"
+            if self.half
+            else "value.dtype == torch.float16",
+            call=_PLAIN if self.inside is Inside.PYTHON else sheltered,
+        )
+
+
+def inside(project: Project, module: Module, node: ast.expr) -> Inside | None:
+    """Tell what a function runs that an expression names; None where that cannot be seen."""
+    if isinstance(node, ast.Lambda):
+        return Inside.PYTHON
+    meaning = project.resolve(module, node)
+    if isinstance(meaning, Function):
+        return None if is_of_autograd(meaning) else Inside.PYTHON
+    if isinstance(meaning, str):
+        owner, _, name = meaning.rpartition(".")
+        return Inside.KERNEL if owner in _TORCH and name not in _COMPOSED else None
+    return Inside.KERNEL if _is_compiled(project, module, node) else None
+
+
+def member_inside(project: Project, module: Module, owner: ast.expr, name: str) -> Inside | None:
+    """Tell what the function `name` of a module (or class) runs; None where that cannot be seen."""
+    meaning = project.resolve(module, owner)
+    if isinstance(meaning, str):
+        return Inside.KERNEL if meaning in _TORCH and name not in _COMPOSED else None
+    source = module if _is_this_module(module, owner) else meaning
+    found = project.lookup.member(source, name) if isinstance(source, Module | Class) else ()
+    if len(found) != 1 or not isinstance(found[0], Function) or is_of_autograd(found[0]):
+        return None
+    return Inside.PYTHON
+
+
+def is_of_autograd(function: Function) -> bool:
+    """Tell whether a function is the `forward` or `backward` of an `autograd.Function`."""
+    bases = function.cls.externals() if function.cls is not None else ()
+    return any(base.rpartition(".")[2] in ("Function", "InplaceFunction") for base in bases)
+
+
+def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether a name comes from an extension module: one that a package of the project has no file for."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    owner = module.scopes.owner(node)
+    bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+    if len(bindings) != 1 or not isinstance(bindings[0], ast.alias):
+        return False
+    alias = bindings[0]
+    statement = module.tree.parents[alias]
+    if not isinstance(statement, ast.ImportFrom):
+        return False
+    package = project.lookup.source(module, statement)
+    if package is None or project.lookup.imported(module, alias):
+        return False
+    if not isinstance(package, Module):
+        return True
+    scopes = package.scopes
+    return not scopes.stars and not scopes.bindings(package.tree.module, alias.name)
+
+
+def _is_this_module(module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is ``sys.modules[__name__]``, or a name for it."""
+    if isinstance(node, ast.Name):
+        owner = module.scopes.owner(node)
+        bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+        value = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+        return (
+            value is not None and not isinstance(value, ast.Name) and _is_this_module(module, value)
+        )
+    return ast.unparse(node) == "sys.modules[__name__]"

@@ -1,0 +1,1 @@
+"""Apex's calls become those of a GradScaler."""

@@ -1,0 +1,198 @@
+"""`amp.initialize` goes; a GradScaler is made where it stood.
+
+## What it does
+Deletes the call (models and optimizers are changed in place by Apex, so nothing is lost) and creates one
+`GradScaler`. `enabled=` is the condition under which Apex was on: the tests around the call and the
+`opt_level`. A call that renamed what it was given leaves an assignment.
+
+## Why
+Native AMP has no `initialize`: autocast casts per operation, and the GradScaler scales the loss.
+
+## Example
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler()
+
+## Safety
+Faithful for O1. O2 keeps fp32 weights now, O3 is left; both are said in a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.options import Options
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.placement.steps.untrained import never_updates
+from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.rules.autocast.library_forward import forwards_cast
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.calls.initialized import rest, result, target_of
+from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
+from amp_migrate.rules.guards.declared import undeclared
+from amp_migrate.scaler.creation import Creation, outermost
+from amp_migrate.unit.cannot import Cannot
+
+RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every initialize of the unit."""
+    unit = context.unit
+    for site in unit.of(Kind.INITIALIZE):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "amp.initialize removed")
+            continue
+        options = unit.options[site]
+        if options.level == "O3":
+            model = site.module.tree.segment(options.arguments["models"])
+            raise Cannot(
+                "AMP903",
+                site.module,
+                site.node,
+                "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients",
+                f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs',
+            )
+        creation = context.creations.get(site)
+        yield _replaced(context, site, options, creation)
+        for remark in options.remarks:
+            yield decision(RULE, Status.NOTE, site.module, site.node, remark)
+        if creation is not None and never_updates(unit, site):
+            message = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
+            advice = "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _replaced(
+    context: Context, site: Site, options: Options, creation: Creation | None
+) -> Decision:
+    edits: list[Edit] = []
+    stays = rest(context, site, options)
+    lines = [stays] if stays else []
+    made = ""
+    if creation is not None and _is_used(context, site):
+        made = scaler_made(context, site, creation, target_of(context, site))
+        if creation.climbed:
+            span = site.module.tree.span(creation.top)
+            edits.append(Insert(span, made, after=made_after(context, site, creation)))
+        else:
+            lines.append(made)
+        edits += _default(context, site, creation)
+        if context.unit.home.made_global and site.function.node is not None:
+            edits += _module_level(context, site)
+    edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
+    lines += forwards_cast(context, site)
+    stmt = site.statement
+    if isinstance(site.module.tree.parent(site.node), ast.stmt):
+        span = site.module.tree.span(stmt)
+        edits.append(Replace(span, "\n".join(lines)) if lines else Drop(span))
+    else:
+        edits.append(ReplaceExpression(site.span, f"({result(context, site, options)})"))
+        if made and creation is not None and not creation.climbed:
+            edits.append(Insert(site.module.tree.span(stmt), made, after=False))
+    message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _first(made: str) -> str:
+    """Return the line that makes the scaler, the first where two ways are open."""
+    return next(line.strip() for line in made.splitlines() if "GradScaler(" in line)
+
+
+def _is_used(context: Context, site: Site) -> bool:
+    """Tell whether anything reaches the scaler that this initialize would make."""
+    home = context.unit.home
+    if home.made_global:
+        return True
+    if any(stored.site.function is site.function for stored in home.carriers.stored):
+        return True
+    return (
+        site.function in home.users
+        or home.is_attribute(site.function)
+        or site.function.node is None
+    )
+
+
+def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
+    """Where several initializes of a function are alternatives, a disabled scaler stands before them."""
+    if creation.sometimes and context.unit.home.is_attribute(site.function):
+        return _in_constructor(context, site)
+    if not creation.shared:
+        return []
+    sites = context.unit.home.inits[site.function]
+    if site is not sites[0]:
+        return []
+    tree = site.module.tree
+    first = outermost(tree, sites)
+    if isinstance(first, ast.If) and _exhaustive(context, first, sites):
+        return []
+    text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
+    return [Insert(tree.span(first), text, after=False)]
+
+
+def _in_constructor(context: Context, site: Site) -> list[Edit]:
+    """A method that need not run makes the scaler: the constructor makes a disabled one first."""
+    cls = site.function.cls
+    init = cls.method("__init__") if cls is not None else None
+    if init is None or init.node is None or init.module is not site.module:
+        raise Cannot(
+            "AMP901",
+            site.module,
+            site.node,
+            f"{site.function.qualname}() may never run, and its class has no __init__ in this file that could make a "
+            "disabled GradScaler for that case",
+            "give the class an __init__ in this file, then run again",
+        )
+    first = init.parameters.names[0]
+    anchor = next((s for s in init.node.body if "__init__" in ast.dump(s)), None)
+    text = f"{first}.{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
+    place = anchor or _first_statement(init.node)
+    return [Insert(site.module.tree.span(place), text, after=anchor is not None)]
+
+
+def _first_statement(node: FunctionNode) -> ast.stmt:
+    return (
+        node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
+    )
+
+
+def _module_level(context: Context, site: Site) -> list[Edit]:
+    """The scaler is a variable of the module: disabled from the start, made by the initialize."""
+    tree = site.module.tree
+    name = context.unit.home.name
+    made = Insert(
+        tree.span(_first_definition(tree)),
+        f"{name} = {context.spelling.scaler(['enabled=False'])}",
+        after=False,
+    )
+    function = site.function.node
+    if function is None:
+        return [made]
+    return [made, Insert(tree.span(_first_statement(function)), f"global {name}", after=False)]
+
+
+def _first_definition(tree: Tree) -> ast.stmt:
+    """Return the first top-level statement behind the imports."""
+    for stmt in tree.module.body:
+        docstring = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+        if not docstring and not isinstance(stmt, ast.Import | ast.ImportFrom | ast.Try):
+            return stmt
+    return tree.module.body[-1]
+
+
+def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:
+    statements = [site.statement for site in sites]
+    for branch in (node.body, node.orelse):
+        if any(stmt in branch for stmt in statements):
+            continue
+        if (
+            len(branch) == 1
+            and isinstance(branch[0], ast.If)
+            and _exhaustive(context, branch[0], sites)
+        ):
+            continue
+        return False
+    return True

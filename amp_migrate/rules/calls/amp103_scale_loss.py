@@ -1,0 +1,197 @@
+"""The `amp.scale_loss` block becomes `scaler.scale(loss).backward()`.
+
+## What it does
+Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
+`backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
+unscales in a backward). The scaled loss read elsewhere becomes the loss.
+
+## Why
+`amp.scale_loss` no longer exists; `GradScaler.scale` multiplies by the same loss scale.
+
+## Example
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+
+## Use instead
+    scaler.scale(loss).backward()
+
+## Safety
+Faithful: bit for bit with the power-of-two scales that both use.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import defs, path, walk
+from amp_migrate.placement.backwards.scaled import ScaleLoss, keeps_name
+from amp_migrate.plan.model import Decision, Edit, Hoist, Insert, ReplaceExpression, Status
+from amp_migrate.project import Module
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+
+RULE = Rule(
+    "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15
+)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every scale_loss block of the unit."""
+    for site, block in context.scaled.items():
+        if context.is_gone(site.node):
+            message = "amp.scale_loss branch is the same code as its counterpart"
+            edits = _read_later(context, block, context.loss_text(block))
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+        else:
+            yield _block(context, block)
+            yield from _remarks(block)
+            if _is_unscaled(context, block):
+                yield late(site.module, site.node)
+        yield from _unscaled(context, block)
+
+
+def _block(context: Context, block: ScaleLoss) -> Decision:
+    site, tree = block.site, block.site.module.tree
+    scaler = context.scaler(site.function, block.node)
+    loss = context.loss_text(block)
+    scaled = loss if _is_unscaled(context, block) else f"{scaler}.scale({loss})"
+    edits: list[Edit] = [Hoist(tree.span(block.node), "body")]
+    if keeps_name(block.node, block.alias):
+        named = f"{block.alias} = {scaled}"
+        edits.append(Insert(tree.span(block.node), named, after=False))
+        return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{named}`", edits)
+    for node, differentiated in _uses(context, block):
+        edits.append(ReplaceExpression(tree.span(node), scaled if differentiated else loss))
+    edits += _read_later(context, block, loss)
+    message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
+    return any(backward.node is block.node for backward in context.unit.unscaled)
+
+
+def late(module: Module, node: ast.AST) -> Decision:
+    """Say that a backward behind an `unscale_` is not scaled."""
+    message = "this backward adds to gradients that are unscaled already, so its loss is not scaled"
+    return decision(RULE, Status.NOTE, module, node, message)
+
+
+def _arguments(block: ScaleLoss) -> list[str]:
+    call = block.backwards[0]
+    segment = block.site.module.tree.segment
+    given = [segment(a) for a in call.args]
+    return given + [
+        f"{k.arg}={segment(k.value)}" if k.arg else f"**{segment(k.value)}" for k in call.keywords
+    ]
+
+
+def _receiver(call: ast.Call) -> ast.AST:
+    node: ast.AST = call.func
+    while not isinstance(node, ast.Name):
+        node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+    return node
+
+
+def _uses(context: Context, block: ScaleLoss) -> Iterator[tuple[ast.Name, bool]]:
+    """Yield the uses of the scaled loss in its block, and whether they differentiate it."""
+    receivers = {_receiver(call) for call in block.backwards}
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Name) and node.id == block.alias:
+                yield node, node in receivers or _differentiated(context, block, node)
+
+
+def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
+    """Tell whether a read of the scaled loss differentiates it: ``torch.autograd.grad(scaled_loss, x)``."""
+    for up in block.site.module.tree.ancestors(node):
+        if isinstance(up, ast.Call):
+            name = context.unit.project.external(block.site.module, up.func) or path(up.func) or ""
+            if name.endswith(("autograd.grad", "autograd.backward")):
+                return True
+        if isinstance(up, ast.stmt):
+            return False
+    return False
+
+
+def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
+    """Replace reads of the scaled loss after its block by the loss itself."""
+    span = block.site.module.tree.span
+    return [ReplaceExpression(span(node), loss) for node in _reads(context, block)]
+
+
+def _unscaled(context: Context, block: ScaleLoss) -> Iterator[Decision]:
+    """Say that what is logged is another number now."""
+    if keeps_name(block.node, block.alias):
+        return
+    inside = [node for node, differentiated in _uses(context, block) if not differentiated]
+    for node in [*inside, *_reads(context, block)][:1]:
+        message = f"`{block.alias}` was the loss times its scale here; what is read now is the loss itself"
+        yield decision(RULE, Status.NOTE, block.site.module, node, message)
+
+
+def _reads(context: Context, block: ScaleLoss) -> list[ast.Name]:
+    tree = block.site.module.tree
+    function = block.site.function
+    top = function.node if function.node is not None else tree.module
+    inner = set(ast.walk(block.node))
+    others = {
+        id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)
+    }
+    found: list[ast.Name] = []
+    blocks = [
+        b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function
+    ]
+    for node in walk(top):
+        if (
+            not isinstance(node, ast.Name)
+            or node.id != block.alias
+            or node in inner
+            or id(node) in others
+        ):
+            continue
+        if not isinstance(node.ctx, ast.Load) or _rebound(top, block, context):
+            continue
+        if context.is_gone(node) or block is not _latest(blocks, node):
+            continue
+        if path(block.loss) is None:
+            raise Cannot(
+                "AMP902",
+                block.site.module,
+                node,
+                f"`{block.alias}` is read behind its scale_loss block, where the scaled loss is not at hand any more",
+                f"assign `{tree.segment(block.loss)}` to a variable before the block and read that, then run again",
+            )
+        found.append(node)
+    return found
+
+
+def _latest(blocks: list[ScaleLoss], node: ast.AST) -> ScaleLoss | None:
+    place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    before = [b for b in blocks if (b.node.lineno, b.node.col_offset) < place]
+    return before[-1] if before else None
+
+
+def _rebound(top: ast.AST, block: ScaleLoss, context: Context) -> bool:
+    """Tell whether the name of the scaled loss is also an ordinary variable of the function."""
+    owners = {id(b.node) for b in context.scaled.values()}
+    for node in walk(top):
+        if isinstance(node, ast.stmt) and id(node) not in owners and not hasattr(node, "body"):
+            if block.alias in defs(node):
+                return True
+    return False
+
+
+def _remarks(block: ScaleLoss) -> Iterator[Decision]:
+    site = block.site
+    if block.loss_id is not None:
+        message = (
+            "loss_id is dropped: one GradScaler scales all losses, where Apex had a scale for each"
+        )
+        yield decision(RULE, Status.NOTE, site.module, site.node, message)
+    if block.unchecked:
+        message = (
+            "delay_overflow_check is dropped: GradScaler skips every step with infinite gradients"
+        )
+        yield decision(RULE, Status.NOTE, site.module, site.node, message)

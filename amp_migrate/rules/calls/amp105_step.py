@@ -1,0 +1,263 @@
+"""`optimizer.step()` goes through the GradScaler, and `update()` follows the last step.
+
+## What it does
+Writes `scaler.step(optimizer)` for every step of an optimizer that Apex knew, wherever it stands, and one
+`scaler.update()` after the last step of an iteration.
+
+## Why
+Natively gradients stay scaled until the step. A step that is not rewritten trains on gradients 65536 times
+too large, which Adam hides. `update()` between two steps fed by one backward halves or doubles gradients.
+
+## Example
+    optimizer.step()
+
+## Use instead
+    scaler.step(optimizer)
+    scaler.update()
+
+## Safety
+Faithful. With several optimizers in one `scale_loss`, Apex skipped all of them on an overflow and
+GradScaler skips only the one that overflowed; that is said in a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amp_migrate.facts.paths import path
+from amp_migrate.placement.steps.leaving import exits
+from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
+from amp_migrate.placement.steps.steps import Backward, Step, updates
+from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
+from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.scaler.routes.closures import never_given
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import Loop, inside, key, levels
+
+RULE = Rule(
+    "AMP105",
+    "optimizer.step() becomes scaler.step(optimizer) and scaler.update()",
+    Safety.FAITHFUL,
+    order=30,
+)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Rewrite the steps of every function of the unit."""
+    calls = context.shared.calls
+    unnamed = list(never_unscaled(context.unit, context.scaled.values()))
+    functions = dict.fromkeys([*(step.function for step in context.unit.steps), *calls])
+    for function in functions:
+        steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
+        backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
+        early = [s for s in steps if _precedes_training(s, backwards)]
+        for step in early:
+            yield _workaround(step)
+        steps = [s for s in steps if s not in early]
+        updated = function not in context.shared.functions
+        for step in steps:
+            refuse_within(step)
+            careful = step in unnamed and not backwards
+            yield _step(context, step, careful=careful, kept=updated and returned(step) is not None)
+        together = sorted([*_anchored(context, steps), *calls.get(function, ())], key=_place)
+        if together and updated:
+            yield from _updates(context, together, backwards)
+        if steps:
+            yield from _untrained(steps, backwards)
+    yield from _differing(context)
+    yield from _joint(context)
+    for step in unnamed:
+        if not context.is_gone(step.call):
+            what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
+            message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
+            yield decision(RULE, Status.NOTE, step.module, step.call, message)
+
+
+def _place(step: Step) -> tuple[int, int]:
+    return key(step.call)
+
+
+def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
+    """Write `update()` behind the steps of one function, and where it is left before that."""
+    function = steps[0].function
+    places = updates(steps, backwards)
+    calls = {step.call for step in steps}
+    own_steps = [s for s in context.unit.steps_of(function) if s.call in calls]
+    returns = [r for step in own_steps if (r := returned(step)) is not None]
+    for place in dict.fromkeys([*places, *returns]):
+        if isinstance(place, ast.Return):
+            if place not in returns:
+                raise _returns_helper(steps[0], place)
+            yield _returned(context, own_steps, place)
+        else:
+            yield _update(context, steps[0], place)
+    own = [u for u in context.unscales if u.function is function]
+    for zeroing in dict.fromkeys(u.cleared for u in own if u.cleared is not None):
+        yield _update(context, steps[0], zeroing)
+    unscaled = [u.before for u in own if u.cleared is None]
+    if any(u.decided is not None and u.decided.function is function for u in context.unscales):
+        unscaled.append(function.scope.body[0])
+    for jump in exits(function, [s.anchor for s in steps], unscaled, places):
+        if not context.is_gone(jump):
+            yield _update(context, steps[0], jump, leaving=True)
+
+
+def _precedes_training(step: Step, backwards: list[Backward]) -> bool:
+    """Tell whether a step stands before every backward of its function, in no loop with one."""
+    if not backwards or any(key(b.node) < key(step.call) for b in backwards):
+        return False
+    loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
+    return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
+
+
+def _workaround(step: Step) -> Decision:
+    message = "this step before the first backward only woke up Apex; it is dropped"
+    edit = Drop(step.tree.span(step.tree.statement(step.call)))
+    return decision(RULE, Status.NOTE, step.module, step.call, message, [edit])
+
+
+def _anchored(context: Context, steps: list[Step]) -> list[Step]:
+    """Where gradients are unscaled outside the `if` that steps, `update()` follows that `if`."""
+    outside = {u.before: u for u in context.unscales if u.outside is not None}
+    decided = {u.decided for u in context.unscales}
+    found = []
+    for step in steps:
+        if step in decided:
+            *_, top = levels(step.tree, step.anchor)
+            found.append(replace(step, anchor=top))
+            continue
+        limit = next(
+            (
+                u.outside
+                for u in outside.values()
+                if u.outside and inside(step.tree, step.anchor, u.outside)
+            ),
+            None,
+        )
+        found.append(replace(step, anchor=limit) if limit is not None else step)
+    return found
+
+
+def _returns_helper(step: Step, place: ast.Return) -> Cannot:
+    return Cannot(
+        "AMP905",
+        step.module,
+        place,
+        "this returns what a function gives that steps, and scaler.update() has to come between the two",
+        "give the result a name, and return that in a statement of its own, then run again",
+    )
+
+
+def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decision:
+    """Step through the scaler; `careful` where no gradient may be there, which GradScaler.step takes for a mistake.
+
+    What returns the result is rewritten as a whole where that is `kept` for the update.
+    """
+    handed_on = never_given(context.unit.project, step)
+    if (step.call.args or step.call.keywords) and not handed_on:
+        given_one = step.call.args[0] if step.call.args else step.call.keywords[0].value
+        name = path(given_one)
+        called = f"call {name}()" if name else "run what the closure does"
+        raise Cannot(
+            "AMP906",
+            step.module,
+            step.call,
+            f"{step.text}.step() is given a closure, which GradScaler does not support",
+            f"{called} before the step and write {step.text}.step(), then run again; an optimizer that has to call it "
+            "several times, as LBFGS, cannot train with AMP",
+        )
+    text = _through(context, step)
+    edit: Edit = ReplaceExpression(step.tree.span(step.call), text)
+    statement = step.tree.statement(step.call)
+    if careful and isinstance(statement, ast.Expr):
+        groups = f"{step.tree.segment(step.optimizer)}.param_groups"
+        test = f'any(p.grad is not None for group in {groups} for p in group["params"])'
+        edit = Replace(step.tree.span(statement), f"if {test}:\n    {text}")
+    edits = [] if kept else [edit]
+    return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", edits)
+
+
+def _through(context: Context, step: Step) -> str:
+    """Return the call that steps through the scaler."""
+    scaler = context.scaler(step.function, step.call)
+    handed_on = never_given(context.unit.project, step)
+    given = [step.optimizer, *(step.call.args if handed_on else ())]
+    return f"{scaler}.step({', '.join(map(step.tree.segment, given))})"
+
+
+def _returned(context: Context, steps: list[Step], place: ast.Return) -> Decision:
+    """Keep what is returned over the update."""
+    own = [s for s in steps if returned(s) is place]
+    if place.value is None or not own:
+        raise ValueError("no step is returned here")
+    tree, function = own[0].tree, own[0].function
+    texts: dict[ast.expr, str] = {s.call: _through(context, s) for s in own}
+    name = name_for_result(function)
+    lines = _lines(context, own[0], place)
+    text = "\n".join([f"{name} = {tree.segment(place.value, texts)}", *lines, f"return {name}"])
+    message = f"`{lines[0]}` stands before the result of the step is returned"
+    edit = Replace(tree.span(place), text)
+    return decision(RULE, Status.ROUTINE, own[0].module, place, message, [edit])
+
+
+def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = False) -> Decision:
+    """Put an update after a statement, or before one that leaves the iteration."""
+    lines = _lines(context, step, place)
+    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=not leaving)
+    where = (
+        "stands before the iteration is left"
+        if leaving
+        else "follows the last step of the iteration"
+    )
+    message = f"`{lines[0]}` {where}"
+    return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+
+
+def _lines(context: Context, step: Step, place: ast.stmt) -> list[str]:
+    """Return the lines that update the scaler and keep its bounds."""
+    scaler = context.scaler(step.function, place)
+    options = [context.unit.options[site] for site in context.creations]
+    bounds = {(o.pinned, o.minimum, o.maximum) for o in options}
+    pinned, minimum, maximum = bounds.pop() if len(bounds) == 1 else (None, None, None)
+    lines = [f"{scaler}.update({pinned or ''})"]
+    if minimum:
+        lines += [f"if {scaler}.get_scale() < {minimum}:", f"    {scaler}.update({minimum})"]
+    if maximum:
+        lines += [f"if {scaler}.get_scale() > {maximum}:", f"    {scaler}.update({maximum})"]
+    return lines
+
+
+def _untrained(steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
+    """Say where a step may come without a gradient for its optimizer."""
+    message = "{} may step without any gradient: GradScaler.step then raises, where Apex stepped on nothing"
+    advice = "step an optimizer only where a backward pass reached its parameters"
+    module = steps[0].module
+    for step in steps:
+        if skipped_backward(step, backwards) is not None:
+            what = f"`{step.tree.segment(step.optimizer)}`"
+            yield decision(
+                RULE, Status.NOTE, module, step.call, message.format(what), advice=advice
+            )
+    for node in frozen_at_times(steps[0].function, steps):
+        what = "an optimizer whose parameters are frozen here"
+        yield decision(RULE, Status.NOTE, module, node, message.format(what), advice=advice)
+
+
+def _differing(context: Context) -> Iterator[Decision]:
+    """Bounds that differ between programs which share a step cannot be written there."""
+    options = [context.unit.options[site] for site in context.creations]
+    if len({(o.pinned, o.minimum, o.maximum) for o in options}) > 1:
+        site = next(iter(context.creations))
+        message = "the bounds of the loss scale differ between the programs that share this step, and are not kept"
+        advice = "clamp with scaler.update(value) after scaler.update() where a bound matters"
+        yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _joint(context: Context) -> Iterator[Decision]:
+    for block in context.scaled.values():
+        if len(block.optimizer_list()) > 1 and not context.is_gone(block.node):
+            message = "Apex skipped all of these optimizers when one overflowed; GradScaler decides for each"
+            yield decision(RULE, Status.NOTE, block.site.module, block.site.node, message)

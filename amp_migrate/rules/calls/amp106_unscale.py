@@ -1,0 +1,92 @@
+"""Gradients are unscaled before anything reads them.
+
+## What it does
+Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
+edits), and replaces `amp.master_params(optimizer)` by the parameters themselves. Where a helper only logs gradients, on
+every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step.
+
+## Why
+Apex unscaled gradients when the `scale_loss` block ended. Natively they stay scaled until `unscale_` or
+`step`, so a clip without `unscale_` compares a norm 65536 times too large.
+
+## Example
+    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+
+## Use instead
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+## Safety
+Faithful: the gradients that are clipped are the same bits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.placement.reads.parameters import parameters_text
+from amp_migrate.placement.reads.unscale import Inside, Unscale
+from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
+from amp_migrate.project import Function
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Place `unscale_` in every function that reads gradients, and replace `master_params`."""
+    for site in context.unit.of(Kind.MASTER_PARAMS):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+            continue
+        text, whole = _replacement(context, site)
+        edit = ReplaceExpression(site.module.tree.span(whole), text)
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+    written: set[Inside] = set()
+    for unscale in context.unscales:
+        if unscale.inside is None:
+            yield _unscale(context, unscale)
+        elif unscale.inside not in written:
+            written.add(unscale.inside)
+            yield _unscale(context, Unscale(*unscale.inside))
+        if unscale.cleared is not None:
+            message = "these gradients are cleared without a step: under Apex an overflow in them skipped the next step as well, now it does not"
+            yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, message)
+    for node, function in context.unit.scaled_reads.items():
+        yield _divided(context, function, node)
+
+
+def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
+    """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
+        other = parent.orelse if parent.body is site.node else parent.body
+        if ast.unparse(other).endswith(".parameters()"):
+            return tree.segment(other), parent
+    return parameters_text(context.unit, site), site.call
+
+
+def _divided(context: Context, function: Function, node: ast.expr) -> Decision:
+    """Divide a gradient that is read on micro-batches that do not step, for which nothing may unscale it."""
+    tree = function.module.tree
+    text = f"{tree.segment(node)} / {context.scaler(function, node)}.get_scale()"
+    if isinstance(tree.parent(node), ast.Attribute):
+        text = f"({text})"
+    edit = ReplaceExpression(tree.span(node), text)
+    message = "gradients that are reported before the step are divided by the loss scale"
+    return decision(RULE, Status.ROUTINE, function.module, node, message, [edit])
+
+
+def _unscale(context: Context, unscale: Unscale) -> Decision:
+    function = unscale.function
+    scaler = context.scaler(function, unscale.before)
+    tree = function.module.tree
+    text = f"{scaler}.unscale_({unscale.optimizer})"
+    if unscale.loop:
+        text = f"for {unscale.loop}:\n    {text}"
+    message = f"`{scaler}.unscale_({unscale.optimizer})` before gradients are read"
+    edit = Insert(tree.span(unscale.before), text, after=False)
+    return decision(RULE, Status.ROUTINE, function.module, unscale.before, message, [edit])

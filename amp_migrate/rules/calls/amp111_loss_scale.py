@@ -1,0 +1,129 @@
+"""Reads and writes of Apex's loss scale go to the GradScaler.
+
+## What it does
+`amp._amp_state.loss_scalers[0].loss_scale()` becomes `scaler.get_scale()`. An assignment right after
+`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`. A loop over all loss scalers visits the one
+GradScaler. Where `_amp_state.handle._deactivate()` ended the casts of O1, a disabled GradScaler follows on the object
+that keeps it.
+
+## Why
+The private state no longer exists.
+
+## Example
+    amp._amp_state.loss_scalers[0]._loss_scale = 2**20
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler(init_scale=2**20)
+
+## Safety
+Faithful. `get_scale()` is 1.0 where the scaler is disabled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from amp_migrate.apex.internals import by_hand, initial_scale, read
+from amp_migrate.apex.overflow import overflow_reads
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.visited import Visit, visit
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Decision, Drop, Edit, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+
+RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Replace every use of Apex's private loss scale in the unit."""
+    for site in context.unit.of(Kind.LOSS_SCALE):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+            continue
+        visited = visit(site)
+        if visited is not None:
+            yield _visited(context, site, visited)
+            continue
+        if overflow_reads(site):
+            continue
+        use = read(site)
+        if use == "get" and _assigned(context, site):
+            message = "becomes `get_scale()` in what the GradScaler gets"
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
+            continue
+        if use is None or (use == "stop" and not _can_stop(context, site)):
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                "this use of Apex's private loss scaler has no native counterpart",
+                by_hand(site),
+            )
+        tree = site.module.tree
+        edit: Edit
+        if use == "get":
+            scaler = context.scaler(site.function, site.node)
+            text = f"{scaler}.get_scale()"
+            edit = ReplaceExpression(site.span, text)
+        elif use == "stop":
+            scaler = context.scaler(site.function, site.node)
+            text = f"{scaler} = {context.spelling.scaler(['enabled=False'])}"
+            edit = Replace(tree.span(site.statement), text)
+        elif initial_scale(context.unit, site) is not None:
+            text = "init_scale= of the GradScaler"
+            edit = Drop(tree.span(site.statement))
+        else:
+            scaler = context.scaler(site.function, site.node)
+            stmt = site.statement
+            text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
+            edit = Replace(tree.span(stmt), text)
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+
+
+def _visited(context: Context, site: Site, visited: Visit) -> Decision:
+    """Let a loop over the loss scalers visit the one GradScaler."""
+    tree = site.module.tree
+    text = f"[{context.scaler(site.function, site.node)}]"
+    edits: list[Edit] = [ReplaceExpression(site.span, text)]
+    for node in visited.scales:
+        reader = node.func if isinstance(node, ast.Call) else node
+        name = tree.segment(reader).rpartition(".")[0]
+        edits.append(ReplaceExpression(tree.span(node), f"{name}.get_scale()"))
+    message = f"the loop visits `{text}`: one GradScaler scales all losses"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _can_stop(context: Context, site: Site) -> bool:
+    """Tell whether all that casts asks the scaler of one object, which a disabled one can follow."""
+    home = context.unit.home
+    asks = context.casts.condition.value is None and len(home.inits) == 1
+    return asks and site.function.cls is not None and home.is_attribute(site.function)
+
+
+def _assigned(context: Context, site: Site) -> bool:
+    """Tell whether a read stands in what a later statement assigns to the loss scale."""
+    writes = [s for s in context.unit.of(Kind.LOSS_SCALE) if s.statement is site.statement]
+    return any(read(s) == "set" and initial_scale(context.unit, s) is None for s in writes)
+
+
+def _reads(context: Context, site: Site, scaler: str) -> dict[ast.expr, str]:
+    """Return what the reads of the loss scale in an assignment to it become."""
+    return {
+        other.node: f"{scaler}.get_scale()"
+        for other in context.unit.of(Kind.LOSS_SCALE)
+        if other.statement is site.statement
+        and isinstance(other.node, ast.expr)
+        and read(other) == "get"
+    }
+
+
+def _value(tree: Tree, stmt: ast.stmt, texts: Mapping[ast.expr, str]) -> str:
+    """Return the assigned scale as a float, which `update` wants."""
+    value = stmt.value if isinstance(stmt, ast.Assign) else None
+    if value is None:
+        return ""
+    if isinstance(value, ast.Constant) and isinstance(value.value, float):
+        return tree.segment(value)
+    return f"float({tree.segment(value, texts)})"

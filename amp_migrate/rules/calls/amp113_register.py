@@ -1,0 +1,247 @@
+"""Registered functions and decorators of Apex.
+
+## What it does
+Deletes `amp.register_half_function(torch, "einsum")` and others that native autocast casts by itself. Puts a small
+decorator of the same meaning into the file in place of `amp.float_function` and `amp.half_function`, and patches the
+function that is registered with it where autocast has other lists. A library that registers functions only where Apex
+is installed keeps the code that runs without.
+
+## Why
+Autocast has its own lists; `einsum` reaches `bmm`, which runs in fp16. It cannot be told to cast the arguments of
+another function: `custom_fwd` is for `torch.autograd.Function` alone.
+
+## Example
+    amp.register_half_function(torch, "einsum")
+    amp.register_float_function(torch, "batch_norm")
+
+    @amp.float_function
+    def upsample(x, size):
+        return F.interpolate(x, size)
+
+## Use instead
+    torch.batch_norm = float_kernel(torch.batch_norm)
+
+    @float_function
+    def upsample(x, size):
+        return F.interpolate(x, size)
+
+## Safety
+Faithful. Where autocast is off, the function gets its arguments as they are, and under autocast its floating tensors are
+cast, in lists and tuples as well. A Python function runs on under autocast, as Apex went on casting in it; a kernel runs
+without, as Apex did not reach into it. float64 stays, as everywhere under autocast.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.plan.model import (
+    AddImport,
+    Decision,
+    Drop,
+    Edit,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
+from amp_migrate.project import Module
+from amp_migrate.rules.autocast.cast_helper import (
+    Helper,
+    Inside,
+    inside,
+    is_of_autograd,
+    member_inside,
+)
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.definitions import above, is_free
+from amp_migrate.rules.rest.uses import is_skipped
+
+RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)
+
+NATIVE = {
+    "register_half_function": {"einsum", "bmm", "matmul", "mm", "baddbmm", "addmm", "linear", "conv1d", "conv2d", "conv3d", "prelu"},
+    "register_float_function": {"softmax", "log_softmax", "cross_entropy", "layer_norm", "exp", "log", "pow", "sum", "norm", "cumsum", "prod", "interpolate", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"},
+    "register_promote_function": {"bilinear", "cat", "stack", "addcdiv", "addcmul", "atan2", "cross", "dot"},
+}  # fmt: skip
+_TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
+_BY_HAND = "cast its arguments by .{}() where it is called, then delete this line"
+_CUSTOM = (
+    "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float{}) on forward() and @torch.cuda.amp.custom_bwd on "
+    "backward() in place of the decorators"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """What becomes of one site: its edit, and the decorator that this needs."""
+
+    edit: Edit
+    helper: Helper
+
+
+def decide_file(context: FileContext) -> Iterator[Decision]:
+    """Drop what native autocast does by itself; cast for the rest by a decorator in the file."""
+    if context.keeps_guards:
+        return
+    if _is_prepared_for_others(context):
+        yield from _without_apex(context)
+        return
+    helpers: dict[Helper, Site] = {}
+    for site in context.of(Kind.REGISTER, Kind.DECORATOR):
+        verb = site.name.rpartition(".")[2]
+        registered = _registered(site) if site.kind is Kind.REGISTER else None
+        if _is_native(context, site, verb, registered):
+            message = f"native autocast casts {registered} by itself"
+            edits: list[Edit] = [Drop(site.module.tree.span(site.statement))]
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+            continue
+        cast = _cast(context, site, verb, registered)
+        if isinstance(cast, Decision):
+            yield cast
+            continue
+        if not is_skipped(site):
+            helpers.setdefault(cast.helper, site)
+        message = f"becomes the decorator `{cast.helper.name}`, written into this file"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [cast.edit])
+    yield from _written(context, helpers)
+
+
+def _is_prepared_for_others(context: FileContext) -> bool:
+    """Tell whether a file of a library only registers functions for whom it serves, and runs without Apex as well."""
+    found = [site for site in context.sites if site.kind is not Kind.IMPORT]
+    if not context.untrained or not found or any(s.kind is not Kind.REGISTER for s in found):
+        return False
+    tree = context.module.tree
+    flags: set[str] = set()
+    for site in found:
+        guard = tree.enclosing(site.node, ast.Try)
+        if guard is None or not imports_apex(guard.body[:1]) or len(guard.handlers) != 1:
+            return False
+        flags |= {n.id for n in ast.walk(guard.handlers[0]) if isinstance(n, ast.Name)}
+    ours = flags & context.availability.flags
+    return bool(ours) and not any(_mentions(other, ours) for other in context.others())
+
+
+def _mentions(module: Module, names: set[str]) -> bool:
+    return any(n.attr in names for n in module.tree.nodes(ast.Attribute)) or any(
+        n.name in names for n in module.tree.nodes(ast.alias)
+    )
+
+
+def _without_apex(context: FileContext) -> Iterator[Decision]:
+    """Keep what runs where Apex is missing: without Apex there is nobody to register functions for."""
+    context.availability = context.availability.without_apex()
+    for site in context.of(Kind.REGISTER):
+        message = "nothing here initializes Apex, and what runs without Apex stays"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
+
+
+def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Decision]:
+    """Write the decorators before the first top-level statement that needs one."""
+    if not helpers:
+        return
+    text = "\n\n\n".join(helper.text(context.spelling) for helper in helpers)
+    written = above(context.module, helpers.values(), text)
+    edits: list[Edit] = [AddImport("import functools"), written]
+    first = next(iter(helpers.values())).node
+    message = f"`{'`, `'.join(helper.name for helper in helpers)}` cast arguments under autocast"
+    yield decision(RULE, Status.ROUTINE, context.module, first, message, edits)
+
+
+def _is_native(context: FileContext, site: Site, verb: str, registered: str | None) -> bool:
+    if registered not in NATIVE.get(verb, set()):
+        return False
+    owner = context.project.external(site.module, site.call.args[0])
+    return owner in _TORCH and isinstance(site.module.tree.parent(site.node), ast.Expr)
+
+
+def _cast(context: FileContext, site: Site, verb: str, registered: str | None) -> _Cast | Decision:
+    """Return the cast in place of a site, or the finding that leaves it."""
+    if site.kind is Kind.DECORATOR:
+        return _decorated(context, site, verb)
+    name = registered or "this function"
+    by_hand = _BY_HAND.format("half" if "half" in verb else "float")
+    if not site.call.args or path(site.call.args[0]) is None or registered is None:
+        return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
+    owner = site.call.args[0]
+    runs = member_inside(context.project, site.module, owner, registered)
+    if "promote" in verb or runs is None or not isinstance(site.statement, ast.Expr):
+        return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
+    if not _before_initialize(context, site):
+        message = f"it is not clear whether {verb} runs before amp.initialize, without which it has no effect"
+        return _left(site, message, by_hand)
+    helper = Helper("half" in verb, runs)
+    if not is_free(site.module, helper.name):
+        return _taken(site, helper)
+    target = f"{site.module.tree.segment(owner)}.{registered}"
+    edit = Replace(site.module.tree.span(site.statement), f"{target} = {helper.name}({target})")
+    return _Cast(edit, helper)
+
+
+def _decorated(context: FileContext, site: Site, verb: str) -> _Cast | Decision:
+    tree = site.module.tree
+    decorated: ast.AST | None = tree.parent(site.node)
+    runs: Inside | None = None
+    node: ast.expr | ast.stmt = site.node
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        runs = inside(context.project, site.module, node.args[0])
+        node = node.func
+    elif isinstance(decorated, ast.FunctionDef) and site.node in decorated.decorator_list:
+        function = context.project.function_of(site.module, decorated.body[0])
+        if is_of_autograd(function):
+            message = f"amp.{verb} stands on a method of an autograd.Function, whose casts torch has decorators for"
+            if "promote" in verb:
+                return _left(
+                    site,
+                    message,
+                    "cast its arguments to one type by hand, and delete the decorator",
+                )
+            return _left(site, message, _CUSTOM.format(16 if "half" in verb else 32))
+        runs = Inside.PYTHON
+    if runs is None or "promote" in verb:
+        message = f"amp.{verb} has no native counterpart for this function"
+        method = "half" if "half" in verb else "float"
+        advice = f"cast its floating tensors by .{method}() where torch.is_autocast_enabled(), and delete amp.{verb}"
+        return _left(site, message, advice)
+    helper = Helper("half" in verb, runs)
+    if not is_free(site.module, helper.name):
+        return _taken(site, helper)
+    return _Cast(ReplaceExpression(tree.span(node), helper.name), helper)
+
+
+def _before_initialize(context: FileContext, site: Site) -> bool:
+    """Tell whether a function is registered as the file is loaded, or in the function that initializes later."""
+    if site.function.node is None:
+        return True
+    project = context.project
+    return any(
+        isinstance(node, ast.Call)
+        and node.lineno > site.span.line
+        and project.apex(site.module, node.func) == "apex.amp.initialize"
+        for node in walk(site.function.scope)
+    )
+
+
+def _taken(site: Site, helper: Helper) -> Decision:
+    message = f"this file has a {helper.name} already, and the decorator that casts needs the name"
+    return _left(site, message, f"rename what is called {helper.name} in this file, then run again")
+
+
+def _left(site: Site, message: str, advice: str) -> Decision:
+    return decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
+
+
+def _registered(site: Site) -> str | None:
+    arguments = site.call.args
+    if (
+        len(arguments) == 2
+        and isinstance(arguments[1], ast.Constant)
+        and isinstance(arguments[1].value, str)
+    ):
+        return arguments[1].value
+    return None

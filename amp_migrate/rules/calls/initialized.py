@@ -1,0 +1,105 @@
+"""What stays of the statement of an `amp.initialize`: the names that it bound, the value that it gave."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.options import Options
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import same
+from amp_migrate.facts.tree import Tree
+from amp_migrate.rules.base import Context
+from amp_migrate.unit.apart import elements
+from amp_migrate.unit.nothing import may_be_none
+
+
+def target_of(context: Context, site: Site) -> str:
+    """Return the name under which the function of an initialize has the scaler."""
+    home = context.unit.home
+    return home.attribute(site.function) if home.is_attribute(site.function) else home.name
+
+
+def rest(context: Context, site: Site, options: Options) -> str:
+    """Return what is left of the statement: an assignment where names change, a return, or nothing."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.Return):
+        if parent in context.unit.home.returning.extended:
+            return f"return {_pair(site, options)}, {target_of(context, site)}"
+        return f"return {result(context, site, options)}"
+    if not isinstance(parent, ast.Assign):
+        return ""
+    return "\n".join(
+        text for target in parent.targets if (text := _alias(context, site, options, target))
+    )
+
+
+def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> str:
+    tree = site.module.tree
+    segment = tree.segment
+    values = _values(options)
+    if len(values) == 2 and isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
+        pairs = [
+            pair
+            for part, value in zip(target.elts, values, strict=True)
+            for pair in _different(tree, part, value)
+        ]
+    elif len(values) == 1:
+        pairs = _different(tree, target, values[0])
+    else:
+        return f"{segment(target)} = {result(context, site, options)}"
+    if not pairs:
+        return ""
+    left = ", ".join(segment(a) for a, _ in pairs)
+    right = ", ".join(segment(b) for _, b in pairs)
+    return f"{left} = {right}"
+
+
+def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the (name, value) pairs that the initialize really renamed."""
+    if _spelt_alike(target, value):
+        return []
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        parts, values = elements(target), elements(value)
+        if len(parts) == len(values):
+            return [p for a, b in zip(parts, values, strict=True) for p in _different(tree, a, b)]
+    return [] if _never_read(tree, target) else [(target, value)]
+
+
+def _never_read(tree: Tree, target: ast.expr) -> bool:
+    """Tell whether the name that an initialize bound is a local that nothing reads."""
+    scope = tree.scope(target)
+    if not isinstance(target, ast.Name) or isinstance(scope, ast.Module):
+        return False
+    same_name = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
+    kept = any(
+        isinstance(n, ast.Global | ast.Nonlocal) and target.id in n.names for n in ast.walk(scope)
+    )
+    return not kept and not any(isinstance(n.ctx, ast.Load) for n in same_name)
+
+
+def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
+    return same(target, value) or ast.unparse(target) == ast.unparse(value)
+
+
+def _values(options: Options) -> list[ast.expr]:
+    values = [options.arguments["models"]]
+    optimizers = options.arguments.get("optimizers")
+    if optimizers is not None and not (
+        isinstance(optimizers, ast.Constant) and optimizers.value is None
+    ):
+        values.append(optimizers)
+    return values
+
+
+def result(context: Context, site: Site, options: Options) -> str:
+    """Return what the initialize gives as one value: the network alone where there may be no optimizer."""
+    pair, values = _pair(site, options), _values(options)
+    if len(values) < 2 or not may_be_none(context.unit.project, site.function, values[1]):
+        return pair
+    network, optimizer = (site.module.tree.segment(value) for value in values)
+    return f"({pair}) if {optimizer} is not None else {network}"
+
+
+def _pair(site: Site, options: Options) -> str:
+    return ", ".join(site.module.tree.segment(value) for value in _values(options))

@@ -1,0 +1,90 @@
+"""The statement that makes the GradScaler of an initialize."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
+from amp_migrate.facts.paths import defs
+from amp_migrate.rules.base import Context
+from amp_migrate.scaler.creation import Creation
+from amp_migrate.unit.order import inside
+
+_LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
+# float32 rounds the product back to the scale; GradScaler wants a factor below 1.
+_STAYS = ("growth_interval=2**31 - 1", "backoff_factor=1 - 2**-30")
+
+
+def scaler_made(context: Context, site: Site, creation: Creation, target: str) -> str:
+    """Return the statement, or two ways to make the scaler where the loss scale is chosen at run time."""
+    options = context.unit.options[site]
+    enabled = _enabled(creation) if options.scaling else ["enabled=False"]
+    scale = ["init_scale=" + options.init_scale] if options.init_scale is not None else []
+    dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
+    chosen = options.chosen_scale
+    if chosen is None or creation.scales.value is False or _set_in_guard(creation, chosen):
+        return dynamic
+    return _at_run_time(context, chosen, site, target, dynamic, enabled)
+
+
+def _enabled(creation: Creation) -> list[str]:
+    if creation.scales.value is None:
+        return [f"enabled={creation.scales.text}"]
+    return [] if creation.scales.value else ["enabled=False"]
+
+
+def _at_run_time(
+    context: Context, chosen: ast.expr, site: Site, target: str, dynamic: str, enabled: list[str]
+) -> str:
+    test, scale, number = _choice(context, chosen, site)
+    value = scale if number else f"float({scale})"
+    arguments = [f"init_scale={value}", *_STAYS, *enabled]
+    head, _, device = context.spelling.scaler([])[:-1].partition("(")
+    given = [device] if device else []
+    static = [f"{target} = {head}(", *(f"    {a}," for a in [*given, *arguments]), ")"]
+    if test.value is False:
+        return "\n".join(static)
+    lines = [f"if {test.text}:", f"    {dynamic}", "else:  # a static scale stays as it is"]
+    return "\n".join([*lines, *(f"    {line}" for line in static)])
+
+
+def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, str, bool]:
+    """Return when the scale is dynamic, the text of the static scale, and whether that is a number."""
+    segment = speller(site.module.tree)
+    if isinstance(chosen, ast.IfExp):
+        for arm, other, test in (
+            (chosen.body, chosen.orelse, Condition(None, segment(chosen.test))),
+            (chosen.orelse, chosen.body, negate(Condition(None, segment(chosen.test)))),
+        ):
+            if isinstance(arm, ast.Constant) and arm.value in (None, "dynamic"):
+                return test, segment(other), _always(context, segment(other)) is not None
+    text = segment(chosen)
+    always = _always(context, text)
+    if always:
+        return Condition(False), text, True
+    if always is False:
+        return Condition(None, f"{text} is None"), text, True
+    operand = f"({text})" if isinstance(chosen, _LOOSE) else text
+    return Condition(None, f'{operand} in (None, "dynamic")'), text, False
+
+
+def _always(context: Context, text: str) -> bool | None:
+    """Tell whether an option always has a number; None for what need not be a number."""
+    return context.unit.numbers.get(text.rpartition(".")[2]) if is_plain(text) else None
+
+
+def _set_in_guard(creation: Creation, chosen: ast.expr) -> bool:
+    return creation.climbed and bool(names(ast.unparse(chosen)) & defs(creation.top))
+
+
+def made_after(context: Context, site: Site, creation: Creation) -> bool:
+    """Tell whether the scaler is made after the guard, whose body sets what the condition reads."""
+    text = creation.scales.text
+    tree = site.module.tree
+    uses = context.unit.home.users.get(site.function, [])
+    if any(inside(tree, use, creation.top) for use in uses):
+        return False
+    if creation.scales.value is not None or not text:
+        return False
+    return bool(names(text) & defs(creation.top))

@@ -1,0 +1,116 @@
+"""Checkpoints carry the state of the GradScaler.
+
+## What it does
+`amp.state_dict()` becomes `scaler.state_dict()`, `amp.load_state_dict(x)` becomes
+`scaler.load_state_dict(x)`, and the key `'amp'` of the checkpoint becomes `'scaler'`.
+
+## Why
+The loss scale is state: without it a resumed run starts again at 65536 and skips its first steps. The key
+changes because Apex wrote another format under the old one; it stays where somebody saves or loads in a
+way that cannot be followed.
+
+## Example
+    checkpoint = {'model': model.state_dict(), 'amp': amp.state_dict()}
+
+## Use instead
+    checkpoint = {'model': model.state_dict(), 'scaler': scaler.state_dict()}
+
+## Safety
+Faithful for new checkpoints. Those written under Apex are converted by `amp-migrate convert-checkpoint`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.plan.model import Decision, Edit, RenameKeyword, ReplaceExpression, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.carrying.resume import conversion
+from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
+
+RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Rewrite the state_dict and load_state_dict sites of the unit."""
+    sites = []
+    for site in context.unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT):
+        if context.is_gone(site.node):
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
+        else:
+            sites.append(site)
+    keys = state_keys(context.unit.project, sites)
+    renamed: set[ast.AST] = set()
+    for site in sites:
+        yield _site(context, site, keys, renamed)
+    for module, node in keys.others if not keys.kept else ():
+        if not context.is_gone(node):
+            key = native_key(module.tree.segment(node))
+            edit = ReplaceExpression(module.tree.span(node), key)
+            message = f"the state of the GradScaler is read by {key} too"
+            yield decision(RULE, Status.ROUTINE, module, node, message, [edit])
+    yield from _old_checkpoints(context, keys)
+
+
+def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
+    loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
+    if loads and (keys.kept or not context.settings.resume_compat):
+        site = loads[0]
+        message = "checkpoints written under Apex hold the old `amp` state, which a GradScaler cannot load"
+        advice = "convert them once: amp-migrate convert-checkpoint old.pt new.pt (or use --resume-compat)"
+        if keys.kept:
+            message += "; the key stays, as not all that is saved and loaded can be followed"
+            advice = "convert them once: amp-migrate convert-checkpoint --new-key amp old.pt new.pt"
+        yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _site(context: Context, site: Site, found: StateKeys, renamed: set[ast.AST]) -> Decision:
+    scaler = context.scaler(site.function, site.node)
+    name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
+    edits: list[Edit] = [_call(context, site, scaler, name)]
+    if not found.kept:
+        edits += _renames(context, site, found.own[site], renamed)
+    return decision(
+        RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
+    )
+
+
+def _renames(
+    context: Context, site: Site, keys: list[ast.Constant], renamed: set[ast.AST]
+) -> Iterator[Edit]:
+    tree = site.module.tree
+    keyword, call = keyword_of(site)
+    if keyword and call is not None:
+        yield RenameKeyword(tree.span(call), keyword, native_key(keyword))
+    if context.settings.resume_compat and site.kind is Kind.LOAD_STATE_DICT and keys:
+        converted = conversion(site, keys, native_key(tree.segment(keys[0])))
+        if converted is not None:
+            yield converted
+    for node in keys:
+        if node not in renamed:
+            renamed.add(node)
+            yield ReplaceExpression(tree.span(node), native_key(tree.segment(node)))
+
+
+def _call(context: Context, site: Site, scaler: str, name: str) -> Edit:
+    """Replace the function that is called; a conditional that only asks for Apex goes with it."""
+    tree = site.module.tree
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.IfExp) and parent.body is site.node and not site.call.args:
+        if context.unit.availability[site.module].known(parent.test):
+            context.gone_nodes.update(ast.walk(parent))
+            off = " if {0}.is_enabled() else None" if _none_when_off(context, site, parent) else ""
+            return ReplaceExpression(tree.span(parent), f"{scaler}.{name}(){off.format(scaler)}")
+    return ReplaceExpression(tree.span(site.call.func), f"{scaler}.{name}")
+
+
+def _none_when_off(context: Context, site: Site, choice: ast.IfExp) -> bool:
+    """Tell whether the state was None where `amp` itself was, which a program may ask when it loads."""
+    project = context.unit.project
+    asks_amp = any(
+        isinstance(n, ast.Name) and project.external(site.module, n) == "apex.amp"
+        for n in ast.walk(choice.test)
+    )
+    return asks_amp and any(c.scales.value is None for c in context.creations.values())

@@ -1,0 +1,197 @@
+"""Where `amp` itself was passed along, the GradScaler is.
+
+## What it does
+A parameter that received `amp` becomes `scaler` and receives the GradScaler; `args.amp = amp` becomes
+`args.scaler = scaler`. Where a constructor sets the attribute to None until `amp` is stored in it, it makes a
+disabled GradScaler, and tests that stay ask `is_enabled()`.
+
+## Why
+The code already has a way for the AMP state to travel; the scaler takes it.
+
+## Example
+    # engine.py
+    def backward(loss, optimizer, amp):
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+
+    # main.py
+    backward(loss, optimizer, amp)
+
+## Use instead
+    # engine.py
+    def backward(loss, optimizer, scaler):
+        scaler.scale(loss).backward()
+
+    # main.py
+    backward(loss, optimizer, scaler)
+
+## Safety
+Faithful.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.availability.stored import kept_guards
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan.model import (
+    AddArgument,
+    Decision,
+    Drop,
+    Edit,
+    Insert,
+    RenameKeyword,
+    RenameParameter,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
+from amp_migrate.project import Function
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.calls.scaler_made import made_after
+from amp_migrate.scaler.emptied import Empty, asked
+from amp_migrate.scaler.routes.carriers import Passed, Stored
+
+RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Rename what carried `amp`, and hand the scaler on in its place."""
+    carriers = context.unit.home.carriers
+    for function, old in carriers.parameters.items():
+        yield _parameter(context, function, old)
+    for passed in carriers.passed:
+        if not carriers.receives(passed) and not context.is_gone(passed.call):
+            yield _passed(context, passed)
+    for site in carriers.published:
+        edits: list[Edit] = [Drop(site.module.tree.span(site.statement))]
+        message = "goes with the import that it shared with other functions"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+    for stored in carriers.stored:
+        if not context.is_gone(stored.statement):
+            yield _stored(context, stored)
+    for empty in carriers.empty:
+        yield _empty(context, empty)
+
+
+def _empty(context: Context, empty: Empty) -> Decision:
+    """What was None where AMP is off is a disabled scaler; one constructor may make it already."""
+    home = context.unit.home
+    module, stmt = empty.function.module, empty.statement
+    text = f"{home.attribute(empty.function)} = {context.spelling.scaler(['enabled=False'])}"
+    made = any(home.is_attribute(function) for function in home.inits)
+    span = module.tree.span(stmt)
+    edits: list[Edit] = [Drop(span) if made else Replace(span, text)]
+    message = f"becomes `{text}`, which passes everything through"
+    result = decision(RULE, Status.ROUTINE, module, stmt, message, edits)
+    for function, test, positive in asked(home.project, empty):
+        if not context.is_gone(test) and not _in_collapsed_test(context, function, test):
+            enabled = f"{context.scaler(function, test)}.is_enabled()"
+            edit = ReplaceExpression(
+                function.module.tree.span(test), enabled if positive else f"not {enabled}"
+            )
+            result.edits.append((function.module.path, edit))
+    return result
+
+
+def _passed(context: Context, passed: Passed) -> Decision:
+    """A call that takes `amp` among ``**kwargs`` gets the scaler, under its own name."""
+    site, tree = passed.site, passed.site.module.tree
+    scaler = context.scaler(site.function, passed.call)
+    edits: list[Edit] = [ReplaceExpression(site.span, scaler)]
+    name = context.unit.home.name
+    if passed.keyword is not None and passed.keyword != name:
+        edits.append(RenameKeyword(tree.span(passed.call), passed.keyword, name))
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"passes `{scaler}` on", edits)
+
+
+def _parameter(context: Context, function: Function, old: str) -> Decision:
+    home = context.unit.home
+    tree = function.module.tree
+    result = decision(
+        RULE,
+        Status.ROUTINE,
+        function.module,
+        function.scope if function.node is not None else tree.module.body[0],
+        f"parameter `{old}` of {function.qualname}() becomes `{home.name}`",
+    )
+    for member in home.project.family(function):
+        if member.node is not None and old in member.parameters.names:
+            edit: Edit = RenameParameter(member.module.tree.span(member.node), old, home.name)
+            result.edits.append((member.module.path, edit))
+            result.edits += [(member.module.path, e) for e in _uses(context, member, old)]
+    for site, keyword, given in home.carriers.calls(function):
+        caller = site.function
+        path, spans = caller.module.path, caller.module.tree.span
+        if given is not None and home.project.external(caller.module, given) == "apex.amp":
+            text = context.scaler(caller, site.call)
+            if text != caller.module.tree.segment(given) and not _renamed(context, caller, given):
+                result.edits.append((path, ReplaceExpression(spans(given), text)))
+        if keyword is not None and keyword != home.name:
+            result.edits.append((path, RenameKeyword(spans(site.call), keyword, home.name)))
+    for site, none in home.carriers.switched_off(function):
+        disabled = context.spelling.scaler(["enabled=False"])
+        spans = site.function.module.tree.span
+        off: Edit = AddArgument(spans(site.call), disabled, home.name)
+        if none is not None:
+            off = ReplaceExpression(spans(none), disabled)
+        result.edits.append((site.function.module.path, off))
+    return result
+
+
+def _renamed(context: Context, caller: Function, node: ast.expr) -> bool:
+    """Tell whether an argument is a parameter of the caller that is renamed itself."""
+    return (
+        isinstance(node, ast.Name) and context.unit.home.carriers.parameters.get(caller) == node.id
+    )
+
+
+def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
+    """Rename the plain uses of the parameter: tests, and the places that hand it on."""
+    handled = {
+        part
+        for site in context.unit.sites
+        if site.function is function and site.kind is not Kind.VALUE
+        for part in ast.walk(site.node)
+    }
+    for node in walk(function.scope):
+        if (
+            isinstance(node, ast.Name)
+            and node.id == old
+            and node not in handled
+            and not context.is_gone(node)
+        ):
+            if not _in_collapsed_test(context, function, node):
+                yield ReplaceExpression(function.module.tree.span(node), context.unit.home.name)
+
+
+def _in_collapsed_test(context: Context, function: Function, node: ast.AST) -> bool:
+    folded = set(context.branches.collapses)
+    for up in function.module.tree.ancestors(node):
+        if isinstance(up, ast.If) and up in folded and any(n is node for n in ast.walk(up.test)):
+            return True
+    return False
+
+
+def _stored(context: Context, stored: Stored) -> Decision:
+    home = context.unit.home
+    site, tree = stored.site, stored.site.module.tree
+    span = tree.span(stored.statement)
+    edits: list[Edit]
+    scaler = context.scaler(site.function, stored.statement)
+    text = f"{stored.owner}.{home.name} = {scaler}"
+    inits = home.inits.get(site.function, [])
+    if scaler == f"{stored.owner}.{home.name}":
+        edits = [Drop(span)]
+    elif inits and inits[0] in context.creations:
+        creation = context.creations[inits[0]]
+        after = not creation.climbed or made_after(context, inits[0], creation)
+        for test in kept_guards(stored, creation):
+            text = f"if {test}:\n    " + text.replace("\n", "\n    ")
+        edits = [Drop(span), Insert(tree.span(creation.top), text, after=after)]
+    else:
+        edits = [Replace(span, text)]
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", edits)

@@ -1,0 +1,97 @@
+"""A function that only called Apex goes once its callers use the GradScaler.
+
+## What it does
+Reads calls of a function that hands all its arguments on to `apex.amp` as calls of Apex itself, and removes
+the function when nothing else uses it.
+
+## Why
+Projects that also ran without Apex hid it behind `amp_support.scale_loss(*args, **kwargs)`. With native AMP
+there is nothing to hide.
+
+## Example
+    def scale_loss(*args, **kwargs):
+        return amp.scale_loss(*args, **kwargs)
+
+## Use instead
+    (nothing)
+
+## Safety
+Faithful.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.passthrough import target
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.plan.model import Decision, Drop, Edit, Status
+from amp_migrate.project import Function
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.cannot import Cannot
+
+RULE = Rule("AMP118", "functions that only call Apex go with it", Safety.FAITHFUL, order=98)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Drop the functions of the unit that hand their arguments on to Apex."""
+    dropped: set[Function] = set()
+    for site in context.unit.of(Kind.HANDED_ON):
+        edits: list[Edit] = []
+        if site.function not in dropped:
+            _refuse_used(context, site)
+            dropped.add(site.function)
+            edits = [Drop(site.module.tree.span(_node(site.function)))]
+        message = f"{site.function.name}() goes: its callers use native AMP"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+    for helper in _only_used_by(context, dropped):
+        edits = [Drop(helper.module.tree.span(_node(helper)))]
+        message = f"{helper.name}() stood in for Apex where it was missing"
+        yield decision(RULE, Status.ROUTINE, helper.module, _node(helper), message, edits)
+
+
+def _node(function: Function) -> ast.stmt:
+    if function.node is None:
+        raise ValueError("module-level code is no function")
+    return function.node
+
+
+def _refuse_used(context: Context, site: Site) -> None:
+    project = context.unit.project
+    calls = project.callers(site.function)
+    for user, place, _ in project.escapes(site.function):
+        raise Cannot(
+            "AMP909",
+            user.module,
+            place,
+            f"{site.function.name}(), which calls Apex ({site.place}), is used as a value here",
+            f"call {site.function.name}() by its name here, then run again",
+            (site.place,),
+        )
+    for call in calls:
+        if target(project, call.function.module, call.call) is None:
+            raise Cannot(
+                "AMP909",
+                call.function.module,
+                call.call,
+                f"this call may reach {site.function.name}(), which calls Apex ({site.place}), or another function",
+                f"let this call reach {site.function.name}() alone, then run again",
+                (site.place,),
+            )
+
+
+def _only_used_by(context: Context, dropped: set[Function]) -> Iterator[Function]:
+    """Yield the functions beside dropped ones that only those called."""
+    project = context.unit.project
+    for module in dict.fromkeys(f.module for f in dropped):
+        for function in module.functions.values():
+            if function.node is None or function.cls is not None or function in dropped:
+                continue
+            calls = project.callers(function)
+            if (
+                calls
+                and all(c.function in dropped for c in calls)
+                and not project.escapes(function)
+            ):
+                yield function

@@ -1,0 +1,53 @@
+"""The conversion of an Apex checkpoint on loading, which `--resume-compat` writes into the program."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import path
+from amp_migrate.plan.model import Insert
+from amp_migrate.unit.order import levels
+
+# What APEX's state holds, and what GradScaler.load_state_dict wants; the tracker counts below the interval.
+_CONVERSION = """\
+if {old} in {owner} and {new} not in {owner}:
+    apex_state = {owner}[{old}]["loss_scaler0"]
+    {owner}[{new}] = {{
+        "scale": float(apex_state["loss_scale"]),
+        "growth_factor": 2.0,
+        "backoff_factor": 0.5,
+        "growth_interval": 2000,
+        "_growth_tracker": apex_state["unskipped"] % 2000,
+    }}"""
+
+
+def conversion(site: Site, keys: list[ast.Constant], new: str) -> Insert | None:
+    """Return the statements that convert an old checkpoint before it is first asked for its state.
+
+    None where the state is not taken out of a checkpoint by a key.
+    """
+    argument = site.call.args[0] if site.call.args else None
+    if not isinstance(argument, ast.Subscript) or not keys:
+        return None
+    owner = path(argument.value)
+    if owner is None:
+        return None
+    tree = site.module.tree
+    first = min(keys, key=lambda node: (node.lineno, node.col_offset))
+    block = {id(tree.block(level)): level for level in levels(tree, site.node)}
+    place = next(
+        (block[id(tree.block(s))] for s in levels(tree, first) if id(tree.block(s)) in block), None
+    )
+    top = next(
+        (
+            s
+            for s in levels(tree, first)
+            if place is not None and tree.block(s) is tree.block(place)
+        ),
+        None,
+    )
+    if top is None:
+        return None
+    text = _CONVERSION.format(old=tree.segment(first), new=new, owner=owner)
+    return Insert(tree.span(top), text, after=False)

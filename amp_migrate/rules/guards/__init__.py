@@ -1,0 +1,1 @@
+"""Tests, guards and imports that only exist for Apex go."""

@@ -1,0 +1,248 @@
+"""Tests and guards that a plan leaves empty go with their last statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import (
+    AddArgument,
+    Drop,
+    DropElse,
+    DropImportedName,
+    Edit,
+    Hoist,
+    Insert,
+    Move,
+    Replace,
+    ReplaceExpression,
+)
+from amp_migrate.source.span import Span
+
+
+def tidied(tree: Tree, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with those that remove what they leave without a statement.
+
+    What would be edited in the head of such a statement is left out.
+    """
+    edits = _outside_dropped(edits)
+    drops = list(emptied(tree, edits))
+    edits, drops = _in_place(tree, edits, drops)
+    return [e for e in edits if not any(_inside(e, drop) for drop in drops)] + drops
+
+
+def _outside_dropped(edits: list[Edit]) -> list[Edit]:
+    """Leave out what would be edited in a statement that goes as a whole."""
+    spans = {e.span for e in edits if isinstance(e, Drop)}
+    return [e for e in edits if not any(s != _place(e) and _within(e, s) for s in spans)]
+
+
+def _place(edit: Edit) -> Span | None:
+    return getattr(edit, "span", None) or getattr(edit, "call", None)
+
+
+def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """Let what is inserted before an emptied guard replace it, so that comments above that fit stay."""
+    kept: list[Edit] = []
+    for drop in drops:
+        beside = [
+            e
+            for e in edits
+            if isinstance(e, Insert) and isinstance(drop, Drop) and e.span == drop.span
+        ]
+        fits = isinstance(drop, Drop) and "apex" not in _comment_above(tree, drop.span).lower()
+        if len(beside) == 1 and isinstance(drop, Drop) and fits and not _moves_out(edits, drop):
+            edits = [e for e in edits if e is not beside[0] and not _within(e, drop.span)]
+            kept.append(Replace(drop.span, beside[0].text))
+        else:
+            kept.append(drop)
+    spans = [e.span for e in kept if isinstance(e, Replace)]
+    kept = [
+        e for e in kept if isinstance(e, Replace) or not any(_within(e, span) for span in spans)
+    ]
+    return edits, kept
+
+
+def _comment_above(tree: Tree, span: Span) -> str:
+    line = span.line - 1
+    while line and tree.lines[line - 1].lstrip().startswith("#"):
+        line -= 1
+    return "\n".join(tree.lines[line : span.line - 1])
+
+
+def _within(edit: Edit, span: Span) -> bool:
+    place = _place(edit)
+    return place is not None and span.contains(place)
+
+
+def _moves_out(edits: list[Edit], drop: Drop) -> bool:
+    return any(isinstance(e, Move) and drop.span.contains(e.span) for e in edits)
+
+
+def _inside(edit: Edit, drop: Edit) -> bool:
+    if not isinstance(edit, ReplaceExpression | Hoist | AddArgument) or not isinstance(drop, Drop):
+        return False
+    span = edit.call if isinstance(edit, AddArgument) else edit.span
+    return drop.span.contains(span)
+
+
+def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
+    """Yield the edits that remove what the other edits of a file leave without a statement."""
+    gone = {e.span for e in edits if isinstance(e, Drop | Move)}
+    gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
+    taken = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
+    found = _Emptied(tree, gone, taken)
+    for stmt in tree.module.body:
+        found.visit(stmt)
+    yield from found.edits
+
+
+class _Emptied:
+    def __init__(self, tree: Tree, gone: set[Span], taken: set[Span]) -> None:
+        self._tree = tree
+        self._gone = gone
+        self._taken = taken
+        self.edits: list[Edit] = []
+
+    def visit(self, stmt: ast.stmt) -> bool:
+        """Return whether a statement leaves nothing behind; record what has to be dropped for that."""
+        if not hasattr(stmt, "body"):
+            return self._tree.span(stmt) in self._gone
+        span = self._tree.span(stmt)
+        if span in self._gone:
+            return True
+        blocks = self._blocks(stmt)
+        states = [[self.visit(s) for s in block] for block in blocks]
+        if (
+            not isinstance(stmt, ast.If | ast.Try)
+            or span in self._taken
+            or not any(map(any, states))
+        ):
+            return False
+        if isinstance(stmt, ast.Try):
+            return self._try(stmt, span)
+        return self._test(stmt, span, states)
+
+    @staticmethod
+    def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
+        blocks = [
+            getattr(stmt, name)
+            for name in ("body", "orelse", "finalbody")
+            if getattr(stmt, name, None)
+        ]
+        blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
+        return blocks
+
+    def _is_gone(self, stmt: ast.stmt) -> bool:
+        span = self._tree.span(stmt)
+        return span in self._gone or isinstance(stmt, ast.Pass)
+
+    def _try(self, stmt: ast.Try, span: Span) -> bool:
+        if not all(map(self._is_gone, stmt.body)) or stmt.orelse or stmt.finalbody:
+            return False
+        return self._drop(span)
+
+    def _test(self, stmt: ast.If, span: Span, states: list[list[bool]]) -> bool:
+        if not all(map(self._is_gone, stmt.body)):
+            return False
+        if not stmt.orelse or all(map(self._is_gone, stmt.orelse)):
+            return self._drop(span)
+        if len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], ast.If):
+            return False
+        return False
+
+    def _drop(self, span: Span) -> bool:
+        self._gone.add(span)
+        self.edits.append(Drop(span))
+        return True
+
+
+def leftovers(tree: Tree, after: str, unused: list[tuple[str, str]]) -> list[Edit]:
+    """Return the edits that drop imports and variables which only served what the other edits removed."""
+    found: list[Edit] = []
+    for kind, name in unused:
+        found += _import(tree, name) if kind == "import" else _variable(tree, after, name)
+    return found
+
+
+def _import(tree: Tree, name: str) -> list[Edit]:
+    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``from x import y`` as ``x.y``."""
+    original, _, alias = name.partition(" as ")
+    found: list[Edit] = []
+    imports: list[ast.Import | ast.ImportFrom] = [
+        *tree.nodes(ast.Import),
+        *tree.nodes(ast.ImportFrom),
+    ]
+    for node in imports:
+        base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        joint = base if base.endswith(".") or not base else f"{base}."
+        names = tuple(
+            a.name
+            for a in node.names
+            if f"{joint}{a.name}" == original and (a.asname or "") in (alias, "")
+        )
+        if names:
+            found.append(DropImportedName(tree.span(node), names))
+    return found
+
+
+_PURE = (
+    ast.Name,
+    ast.Attribute,
+    ast.Constant,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BinOp,
+    ast.IfExp,
+    ast.Subscript,
+)
+
+
+def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
+    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
+    idle = {
+        function.name
+        for function in Tree("", after).nodes(ast.FunctionDef)
+        if _stores(function, name) and not _loads(function, name)
+    }
+    found: list[Edit] = []
+    for node in tree.nodes(ast.Assign):
+        target, scope = node.targets[0], tree.function(node)
+        local = scope is not None and scope.name in idle
+        if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
+            if _is_pure(node.value) or _makes_optimizer(node.value):
+                found.append(Drop(tree.span(node)))
+    return found
+
+
+_HARMLESS = frozenset({"enumerate", "range", "zip", "len", "keys", "values", "items"})
+
+
+def _is_pure(node: ast.expr) -> bool:
+    """Tell whether making a value does nothing else: a name, a test, a table of loss ids."""
+    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List):
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        return all(last_name(call) in _HARMLESS for call in calls)
+    return isinstance(node, _PURE)
+
+
+def _makes_optimizer(node: ast.expr) -> bool:
+    """Tell whether an expression makes an optimizer, which only an initialize asked for."""
+    return isinstance(node, ast.Call) and "optim" in ast.unparse(node.func).lower()
+
+
+def _stores(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function)
+    )
+
+
+def _loads(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function)
+    )

@@ -1,0 +1,52 @@
+"""Names that a function declares `global` or `nonlocal` only to assign what `amp.initialize` gave."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan.model import Drop, Edit, Replace
+from amp_migrate.rules.base import Context
+
+
+def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Iterator[Edit]:
+    """Yield the edits that take names out of declarations where nothing assigns them any more.
+
+    `rest` gives what is left of the statement of an initialize. The last initialize of a function answers for all.
+    """
+    function = site.function
+    own = [s for s in context.unit.of(Kind.INITIALIZE) if s.function is function]
+    if site is not own[-1] or function.node is None:
+        return
+    going = {s.statement for s in own}
+    gone = {n for stmt in going for n in ast.walk(stmt)} | context.gone_nodes
+    kept = _stored(node for node in walk(function.scope) if node not in gone)
+    for other in own:
+        if not context.is_gone(other.node):
+            kept |= _stored(ast.walk(ast.parse(_alone(rest(other)))))
+    lost = _stored(n for stmt in going for n in ast.walk(stmt)) - kept
+    tree = function.module.tree
+    for node in walk(function.scope):
+        if isinstance(node, ast.Global | ast.Nonlocal) and lost & set(node.names):
+            names = [name for name in node.names if name not in lost]
+            word = "global" if isinstance(node, ast.Global) else "nonlocal"
+            span = tree.span(node)
+            yield Replace(span, f"{word} {', '.join(names)}") if names else Drop(span)
+
+
+def _stored(nodes: Iterator[ast.AST]) -> set[str]:
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def _alone(text: str) -> str:
+    return "" if text.startswith("return") else text

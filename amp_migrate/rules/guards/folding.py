@@ -1,0 +1,282 @@
+"""Guards that only exist for Apex: how they fold once Apex is out of a file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.paths import defs
+from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
+from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.rules.guards.flags_asked import (
+    asked_elsewhere,
+    taken_elsewhere,
+    taken_names,
+    value,
+)
+from amp_migrate.rules.guards.kept import star_needed, stays
+from amp_migrate.unit.order import in_branch
+
+
+def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
+    """Fold what says whether Apex is installed; the nodes that go are added to `gone`."""
+    tree = context.module.tree
+    for node in tree.nodes(
+        ast.Try, ast.If, ast.Assert, ast.Assign, ast.Global, ast.Name, ast.Compare, ast.Call
+    ):
+        if node in gone or node in context.taken:
+            continue
+        if isinstance(node, ast.Try) and imports_apex(node.body):
+            yield from _try(context, rule, node, gone)
+        elif isinstance(node, ast.If):
+            yield from _test(context, rule, node, gone)
+        elif isinstance(node, ast.Assert):
+            yield from _assertion(context, rule, node, gone)
+        elif isinstance(node, ast.Assign):
+            yield from _none(context, rule, node, gone)
+        elif isinstance(node, ast.Global):
+            yield from _global(context, rule, node, gone)
+        elif isinstance(node, ast.Name | ast.Compare | ast.Call):
+            yield from _value(context, rule, node, gone)
+
+
+def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
+    """Fold the guards whose names nothing reads, where others stay for what is left in the project."""
+    for node in context.module.tree.nodes(ast.Try):
+        if node in gone or node in context.taken or not isinstance(node, ast.Try):
+            continue
+        names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
+        if (
+            imports_apex(node.body)
+            and not _used_outside(context, node, names)
+            and not taken_elsewhere(context, names)
+        ):
+            yield from _try(context, rule, node, gone)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {bound_name(alias) for alias in node.names}
+    return defs(node) if isinstance(node, ast.stmt) else set()
+
+
+def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
+    tree = context.module.tree
+    unused = node.body + node.orelse if context.availability.installed else []
+    if not all(_vanishes(context, stmt) for stmt in unused) or node.finalbody:
+        return
+    message = "the guard around the import of Apex goes"
+    fallback = [
+        h for h in node.handlers if any(_rebinds_native(context, node, stmt) for stmt in h.body)
+    ]
+    if fallback:
+        index = node.handlers.index(fallback[0])
+        edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
+        kept = set(ast.walk(fallback[0]))
+        gone |= {n for n in ast.walk(node) if n not in kept}
+    else:
+        asked = [name for name in asked_elsewhere(context) if _sets(node, name)]
+        flags = "\n".join(f"{name} = {value(context)}" for name in asked)
+        edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
+        gone |= set(ast.walk(node))
+        if asked:
+            message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
+    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
+
+
+def _sets(node: ast.Try, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        for n in ast.walk(node)
+    )
+
+
+def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
+    if isinstance(stmt, ast.Import | ast.ImportFrom):
+        return imports_apex([stmt]) and not any(_live(context, stmt, a) for a in stmt.names)
+    if isinstance(stmt, ast.Assign):
+        return all(
+            isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
+        )
+    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+        return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
+    return isinstance(stmt, ast.Pass)
+
+
+def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
+    """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
+    if alias.name == "*":
+        return star_needed(context, stmt, alias)
+    name = bound_name(alias)
+    return stays(context, stmt, alias) or any(
+        root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT
+    )
+
+
+def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool:
+    """Tell whether a handler binds names that the program goes on using (a native fallback)."""
+    if isinstance(stmt, ast.ImportFrom | ast.Import):
+        names = {bound_name(alias) for alias in stmt.names}
+        return not imports_apex([stmt]) and _used_outside(context, node, names)
+    if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+        return True
+    if isinstance(stmt, ast.Assign):
+        return not isinstance(stmt.value, ast.Constant) and _used_outside(context, node, defs(stmt))
+    return False
+
+
+def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
+    """Tell whether the file reads a name that a guard alone binds, or another file imports it."""
+    if not all(name.isidentifier() for name in names):
+        return True
+    tree = context.module.tree
+    inner = set(ast.walk(node))
+    outside = [n for n in tree.nodes(ast.Name) if isinstance(n, ast.Name) and n not in inner]
+    read = {n.id for n in outside if isinstance(n.ctx, ast.Load)}
+    read |= {
+        n.id
+        for stmt in [*node.body, *node.orelse]
+        for n in ast.walk(stmt)
+        if isinstance(n, ast.Name)
+    }
+    rebound = {n.id for n in outside if isinstance(n.ctx, ast.Store)} & _log_names(node)
+    taken = taken_names(context)
+    return bool((names - rebound) & (read | taken)) or "*" in taken
+
+
+def _log_names(node: ast.Try) -> set[str]:
+    """Return the names that handlers bind to a logger: only their message needs them."""
+    return {
+        name
+        for handler in node.handlers
+        for stmt in handler.body
+        if isinstance(stmt, ast.Assign) and ast.unparse(stmt.value).startswith("logging.")
+        for name in defs(stmt)
+    }
+
+
+def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
+    tree = context.module.tree
+    if not context.availability.settles(node.test):
+        return
+    condition = context.availability.reduce(node.test)
+    edit: Edit
+    if condition.value is None:
+        edit = ReplaceExpression(tree.span(node.test), condition.text)
+    elif condition.value:
+        edit = Hoist(tree.span(node), "body")
+        gone |= {n for stmt in node.orelse for n in ast.walk(stmt)}
+    elif node.orelse:
+        edit = Hoist(tree.span(node), "orelse")
+        gone |= {n for stmt in node.body for n in ast.walk(stmt)}
+    else:
+        edit = Drop(tree.span(node))
+        gone |= set(ast.walk(node))
+    message = "a test for Apex is folded"
+    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
+
+
+def _value(
+    context: FileContext, rule: Rule, node: ast.expr, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
+    tree = context.module.tree
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return
+    if context.availability.known(node) is None:
+        return
+    top: ast.expr = node
+    up = tree.parents[top]
+    while isinstance(up, ast.BoolOp) or (
+        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+    ):
+        top, up = up, tree.parents[up]
+    if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
+        return
+    if isinstance(node, ast.Name) and node.id not in context.availability.flags:
+        return
+    gone |= set(ast.walk(top))
+    condition = context.availability.reduce(top)
+    text = condition.text if condition.value is None else str(condition.value)
+    edit = ReplaceExpression(tree.span(top), text)
+    yield decision(rule, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
+
+
+def _assertion(
+    context: FileContext, rule: Rule, node: ast.Assert, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}
+    if any(
+        context.availability.known(part)
+        for part in ast.walk(node.test)
+        if isinstance(part, ast.expr) and part not in called
+    ):
+        gone |= set(ast.walk(node))
+        edit = Drop(context.module.tree.span(node))
+        yield decision(
+            rule, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit]
+        )
+
+
+def _none(
+    context: FileContext, rule: Rule, node: ast.Assign, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    """Drop ``amp = None`` and flags set at module level."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return
+    target = node.targets[0]
+    flag = target.id in context.availability.flags and isinstance(node.value, ast.Constant)
+    nothing = isinstance(node.value, ast.Constant) and node.value.value is None
+    amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
+    if not (flag or amp):
+        return
+    up = context.module.tree.parents[node]
+    if isinstance(up, ast.Try) and in_branch(context.module.tree, node, up.body):
+        return
+    gone |= set(ast.walk(node))
+    edit = Drop(context.module.tree.span(node))
+    yield decision(
+        rule, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit]
+    )
+
+
+def _global(
+    context: FileContext, rule: Rule, node: ast.Global, gone: set[ast.AST]
+) -> Iterator[Decision]:
+    names = [n for n in node.names if not _apex_global(context, n)]
+    if len(names) == len(node.names):
+        return
+    span = context.module.tree.span(node)
+    edit: Edit = Replace(span, f"global {', '.join(names)}") if names else Drop(span)
+    gone |= set(ast.walk(node))
+    yield decision(rule, Status.ROUTINE, context.module, node, "Apex is no global any more", [edit])
+
+
+def _apex_global(context: FileContext, name: str) -> bool:
+    imports = [s.node for s in context.of(Kind.IMPORT)]
+    return any(
+        bound_name(a) == name
+        for n in imports
+        if isinstance(n, ast.Import | ast.ImportFrom)
+        for a in n.names
+    )
+
+
+def root_name(site: Site) -> str | None:
+    """Return the name at the bottom of a site's expression."""
+    node: ast.AST = site.node
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        else:
+            return None
+    return node.id
+
+
+def bound_name(alias: ast.alias) -> str:
+    """Return the name that an import binds."""
+    return alias.asname or alias.name.partition(".")[0]

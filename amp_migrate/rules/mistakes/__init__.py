@@ -1,0 +1,1 @@
+"""Other known mistakes of code that uses Apex."""

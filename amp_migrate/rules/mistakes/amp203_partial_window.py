@@ -1,0 +1,65 @@
+"""The last, partial accumulation window is reported.
+
+## What it does
+Nothing is changed. A finding names the loop and the edit.
+
+## Why
+Where the number of micro-batches is no multiple of k, gradients of the last ones are left behind: they are
+dropped, or leak into the next epoch. Dropping or stepping them is a choice.
+
+## Example
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+
+## Use instead
+    if (i + 1) % accumulation_steps == 0 or (i + 1) == len(loader):
+        optimizer.step()
+
+## Safety
+Report only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
+from amp_migrate.placement.steps.counting import restarts
+from amp_migrate.placement.steps.steps import boundary
+from amp_migrate.plan.model import Decision, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+RULE = Rule(
+    "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
+)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Report accumulation boundaries that never step the rest."""
+    if not context.settings.enabled(RULE.code):
+        return
+    seen: set[ast.If] = set()
+    for step in context.unit.steps:
+        if context.is_gone(step.call):
+            continue
+        backward = backward_before(context.unit, step, context.gone_nodes)
+        limit = boundary(step, backward.node) if backward is not None else None
+        if limit is None or limit in seen or not counts_micro_batches(limit):
+            continue
+        seen.add(limit)
+        if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
+            continue
+        if not restarts(step.function, limit):
+            continue
+        test = step.tree.segment(limit.test)
+        yield decision(
+            RULE,
+            Status.NOTE,
+            step.module,
+            limit,
+            f"micro-batches behind the last `{test}` of an epoch are not stepped there: their gradients are part of "
+            "the next epoch's first step, as under Apex",
+            advice=f"step them as well at the end of the loop, or call {step.text}.zero_grad() behind it, if that was "
+            "not meant; either changes the training",
+        )

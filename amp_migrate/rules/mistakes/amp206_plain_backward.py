@@ -1,0 +1,159 @@
+"""A plain `loss.backward()` in a program that initialized Apex is scaled.
+
+## What it does
+Writes `scaler.scale(loss).backward()` where Apex was initialized but `scale_loss` forgotten.
+
+## Why
+Without loss scaling small fp16 gradients underflow to zero.
+
+## Example
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    loss = criterion(model(images), labels)
+    loss.backward()
+
+## Use instead
+    scaler.scale(loss).backward()
+
+## Safety
+Changes behaviour: gradients that were flushed to zero now arrive, and steps that overflow are skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.plan.model import AddImport, Decision, Edit, Replace, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.calls.amp116_further_backward import scaled
+from amp_migrate.rules.guards.off import runs_without
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import key
+from amp_migrate.unit.relatives import family
+
+RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
+_NAMES = ("scaled_loss", "loss_scaled", "amp_loss")
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Scale the backward passes of a unit that has no scale_loss block."""
+    for backward in _plain(context):
+        off = runs_without(context, backward)
+        yield scaled(context, RULE, backward, Status.ROUTINE if off else Status.FIXED)
+
+
+def decide_in_apex(context: Context) -> Iterator[Decision]:
+    """Put the backward passes of such a unit under `amp.scale_loss`, where Apex is on."""
+    for backward in _plain(context):
+        module, tree = backward.module, backward.module.tree
+        stmt = tree.parent(backward.node)
+        if not isinstance(stmt, ast.Expr):
+            raise _cannot(backward, "the value of this backward is used")
+        amp, edits = _amp(backward)
+        name = _free_name(backward)
+        head = f"{amp}.scale_loss({tree.segment(backward.loss)}, {_optimizers(context, backward)})"
+        given = tree.segment(backward.node)[len(tree.segment(backward.node.func)) :]  # type: ignore[union-attr]
+        text = f"with {head} as {name}:\n    {name}.backward{given}"
+        enabled = context.casts.enabled(backward.function, stmt, training=True)
+        if enabled == "False":
+            continue
+        if enabled:
+            if runs_without(context, backward):
+                continue
+            if enabled.endswith(".is_enabled()"):
+                raise _cannot(backward, "the flag that turns Apex on cannot be read here")
+            indented = text.replace("\n", "\n    ")
+            text = f"if {enabled}:\n    {indented}\nelse:\n    {tree.segment(stmt)}"
+        edits.append(Replace(tree.span(stmt), text))
+        message = f"becomes `with {head} as {name}`"
+        yield decision(RULE, Status.FIXED, module, backward.node, message, edits)
+
+
+def _plain(context: Context) -> Iterator[Backward]:
+    if any(b.scaled for b in context.unit.backwards):
+        return
+    for backward in context.unit.backwards:
+        if context.is_gone(backward.node):
+            continue
+        if not context.settings.enabled(RULE.code):
+            raise Cannot(
+                RULE.code,
+                backward.module,
+                backward.node,
+                "the loss is not scaled although amp is initialized, and AMP206 is switched off",
+                "let amp-migrate use AMP206, or write `with amp.scale_loss(loss, optimizer) as scaled_loss:` here, then run again",
+            )
+        yield backward
+
+
+def _amp(backward: Backward) -> tuple[str, list[Edit]]:
+    """Return how the place of a backward says `apex.amp`, and the import that it needs for that."""
+    tree = backward.module.tree
+    imports: list[ast.Import | ast.ImportFrom] = [
+        *tree.nodes(ast.ImportFrom),
+        *tree.nodes(ast.Import),
+    ]
+    for node in imports:
+        if tree.function(node) not in (None, tree.function(backward.node)):
+            continue
+        for alias in node.names:
+            if isinstance(node, ast.ImportFrom):
+                if (node.module, alias.name) == ("apex", "amp") and not node.level:
+                    return alias.asname or "amp", []
+            elif alias.name == "apex.amp" and alias.asname:
+                return alias.asname, []
+            elif alias.name in ("apex", "apex.amp"):
+                return f"{alias.asname or 'apex'}.amp", []
+    return "amp", [AddImport("from apex import amp")]
+
+
+def _optimizers(context: Context, backward: Backward) -> str:
+    """Return the optimizers that are stepped after a backward, before the next one."""
+    tree = backward.module.tree
+    found: dict[str, Step] = {}
+    later = [
+        b for b in context.unit.backwards_of(backward.function) if key(b.node) > key(backward.node)
+    ]
+    for step in context.unit.steps_of(backward.function):
+        if key(step.call) < key(backward.node):
+            continue
+        if found and any(key(b.node) < key(step.call) for b in later):
+            break
+        if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
+            return f"list({tree.segment(step.anchor.iter)})"
+        found.setdefault(tree.segment(step.optimizer), step)
+    if not found:
+        found = dict(_elsewhere(context, backward))
+    if not found:
+        raise _cannot(backward, "the optimizer of this backward has no name here")
+    return next(iter(found)) if len(found) == 1 else f"[{', '.join(found)}]"
+
+
+def _elsewhere(context: Context, backward: Backward) -> Iterator[tuple[str, Step]]:
+    """Yield the optimizers stepped by other methods of the same object, as `self.optimizer`."""
+    cls = backward.function.cls
+    if cls is None or len(context.unit.backwards) > 1:
+        return
+    for step in context.unit.steps:
+        other = step.function.cls
+        text = step.tree.segment(step.optimizer)
+        if other is not None and other in family(cls) and text.startswith("self."):
+            yield text, step
+
+
+def _free_name(backward: Backward) -> str:
+    scope = backward.module.tree.scope(backward.node)
+    taken = {path(node) for node in ast.walk(scope) if isinstance(node, ast.Name)}
+    return next((name for name in _NAMES if name not in taken), "loss_for_amp")
+
+
+def _cannot(backward: Backward, reason: str) -> Cannot:
+    return Cannot(
+        RULE.code,
+        backward.module,
+        backward.node,
+        f"the loss is not scaled although amp is initialized, and {reason}",
+        "write `with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()` by hand",
+    )

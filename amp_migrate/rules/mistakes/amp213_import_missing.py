@@ -1,0 +1,77 @@
+"""A use of `amp` in a file, or a function, that does not import it becomes native like the rest of its program.
+
+## What it does
+Where an optimizer is initialized by Apex and `scale_loss` is called for it where nothing binds `amp`, the call is
+migrated as if Apex were imported there.
+
+## Why
+`from apex import amp` inside one function binds the name in that function alone: in another method or file
+`amp.scale_loss(...)` raises NameError as soon as it runs, often only with `--fp16`. The optimizer tells which
+`amp` was meant.
+
+## Example
+    class Trainer:
+        def __init__(self, model, optimizer):
+            from apex import amp
+
+            self.model, self.optimizer = amp.initialize(model, optimizer)
+
+        def step(self, loss):
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+
+## Use instead
+    class Trainer:
+        def __init__(self, model, optimizer):
+            self.model, self.optimizer = model, optimizer
+            self.scaler = torch.cuda.amp.GradScaler()
+
+        def step(self, loss):
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+
+## Safety
+Changes behaviour: what raised NameError trains with AMP, as the rest of the program asked for. Runs without AMP
+train as before. An `amp` whose optimizer no `amp.initialize` of the files given got stays as it is, with AMP308.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.forgotten import is_forgotten
+from amp_migrate.apex.sites import Site
+from amp_migrate.plan.model import Decision, Insert, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.order import dominates
+
+RULE = Rule(
+    "AMP213", "amp is used where nothing imports it, on what Apex initialized", Safety.CHANGES
+)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Report the uses of amp that raised NameError; the other rules migrate them."""
+    for site in _uses(context):
+        message = "nothing in this file defines `amp`, so this raised NameError; it trains with AMP"
+        yield decision(RULE, Status.FIXED, site.module, site.node, message)
+
+
+def decide_in_apex(context: Context) -> Iterator[Decision]:
+    """Import amp in front of its uses."""
+    imported: list[ast.stmt] = []
+    for site in sorted(_uses(context), key=lambda site: site.span):
+        tree, stmt = site.module.tree, site.statement
+        edits = []
+        if not any(dominates(tree, before, stmt) for before in imported if before in tree.parents):
+            imported.append(stmt)
+            edits = [Insert(tree.span(stmt), "from apex import amp", after=False)]
+        message = "nothing in this file defines `amp`, so this raised NameError; it is imported"
+        yield decision(RULE, Status.FIXED, site.module, site.node, message, edits)
+
+
+def _uses(context: Context) -> Iterator[Site]:
+    return (site for site in context.unit.sites if is_forgotten(site))

@@ -1,0 +1,1 @@
+"""What native code does wrong with its GradScaler and autocast, and how it is spelt."""

@@ -1,0 +1,1 @@
+"""What native code does wrong between a backward and the next step."""

@@ -1,0 +1,53 @@
+"""`zero_grad` between forward and loss moves before the forward.
+
+## What it does
+Moves `zero_grad()` out of the statements that autocast will cover.
+
+## Why
+Only forward and loss belong under autocast. The forward does not read gradients, so zeroing them earlier
+changes nothing.
+
+## Example
+    output = model(images)
+    optimizer.zero_grad()
+    loss = criterion(output, labels)
+
+## Use instead
+    optimizer.zero_grad()
+    with torch.cuda.amp.autocast():
+        output = model(images)
+        loss = criterion(output, labels)
+
+## Safety
+Changes the order of statements, not the training: the same bits result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amp_migrate.placement.reads.zeroing import every_micro_batch, in_region
+from amp_migrate.plan.model import Decision, Move, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+RULE = Rule(
+    "AMP209",
+    "zero_grad between forward and loss moves before the forward",
+    Safety.CHANGES,
+    order=18,
+)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Move zero_grad statements out of the regions."""
+    if not context.settings.enabled(RULE.code) or context.casts.never:
+        return
+    moved = {z.statement for z in every_micro_batch(context.unit, context.gone_nodes)}
+    for region in context.unit.regions:
+        for stmt in in_region(region):
+            if stmt in moved and context.settings.enabled("AMP201"):
+                continue
+            tree = region.module.tree
+            edit = Move(tree.span(stmt), tree.span(region.first), after=False)
+            message = "zero_grad moves before the forward, out of the autocast region"
+            yield decision(RULE, Status.FIXED, region.module, stmt, message, [edit])

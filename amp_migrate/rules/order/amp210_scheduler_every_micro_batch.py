@@ -1,0 +1,61 @@
+"""A scheduler that steps on every micro-batch is reported.
+
+## What it does
+Nothing is changed. A finding names the call.
+
+## Why
+The schedule then runs k times faster than the optimizer steps. Its length may have been chosen for that.
+
+## Example
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+    scheduler.step()
+
+## Use instead
+    if (i + 1) % accumulation_steps == 0:
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
+
+## Safety
+Report only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path
+from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
+from amp_migrate.placement.steps.steps import boundary
+from amp_migrate.plan.model import Decision, Status
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.unit.order import loop_of
+
+RULE = Rule("AMP210", "the scheduler steps on every micro-batch", Safety.REPORT, order=95)
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Report scheduler steps beside an accumulation boundary."""
+    if not context.settings.enabled(RULE.code):
+        return
+    for step in context.unit.steps:
+        backward = backward_before(context.unit, step, context.gone_nodes)
+        limit = boundary(step, backward.node) if backward is not None else None
+        if limit is None or not counts_micro_batches(limit):
+            continue
+        for stmt in step.tree.block(limit):
+            if _steps_scheduler(stmt) and loop_of(step.tree, stmt) is not None:
+                message = "the scheduler steps on every micro-batch, the optimizer once per window"
+                advice = (
+                    "move it into the `if` that steps, unless the schedule counts micro-batches"
+                )
+                yield decision(RULE, Status.NOTE, step.module, stmt, message, advice=advice)
+
+
+def _steps_scheduler(stmt: ast.stmt) -> bool:
+    if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
+        return False
+    text = (path(stmt.value.func) or "").lower()
+    return text.endswith(".step") and "sched" in text

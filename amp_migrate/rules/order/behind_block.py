@@ -1,0 +1,81 @@
+"""What reads gradients inside a `scale_loss` block moves behind it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from amp_migrate.dual.branches import CLIPS
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.plan.model import Decision, Edit, Move, Status
+from amp_migrate.rules.base import Context, Rule, decision
+from amp_migrate.unit.cannot import Cannot
+
+
+def clips(block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the calls in a block that clip gradients."""
+    for stmt in block.node.body:
+        for node in walk(stmt):
+            if isinstance(node, ast.Call) and tail(node) in CLIPS:
+                yield node
+
+
+def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the optimizer steps in a block."""
+    inside = {node for stmt in block.node.body for node in ast.walk(stmt)}
+    yield from (step.call for step in context.unit.steps if step.call in inside)
+
+
+def fixed(
+    context: Context,
+    block: ScaleLoss,
+    rule: Rule,
+    nodes: Iterable[ast.Call],
+    switched_off: str,
+    advice: str,
+    message: str,
+) -> Iterator[Decision]:
+    """Report the mistakes of a block as fixed; raises `Cannot` with the rule's code where it is switched off."""
+    module = block.site.module
+    for node in nodes:
+        if not context.settings.enabled(rule.code):
+            raise Cannot(rule.code, module, node, switched_off, advice)
+        yield decision(rule, Status.FIXED, module, node, message)
+
+
+def ended(context: Context, block: ScaleLoss, made: Iterable[Decision]) -> Iterator[Decision]:
+    """Give decisions about a block the edits that end it before its first clip or step."""
+    path = block.site.module.path
+    for one in made:
+        edits = behind(context, block, one.finding.code)
+        yield replace(one, edits=[(path, edit) for edit in edits])
+
+
+def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
+    """Return the edits that end a block before its first clip or step.
+
+    Statements that move to the accumulation boundary are left to that move. Raises `Cannot` with `code` where a
+    backward follows.
+    """
+    tree = block.site.module.tree
+    readers = {*clips(block), *steps(context, block)}
+    body = block.node.body
+    first = next(n for n, stmt in enumerate(body) if readers & set(ast.walk(stmt)))
+    for call in block.backwards:
+        if any(call in set(ast.walk(stmt)) for stmt in body[first:]):
+            raise Cannot(
+                code,
+                block.site.module,
+                call,
+                "a backward of this scale_loss block follows a clip or a step",
+                "end the block after its last backward, clip and step behind it, then run again",
+            )
+    elsewhere = {id(stmt) for unscale in context.unscales for stmt in unscale.moved}
+    anchor = tree.span(block.node)
+    return [
+        Move(tree.span(stmt), anchor, after=True)
+        for stmt in body[first:]
+        if id(stmt) not in elsewhere
+    ]

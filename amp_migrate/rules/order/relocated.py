@@ -1,0 +1,77 @@
+"""Statements move to the accumulation boundary, each under the tests that it leaves."""
+
+from __future__ import annotations
+
+import ast
+from itertools import groupby
+
+from amp_migrate.availability.condition import Condition, negate, speller
+from amp_migrate.facts.paths import defs, uses
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Drop, Edit, Insert, Move
+from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import in_branch, key, tests_between
+
+Held = tuple[tuple[ast.If, ...], ast.stmt]
+
+
+def relocated(module: Module, stmts: list[ast.stmt], anchor: ast.stmt) -> list[Edit]:
+    """Return the edits that put statements before `anchor`; what stood under a test stands under it there.
+
+    Raises `Cannot` where a test may have another answer there.
+    """
+    tree = module.tree
+    held: list[Held] = []
+    for stmt in sorted(stmts, key=key):
+        tests = tuple(reversed(list(tests_between(tree, stmt, anchor))))
+        for test in tests:
+            _refuse_changing(module, test, anchor)
+        held.append((tests, stmt))
+    place = tree.span(anchor)
+    if not any(tests for tests, _ in held):
+        return [Move(tree.span(stmt), place, after=False) for _, stmt in held]
+    return [
+        Insert(place, _text(tree, held), after=False),
+        *(Drop(tree.span(stmt)) for _, stmt in held),
+    ]
+
+
+def _text(tree: Tree, held: list[Held]) -> str:
+    parts: list[str] = []
+    for test, group in groupby(held, key=lambda one: one[0][0] if one[0] else None):
+        if test is None:
+            parts += [tree.segment(stmt) for _, stmt in group]
+            continue
+        inner = [(tests[1:], stmt) for tests, stmt in group]
+        positive = [one for one in inner if in_branch(tree, one[1], test.body)]
+        negative = [one for one in inner if one not in positive]
+        condition = speller(tree)(test.test)
+        if positive:
+            parts.append(f"if {condition}:\n{_indented(_text(tree, positive))}")
+        if negative:
+            opposite = "else" if positive else f"if {negate(Condition(None, condition)).text}"
+            parts.append(f"{opposite}:\n{_indented(_text(tree, negative))}")
+    return "\n".join(parts)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" if line else line for line in text.split("\n"))
+
+
+def _refuse_changing(module: Module, test: ast.If, anchor: ast.stmt) -> None:
+    tree = module.tree
+    between = (
+        node
+        for node in ast.walk(tree.scope(test))
+        if isinstance(node, ast.stmt) and key(test) < key(node) < key(anchor)
+    )
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(test.test))
+    if calls or any(defs(node) & uses(test.test) for node in between):
+        raise Cannot(
+            "AMP208",
+            module,
+            test,
+            "gradients are clipped on every micro-batch, under a test that may have another answer at the step",
+            "move the clip to where the optimizer steps, then run again",
+        )

@@ -1,0 +1,1 @@
+"""What else was part of Apex."""

@@ -1,0 +1,242 @@
+"""`apex.parallel.DistributedDataParallel` becomes the one of torch.
+
+## What it does
+Writes `torch.nn.parallel.DistributedDataParallel` with `device_ids` and `output_device` of the current device, as
+Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
+Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
+go. Type checks and the import follow.
+
+## Why
+`apex.parallel` was removed from Apex in May 2025. torch overlaps its reductions with the backward pass by itself.
+
+## Example
+    from apex.parallel import DistributedDataParallel as DDP
+    model = DDP(model, delay_allreduce=True)
+
+## Use instead
+    from torch.nn.parallel import DistributedDataParallel as DDP
+    model = DDP(
+        model,
+        device_ids=[torch.cuda.current_device()],
+        output_device=torch.cuda.current_device(),
+        broadcast_buffers=False,
+    )
+
+## Safety
+Faithful. torch divides gradients before it sums them, Apex afterwards: for worlds that are no power of two the last
+bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
+`allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a
+step, which Apex allowed (an encoder's pooler that nothing uses), torch raises an error and asks for
+`find_unused_parameters=True`; that is written where the function freezes parameters after wrapping the network.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.placement.backwards.freezing import frozen_later
+from amp_migrate.plan.model import Decision, ReplaceExpression, Status
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.rest.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.type_names import only_names_type
+from amp_migrate.rules.rest.uses import (
+    ORDER,
+    Native,
+    Obstacle,
+    Spelled,
+    forget_native,
+    is_skipped,
+    is_variable,
+    origin,
+    replaced_import,
+    spell,
+    uses,
+)
+
+RULE = Rule(
+    "AMP301", "Apex's DistributedDataParallel becomes torch's", Safety.FAITHFUL, order=ORDER
+)
+
+APEX = "apex.parallel.DistributedDataParallel"
+TORCH = Native(
+    "torch.nn.parallel",
+    "DistributedDataParallel",
+    ("torch.nn.parallel.distributed.DistributedDataParallel",),
+)
+_PARAMETERS = (
+    "module", "message_size", "delay_allreduce", "shared_param", "allreduce_trigger_params",
+    "retain_allreduce_buffers", "allreduce_always_fp32", "num_allreduce_streams",
+    "allreduce_communicators", "gradient_average", "gradient_predivide_factor",
+    "gradient_average_split_factor", "prof",
+)  # fmt: skip
+_DROPPED = frozenset(_PARAMETERS) - {"module"}
+_TORCH_ONLY = frozenset(
+    (
+        "device_ids", "output_device", "dim", "broadcast_buffers", "process_group", "bucket_cap_mb",
+        "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph",
+    )
+)  # fmt: skip
+_DEVICE = "torch.cuda.current_device()"
+_BY_HAND = (
+    "write torch.nn.parallel.DistributedDataParallel(module, device_ids=[torch.cuda.current_device()], "
+    "broadcast_buffers=False) where the object is made"
+)
+_TYPE = (
+    "write torch.nn.parallel.DistributedDataParallel here where it only names the type; where it is called, see "
+    "`amp-migrate explain AMP301` for its arguments"
+)
+_UNUSED = "if some parameters get no gradient in a step, add find_unused_parameters=True"
+
+
+def decide_file(context: FileContext) -> Iterator[Decision]:
+    """Replace the wrapper of one file, with its imports."""
+    if not context.settings.enabled(RULE.code):
+        return
+    forget_native(context)
+    groups: dict[ast.alias | None, list[Site]] = {}
+    for site in uses(context, APEX):
+        groups.setdefault(origin(site), []).append(site)
+    for alias, sites in groups.items():
+        yield from _group(context, alias, sites)
+    if groups:
+        yield from _switched(context)
+
+
+def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> Iterator[Decision]:
+    obstacles = {site: _obstacle(context, site, alias) for site in sites}
+    all_done = not any(obstacles.values()) and not any(map(is_skipped, sites))
+    for site, obstacle in obstacles.items():
+        if obstacle:
+            message, advice = obstacle
+            yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
+        else:
+            yield from _migrated(site, spell(context, site, TORCH, all_done))
+    imported = spell(context, sites[0], TORCH, all_done).imported if all_done else None
+    if imported is not None:
+        yield from replaced_import(RULE, context, imported, TORCH)
+
+
+def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obstacle | None:
+    call = call_of(site)
+    if context.keeps_guards and alias is not None and _guarded(site, alias):
+        return Obstacle(
+            "the `try` that imports DistributedDataParallel stays, with other Apex code that is left",
+            _BY_HAND,
+        )
+    if call is None:
+        if only_names_type(site):
+            return _holding(site, _TYPE) if is_variable(context, site) else None
+        return Obstacle(
+            "Apex's DistributedDataParallel is used as a value, and it is not known what for", _TYPE
+        )
+    if is_variable(context, site):
+        return _holding(site)
+    given = arguments(call, _PARAMETERS)
+    if given is None or "module" not in given:
+        return Obstacle(
+            "the arguments of DistributedDataParallel are unpacked here, and cannot be read",
+            _BY_HAND,
+        )
+    return _argument_obstacle(given)
+
+
+def _holding(site: Site, advice: str = _BY_HAND) -> Obstacle:
+    text = site.module.tree.segment(site.node)
+    return Obstacle(f"`{text}` may hold Apex's DistributedDataParallel or another class", advice)
+
+
+def _guarded(site: Site, alias: ast.alias) -> bool:
+    """Tell whether the import stands in a guard that binds the name otherwise where Apex is missing."""
+    guard = site.module.tree.enclosing(alias, ast.Try)
+    name = alias.asname or alias.name
+    return guard is not None and any(
+        isinstance(n, ast.alias) and (n.asname or n.name) == name
+        for handler in guard.handlers
+        for n in ast.walk(handler)
+    )
+
+
+def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:
+    if not is_constant(given.get("gradient_average"), True):
+        return Obstacle(
+            "gradient_average=False has no native argument",
+            "torch averages over the processes: multiply the loss by "
+            "torch.distributed.get_world_size(), or register a communication hook",
+        )
+    if not is_constant(given.get("allreduce_communicators"), None):
+        return Obstacle(
+            "allreduce_communicators has no native argument",
+            "give torch's DistributedDataParallel the group to reduce over as process_group=",
+        )
+    unknown = [k for k in given if k not in _PARAMETERS and k not in _TORCH_ONLY]
+    if unknown:
+        return Obstacle(f"neither Apex nor torch knows the argument {unknown[0]}", _BY_HAND)
+    return None
+
+
+def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
+    call = call_of(site)
+    if call is None:
+        edits = _renamed(site, spelled)
+        yield decision(
+            RULE, Status.MIGRATED, site.module, site.node, "becomes torch's class", edits
+        )
+        return
+    given = arguments(call, _PARAMETERS) or {}
+    tree = site.module.tree
+    text = call_text(site, call, spelled.name, _written(site, call, given))
+    edit = ReplaceExpression(tree.span(call), text)
+    gone = [name for name in given if name in _DROPPED]
+    message = "becomes torch's DistributedDataParallel"
+    message += f"; {', '.join(gone)} only tuned Apex's" if gone else ""
+    yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
+        note = (
+            "gradient_predivide_factor is dropped: torch divides by the number of processes first"
+        )
+        yield decision(RULE, Status.NOTE, site.module, call, note)
+    if "find_unused_parameters" not in given and frozen_later(tree, call):
+        note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
+        yield decision(RULE, Status.NOTE, site.module, call, note)
+    elif not is_constant(given.get("delay_allreduce"), False):
+        note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
+        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+    elif "find_unused_parameters" not in given:
+        note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
+        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+
+
+def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:
+    if site.module.tree.segment(site.node) == spelled.name:
+        return []
+    return [ReplaceExpression(site.span, spelled.name)]
+
+
+def _written(site: Site, call: ast.Call, given: dict[str, ast.expr]) -> Iterator[str]:
+    """Yield the arguments for torch. Who passed torch's own already meant torch's defaults."""
+    segment = site.module.tree.segment
+    yield segment(given["module"])
+    own = {name: value for name, value in given.items() if name in _TORCH_ONLY}
+    for name, value in own.items():
+        yield f"{name}={segment(value)}"
+    if not own:
+        yield f"device_ids=[{_DEVICE}]"
+        yield f"output_device={_DEVICE}"
+        yield "broadcast_buffers=False"
+    if "find_unused_parameters" not in own and frozen_later(site.module.tree, call):
+        yield "find_unused_parameters=True"
+
+
+def _switched(context: FileContext) -> Iterator[Decision]:
+    """Report the switches of Apex's wrapper, which torch's does not have."""
+    for node in context.module.tree.nodes(ast.Call):
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in (
+            "disable_allreduce",
+            "enable_allreduce",
+        ):
+            message = "disable_allreduce and enable_allreduce are methods of Apex's DistributedDataParallel alone"
+            advice = "delete both, and run the forward and backward passes between them under `with model.no_sync():`"
+            yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

@@ -1,0 +1,120 @@
+"""`apex.fp16_utils`, the interface before `apex.amp`.
+
+## What it does
+Reports each use with what to write. `to_python_float(x)` becomes `x.item()`, and an `import *` of which nothing is
+used is removed.
+
+## Why
+`apex.fp16_utils` was removed from Apex in May 2025. It keeps the model in fp16 and master weights beside it, where
+autocast keeps one set of fp32 weights: half of that cannot be exchanged call by call.
+
+## Example
+    model = network_to_half(model)
+    optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+    optimizer.backward(loss)
+    optimizer.step()
+
+## Use instead
+    scaler = torch.cuda.amp.GradScaler()
+    with torch.cuda.amp.autocast():
+        loss = criterion(model(images), labels)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+In this way `FP16_Optimizer` goes by hand: nothing takes the place of `update_master_grads()`, `scaler.unscale_(optimizer)`
+and `clip_grad_norm_` that of `clip_master_grads()`, `scaler.get_scale()` that of `optimizer.loss_scale`, and
+`GradScaler(init_scale=S, growth_interval=2**31 - 1)` that of `static_loss_scale=S`. Or write `amp.initialize` and
+`amp.scale_loss` in its place and let amp-migrate do the rest.
+
+## Safety
+Report only, but for imports that nothing uses and `to_python_float`, which is faithful: a list, of which Apex took
+the first element, has no `item` and raises.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.plan.model import Decision, ReplaceExpression, Status
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.guards.kept import starred_fp16
+from amp_migrate.rules.rest.uses import ORDER, public, uses
+
+RULE = Rule("AMP306", "apex.fp16_utils is another interface", Safety.REPORT, order=ORDER)
+
+_OPTIMIZER = (
+    "write amp.initialize and amp.scale_loss in its place (keep the model in fp32, backward under `with "
+    "amp.scale_loss(loss, optimizer) as scaled_loss:`, clip amp.master_params(optimizer)), then run again"
+)
+_HALF = (
+    "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast(); {} put {} before the names "
+    "in its state dicts, which old checkpoints carry"
+)
+_MASTER = (
+    "with fp32 weights under autocast there are no master copies: delete it, and give model.parameters() "
+    "to the optimizer"
+)
+_SCALER = "use torch.cuda.amp.GradScaler{}"
+_ADVICE = {
+    "FP16_Optimizer": _OPTIMIZER,
+    "network_to_half": _HALF.format("network_to_half", "`1.`"),
+    "FP16Model": _HALF.format("FP16Model", "`network.`"),
+    "convert_network": "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast()",
+    "convert_module": "keep the model in fp32 and run its forward pass under torch.cuda.amp.autocast()",
+    "BN_convert_float": "delete it: under autocast batch normalization has fp32 weights anyway",
+    "tofp16": "delete it: autocast casts the inputs of the layers that run in fp16",
+    "prep_param_lists": _MASTER,
+    "model_grads_to_master_grads": _MASTER,
+    "master_params_to_model_params": _MASTER,
+    "to_python_float": "write .item()",
+    "clip_grad_norm": "use torch.nn.utils.clip_grad_norm_, after scaler.unscale_(optimizer)",
+    "LossScaler": _SCALER.format(
+        "(init_scale=S, growth_interval=2**31 - 1) for a scale S that does not move"
+    ),
+    "DynamicLossScaler": _SCALER.format("(init_scale=2.0**32, growth_interval=1000), its defaults"),
+}
+
+
+def decide_file(context: FileContext) -> Iterator[Decision]:
+    """Report the uses of one file."""
+    if not context.settings.enabled(RULE.code):
+        return
+    names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
+    sites = uses(context, *names, "apex.contrib.optimizers.FP16_Optimizer")
+    found: dict[ast.AST, str] = {
+        node: f"apex.fp16_utils.{node.id}" for node in starred_fp16(context)
+    }
+    found |= {site.node: public(site.name) for site in sites}
+    for node, name in found.items():
+        number = _number(context, node) if name.endswith(".to_python_float") else None
+        yield number or _left(context, node, name)
+
+
+def _number(context: FileContext, node: ast.AST) -> Decision | None:
+    """Read a tensor of one element by its method; None where it is not seen what is read."""
+    tree = context.module.tree
+    call = tree.parent(node)
+    if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
+        return None
+    if len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+        return None
+    text = tree.segment(call.args[0])
+    if not isinstance(call.args[0], ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        text = f"({text})"
+    context.taken.add(node)
+    edit = ReplaceExpression(tree.span(call), f"{text}.item()")
+    message = f"becomes `{text}.item()`"
+    return decision(RULE, Status.MIGRATED, context.module, node, message, [edit])
+
+
+def _left(context: FileContext, node: ast.AST, full: str) -> Decision:
+    module, _, name = full.rpartition(".")
+    message = f"{name} was removed with {module}, and native AMP does its work in another way"
+    if module == "apex.contrib.optimizers":
+        message = (
+            f"{name} of {module} is deprecated in Apex, and native AMP does its work in another way"
+        )
+    advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
+    return decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

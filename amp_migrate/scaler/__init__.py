@@ -1,0 +1,1 @@
+"""Where the GradScaler lives, and how every function that needs it reaches it."""

@@ -1,0 +1,215 @@
+"""Where the GradScaler is made, and under which condition it is enabled."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.condition import Condition, as_bool, conjunction, negate
+from amp_migrate.availability.spent import is_spent
+from amp_migrate.dual.alternatives import has_alternatives
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.project import Function, Project
+from amp_migrate.scaler.out_of_reach import entered_unmade
+from amp_migrate.scaler.places import always_constructed, sometimes_called
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Creation:
+    """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
+
+    `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
+    opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
+    function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
+    method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
+    runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
+    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for.
+    """
+
+    site: Site
+    top: ast.stmt
+    casts: Condition
+    scales: Condition
+    shared: bool = False
+    sometimes: bool = False
+    in_constructor: bool = False
+    instead: bool = False
+    within: tuple[tuple[ast.If, Condition], ...] = ()
+
+    def apart(self, node: ast.AST) -> list[Condition]:
+        """Return the conditions of the guards that a node of the same function does not share, inner first."""
+        tree = self.site.module.tree
+        return [
+            c for holder, c in self.within if not _same_branch(tree, holder, self.site.node, node)
+        ]
+
+    def casts_at(self, node: ast.AST, asked: Condition) -> Condition:
+        """Return when Apex was on at a node of the same function; `asked` is what the initialize states."""
+        return conjunction([*reversed(self.apart(node)), asked])
+
+    @property
+    def climbed(self) -> bool:
+        """Whether the scaler is made outside the guards of the initialize."""
+        return self.top is not self.site.statement
+
+
+def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creation]:
+    """Return how the scaler of the initialize sites of one function is made."""
+    uses = _uses(unit, function)
+    making = [site for site in sites if site in unit.home.inits.get(function, [])]
+    casting = [_creation(unit, site, uses, function) for site in sites if site not in making]
+    if not making:
+        return casting
+    if len(making) == 1 or _sequential(making):
+        return [_creation(unit, making[0], uses, function), *casting]
+    return [*(_in_place(unit, site) for site in making), *casting]
+
+
+def _uses(unit: Unit, function: Function) -> list[ast.AST]:
+    uses = list(unit.home.users.get(function, []))
+    if function.node is None:
+        uses += [f.node for f in unit.home.users if f is not function and f.node is not None
+                 and f.module is function.module and f.parent is None and f.cls is None
+                 and f not in unit.home.threads]  # fmt: skip
+    return uses
+
+
+def _sequential(sites: list[Site]) -> bool:
+    """Tell whether the first of several initializes always runs before the others."""
+    tree = sites[0].module.tree
+    return all(dominates(tree, sites[0].statement, other.node) for other in sites[1:])
+
+
+def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
+    tree = site.module.tree
+    trains = site in unit.home.inits.get(function, [])
+    carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
+    whole = unit.home.is_attribute(function) or not trains or carried
+    top = site.statement
+    within: list[tuple[ast.If, Condition]] = []
+    once = False
+    while not _reaches_all(tree, top, uses, whole):
+        holder = tree.holder(top)
+        if isinstance(holder, ast.If):
+            if _is_main(holder) and not unit.home.is_attribute(function):
+                break
+            if trains and is_spent(unit.project, site, holder, uses):
+                _refuse_local(unit, site, holder)
+                once = True
+                break
+            within.append((holder, _guard(unit, site, holder, top in holder.body)))
+            top = holder
+        elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
+            top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
+        elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
+            top = holder
+        elif not trains:
+            break
+        else:
+            raise Cannot(
+                "AMP901",
+                site.module,
+                site.node,
+                "amp.initialize does not run on every way to the code that scales and steps",
+                "call amp.initialize once, before the training loop, then run again",
+            )
+    outer = [condition for _, condition in reversed(within)]
+    apart = set(unit.home.users) - reachable(unit.project, function)
+    sometimes = (
+        unit.home.is_attribute(function)
+        and bool(apart)
+        and (
+            sometimes_called(unit.project, function)
+            or (
+                not _made_with_object(unit.project, function)
+                and entered_unmade(unit.project, unit.home.inits, apart)
+            )
+        )
+    )
+    sometimes = sometimes or once or unit.home.returning.conditional(function)
+    sometimes = sometimes or unit.home.carriers.sometimes
+    sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
+    conditions = _conditions(unit, site, outer)
+    constructed = always_constructed(unit.project, function)
+    instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
+    flags = (False, sometimes, constructed, instead)
+    return Creation(site, top, *conditions, *flags, tuple(within))
+
+
+def _made_with_object(project: Project, function: Function) -> bool:
+    """Tell whether the constructor comes to the method that initializes."""
+    made = function.cls.method("__init__") if function.cls is not None else None
+    return made is not None and function in {made, *reachable(project, made)}
+
+
+def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
+    """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
+    if unit.home.is_attribute(site.function) or unit.home.made_global:
+        return
+    raise Cannot(
+        "AMP901",
+        site.module,
+        site.node,
+        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
+        "does not hold any more",
+        "call amp.initialize once, before the loop, then run again",
+    )
+
+
+def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
+    bodies = (holder.body, holder.orelse)
+    return any(in_branch(tree, a, body) and in_branch(tree, b, body) for body in bodies)
+
+
+def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
+    if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
+        return False
+    return all(reaches(tree, top, use) for use in uses)
+
+
+def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+    """Tell whether what stands before a statement has always run where a use stands."""
+    if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
+        return True
+    if isinstance(use, FunctionNode):
+        block = tree.block(top)
+        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
+    return dominates(tree, top, use)
+
+
+def _is_main(node: ast.If) -> bool:
+    return "__name__" in ast.dump(node.test)
+
+
+def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
+    condition = unit.availability[site.module].reduce(holder.test)
+    return condition if positive else negate(condition)
+
+
+def _in_place(unit: Unit, site: Site) -> Creation:
+    return Creation(site, site.statement, *_conditions(unit, site, []), shared=True, sometimes=True)
+
+
+def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:
+    """Return the conditions under which Apex cast and scaled."""
+    options = unit.options[site]
+    casts = as_bool(conjunction([*guards, options.casts]), unit.not_bools)
+    if not options.always_scales:
+        return casts, casts
+    return casts, as_bool(conjunction([*guards, options.switch]), unit.not_bools)
+
+
+def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:
+    """Return the statement of the innermost block that holds all sites, before which a default can stand."""
+    chains = [list(levels(tree, site.node)) for site in sites]
+    for candidate in chains[0]:
+        block = tree.block(candidate)
+        picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
+        if all(picks):
+            return min((p for p in picks if p is not None), key=lambda s: position(tree, s))
+    return chains[0][-1]

@@ -1,0 +1,189 @@
+"""An attribute that is None until amp is stored in it: it holds a disabled GradScaler from the start instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Class, Function, Project
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.relatives import family
+
+_USES = (ast.Attribute, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.While)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Empty:
+    """``self.amp = None`` in the constructor of the class whose objects get amp."""
+
+    function: Function
+    statement: ast.Assign
+
+    @property
+    def owner(self) -> Class:
+        """The class that defines the constructor."""
+        if self.function.cls is None:
+            raise ValueError("a constructor stands in a class")
+        return self.function.cls
+
+
+def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
+    """Return the constructors that set an attribute to None which amp is stored in.
+
+    Raises `Cannot` where something else may ask what the attribute holds.
+    """
+    nones = [
+        (project.function_of(module, node), node)
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value is None
+        if any(isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets)
+    ]
+    found = [Empty(function, node) for function, node in nones]
+    if not found:
+        return []
+    owner = found[0].function.cls
+    if (
+        owner is not None
+        and all(_in_constructor(empty, family(owner)) for empty in found)
+        and _is_object_of(project, site, target, family(owner))
+        and _only_asked(project, target.attr, found, family(owner))
+    ):
+        return found
+    attribute = ast.unparse(found[0].statement.targets[0])
+    raise Cannot(
+        "AMP909",
+        found[0].function.module,
+        found[0].statement,
+        f"`{attribute}` holds amp or None, and the program asks which of the two in ways that cannot all be followed",
+        f"keep a flag for AMP in place of `{attribute}` and import amp where it is used, then run again",
+    )
+
+
+_EMPTY: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
+
+
+def set_to_none(project: Project) -> frozenset[str]:
+    """Return the names of the attributes that are None somewhere in a project."""
+    found = _EMPTY.get(project)
+    if found is None:
+        found = _EMPTY[project] = frozenset(
+            target.attr
+            for module in project.modules.values()
+            for node in module.tree.nodes(ast.Assign)
+            if isinstance(node.value, ast.Constant) and node.value.value is None
+            for target in node.targets
+            if isinstance(target, ast.Attribute)
+        )
+    return found
+
+
+def only_used(project: Project, attr: str) -> bool:
+    """Tell whether every read of an attribute of some name uses what it holds: ``self.amp.scale_loss``."""
+    reads = [
+        module.tree.parents[node]
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Attribute)
+        if node.attr == attr and isinstance(node.ctx, ast.Load)
+        and project.external(module, node) in (None, "apex.amp")
+    ]  # fmt: skip
+    return all(isinstance(up, ast.Attribute) for up in reads) and attr not in set_to_none(project)
+
+
+def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
+    """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
+    target = empty.statement.targets[0]
+    for cls in family(empty.owner):
+        for function in cls.methods.values():
+            for node in function.module.tree.nodes(ast.Attribute):
+                up = function.module.tree.parents[node]
+                if (
+                    not isinstance(target, ast.Attribute)
+                    or node.attr != target.attr
+                    or not isinstance(node.ctx, ast.Load)
+                    or isinstance(up, ast.Attribute)
+                    or function.module.tree.function(node) is not function.node
+                ):
+                    continue
+                if isinstance(up, ast.Compare):
+                    yield function, up, isinstance(up.ops[0], ast.IsNot)
+                else:
+                    yield function, node, True
+
+
+def _in_constructor(empty: Empty, relatives: list[Class]) -> bool:
+    targets = empty.statement.targets
+    return (
+        empty.function.name == "__init__"
+        and empty.function.cls in relatives
+        and len(targets) == 1
+        and _on_self(empty.function, targets[0])
+        and empty.statement in empty.function.scope.body
+    )
+
+
+def _on_self(function: Function, node: ast.expr) -> bool:
+    names = function.parameters.names
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and bool(names)
+        and node.value.id == names[0]
+        and not function.is_static
+    )
+
+
+def _is_object_of(
+    project: Project, site: Site, target: ast.Attribute, relatives: list[Class]
+) -> bool:
+    if site.function.cls in relatives and _on_self(site.function, target):
+        return True
+    classes = project.instance_classes(site.module, target.value)
+    return bool(classes) and all(cls in relatives for cls in classes)
+
+
+def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
+    """Tell whether the attribute is only used for amp, or tested, in the methods of its class."""
+    empties = {empty.statement for empty in found}
+    for module in project.modules.values():
+        if any(_by_name(call, attr) for call in module.tree.nodes(ast.Call)):
+            return False
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr != attr:
+                continue
+            up = module.tree.parents[node]
+            function = project.function_of(module, node)
+            if not isinstance(node.ctx, ast.Load):
+                stored = isinstance(up, ast.Assign) and (
+                    up in empties or project.external(module, up.value) == "apex.amp"
+                )
+                if not stored:
+                    return False
+            elif not (
+                function.cls in relatives
+                and _on_self(function, node)
+                and (isinstance(up, _USES) or _is_none_test(up))
+            ):
+                return False
+    return True
+
+
+def _by_name(call: ast.Call, attr: str) -> bool:
+    """Tell whether a call reaches an attribute by its name: ``getattr(model, "amp", None)``."""
+    return path(call.func) in ("getattr", "hasattr", "setattr", "delattr") and any(
+        isinstance(arg, ast.Constant) and arg.value == attr for arg in call.args[1:2]
+    )
+
+
+def _is_none_test(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    )

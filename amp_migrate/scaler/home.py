@@ -1,0 +1,303 @@
+"""Where the GradScaler lives, and how each function that needs it gets hold of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.asked import Entry
+from amp_migrate.availability.handed import Maker
+from amp_migrate.plan.model import AddArgument, Insert
+from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.scaler import in_reach
+from amp_migrate.scaler.libraries.runners import Runners
+from amp_migrate.scaler.naming import free_name
+from amp_migrate.scaler.out_of_reach import made_before, refuse_before, refuse_unswitched
+from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
+from amp_migrate.scaler.routes.callers import Callers
+from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.scaler.routes.returning import Returning, State
+from amp_migrate.scaler.threads import Thread, parameter
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import key
+from amp_migrate.unit.relatives import class_around, family
+
+
+class _State(NamedTuple):
+    """What a `Home` has noted, to be forgotten where a way turns out to be none."""
+
+    threads: dict[Function, Thread]
+    resolved: dict[Function, str]
+    constructed: set[Class]
+    attributes: set[Class]
+    users: dict[Function, list[ast.AST]]
+    returned: State
+
+
+class Home:
+    """Finds and records the way of the scaler from where it is made to where it is used."""
+
+    def __init__(
+        self,
+        project: Project,
+        inits: dict[Function, list[Site]],
+        needing: set[Function],
+        modules: Iterable[Module],
+        carriers: Carriers,
+        module_level: bool = False,
+    ) -> None:
+        self.project = project
+        self.inits = inits
+        self.carriers = carriers
+        self.runners = Runners(project, inits)
+        self.module_level = module_level
+        self.made_global = False
+        self.asked: dict[Function, Entry] = {}
+        self.makers: dict[Function, Maker] = {}
+        self._needing = needing
+        self.name = free_name(modules)
+        self.callers = Callers(project, inits, needing)
+        self.threads: dict[Function, Thread] = {}
+        self.users: dict[Function, list[ast.AST]] = {}
+        self.resolved: dict[Function, str] = {}
+        self.constructed: set[Class] = set()
+        self._constructing: set[Class] = set()
+        self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
+        self._attributes |= {empty.owner for empty in carriers.empty}
+        self.returning = Returning(self)
+
+    def access(self, function: Function, node: ast.AST) -> str:
+        """Return the expression by which `function` reaches the scaler at `node`.
+
+        Raises `Cannot` where the calls cannot all be seen.
+        """
+        text = self.resolved.get(function)
+        if text is None:
+            text = self._all_or_nothing(function, node)
+            self.resolved[function] = text
+        self.users.setdefault(function, []).append(node)
+        if function in self.inits and text == self.name:
+            refuse_before(self.inits[function], function, node)
+        if function in self.makers:
+            refuse_unswitched(self.makers[function], node)
+        return text
+
+    def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
+        """Resolve a function; where that fails, forget all that was noted on the way."""
+        state = self._state()
+        try:
+            return self._resolve(function, node)
+        except Cannot:
+            self._restore(state)
+            raise
+
+    def _state(self) -> _State:
+        users = {f: list(nodes) for f, nodes in self.users.items()}
+        return _State(
+            dict(self.threads),
+            dict(self.resolved),
+            set(self.constructed),
+            set(self._attributes),
+            users,
+            self.returning.state(),
+        )
+
+    def _restore(self, state: _State) -> None:
+        self.threads, self.resolved, self.constructed = state[:3]
+        self._attributes, self.users = state[3:5]
+        self.returning.restore(state.returned)
+
+    def attribute(self, function: Function) -> str:
+        """Return ``self.scaler``, with the name that the method gives its object."""
+        parameters = function.parameters.names
+        return f"{parameters[0] if parameters else 'self'}.{self.name}"
+
+    @property
+    def keepers(self) -> set[Class]:
+        """The classes that make the scaler, or are given it, and keep it on their objects."""
+        return self._attributes
+
+    def is_attribute(self, function: Function) -> bool:
+        """Tell whether the scaler made in `function` becomes an attribute of its object."""
+        return function.cls is not None and any(c in self._attributes for c in family(function.cls))
+
+    def _attribute_class(self, function: Function) -> Class | None:
+        """A method that initializes keeps the scaler on `self`, unless nothing else of its class needs it."""
+        if function.cls is None or function.is_static or not function.parameters.names:
+            return None
+        if any(kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]):
+            return function.cls
+        relatives = family(function.cls)
+        others = (f for f in self._needing if f is not function and class_around(f) in relatives)
+        return function.cls if any(others) else None
+
+    def _resolve(self, function: Function, node: ast.AST) -> str:
+        self.resolved[function] = self.name
+        if function in self.carriers.parameters:
+            self.callers.refuse_escaping(function, node)
+            return self.name
+        if function in self.inits:
+            return self.attribute(function) if self.is_attribute(function) else self.name
+        if function in self.makers:
+            return self.name
+        if function in self.asked:
+            return self._ask(function, self.asked[function])
+        runner = self.runners.through(function)
+        if runner is not None:
+            self.runners.used = True
+            return f"{runner}.{self.name}"
+        if function in self.carriers.paths and self.carriers.stored:
+            return f"{self.carriers.paths[function]}.{self.name}"
+        if in_reach.stored_beside(self.carriers, function):
+            return self.attribute(function)
+        if function.parent is not None:
+            return self._closure(function, node)
+        if function.cls is not None and self.is_attribute(function) and not function.is_static:
+            constructed = any(c in self.constructed for c in family(function.cls))
+            if not (constructed and function.name == "__init__"):
+                return self.attribute(function)
+        if function.module.top in self.inits and in_reach.is_global(function, node):
+            return self.name
+        if self._kept_by_sibling(function):
+            return self.attribute(function)
+        keepers = {relative for cls in self._attributes for relative in family(cls)}
+        held = in_reach.held(self.project, keepers - self._constructing, function)
+        if held is not None:
+            return f"{held}.{self.name}"
+        if self.returning.provide(function):
+            return self.name
+        if (
+            function.cls is not None
+            and not function.is_static
+            and in_reach.on_self(self.project, function, node)
+        ):
+            if self._is_constructed(function.cls, node):
+                return self.attribute(function)
+        try:
+            self._parameter(function, node)
+        except Cannot:
+            if not self._share(function):
+                raise
+        return self.name
+
+    def _ask(self, function: Function, entry: Entry) -> str:
+        """Let the function, or the constructor of its object, take a scaler that those who ask for AMP pass."""
+        taker = entry.function
+        if taker not in self.threads and taker.node is not None:
+            sentence = f"{taker.qualname}() takes the GradScaler as parameter `{self.name}`"
+            self.threads[taker] = Thread(taker, sentence, [parameter(taker, self.name, "None")])
+        if not entry.keeps or taker.cls is None:
+            return self.name
+        self.constructed.add(taker.cls)
+        self._attributes.add(taker.cls)
+        return self.attribute(function)
+
+    def _share(self, function: Function) -> bool:
+        """Keep the scaler at module level, where that is allowed, all initializes are in this file and no class keeps it."""
+        if not self.module_level or any(
+            f.module is not function.module or self.is_attribute(f) for f in self.inits
+        ):
+            return False
+        self.threads.pop(function, None)
+        self.made_global = bool(self.inits)
+        return self.made_global
+
+    def _closure(self, function: Function, node: ast.AST) -> str:
+        parent = function.parent
+        if parent is None:
+            raise ValueError("no closure")
+        text = self.access(parent, function.node or node)
+        root = text.partition(".")[0]
+        if "." in text and root in function.parameters.names:
+            raise Cannot(
+                "AMP901",
+                function.module,
+                node,
+                f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
+                f"rename the parameter `{root}` of {function.qualname}(), then run again",
+            )
+        return text
+
+    def _kept_by_sibling(self, function: Function) -> bool:
+        """Tell whether another method of the class, the constructor first, gets the scaler and can keep it."""
+        if function.cls is None or function.is_static or function.name == "__init__":
+            return False
+        methods = [m for c in function.cls.mro() for m in c.methods.values() if m is not function]
+        for method in sorted(methods, key=lambda m: m.name != "__init__"):
+            names = method.parameters.names
+            if (
+                names
+                and not method.is_static
+                and self.returning.provide(method, f"{names[0]}.{self.name}")
+            ):
+                self.resolved[method] = self.attribute(method)
+                self._attributes.add(method.cls or function.cls)
+                return True
+        return False
+
+    def _is_constructed(self, cls: Class, node: ast.AST) -> bool:
+        """Tell whether the scaler could be handed to the constructor; where it could not, nothing is noted."""
+        state = self._state()
+        before = self._constructing
+        self._constructing = {*before, *family(cls)}
+        try:
+            return self._construct(cls, node)
+        except Cannot:
+            self._restore(state)
+            return False
+        finally:
+            self._constructing = before
+
+    def _construct(self, cls: Class, node: ast.AST) -> bool:
+        """Hand the scaler to the constructor and keep it as an attribute, where every construction is seen."""
+        init = next((c.methods["__init__"] for c in cls.mro() if "__init__" in c.methods), None)
+        if init is None or init.node is None or self.project.escapes(init):
+            return False
+        calls = self.project.callers(init)
+        if not all(self._late_enough(call) for call in calls):
+            return False
+        if not calls and not self.callers.spares(cls):
+            return False
+        self.constructed.add(init.cls or cls)
+        self._attributes.add(init.cls or cls)
+        self._parameter(init, node)
+        first = init.parameters.names[0]
+        anchor = last_assignment(init)
+        edit = Insert(
+            init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True
+        )
+        if is_docstring_only(init):
+            edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
+        self.threads[init].edits.append((init.module.path, edit))
+        return True
+
+    def _late_enough(self, call: CallSite) -> bool:
+        """Tell whether a construction comes after the initialize of the same function, if it has one."""
+        sites = self.inits.get(call.function)
+        if not sites:
+            return made_before(self.project, self.inits, call)
+        return any(key(site.node) < key(call.call) for site in sites)
+
+    def _parameter(self, function: Function, node: ast.AST) -> None:
+        if function in self.threads:
+            return
+        calls = self.callers.of(function, node)
+        thread = self.threads[function] = Thread(function, "")
+        for member in self.project.family(function) or [function]:
+            if member.node is not None:
+                self.resolved.setdefault(member, self.name)
+                thread.edits.append(parameter(member, self.name))
+        for call in calls:
+            text = self.access(call.function, call.call)
+            span = call.function.module.tree.span(call.call)
+            if self.project.forwards_all(call) and call.function in self.threads:
+                continue
+            keyword = None if fills_all(call, function) else self.name
+            thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
+        count = len(calls)
+        thread.sentence = (
+            f"{function.qualname}() takes the GradScaler as parameter `{self.name}` "
+            f"({count} call{'s' * (count != 1)} pass{'es' * (count == 1)} it)"
+        )

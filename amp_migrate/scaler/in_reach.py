@@ -1,0 +1,140 @@
+"""What a function can reach the scaler through: its object, an object that it holds, a global."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.unit.relatives import family
+from amp_migrate.values.wrappers import wrapped
+
+
+def stored_beside(carriers: Carriers, function: Function) -> bool:
+    """Tell whether another method of the class uses the `amp` that is stored on its objects."""
+    if function.cls is None or function.is_static or function.name == "__init__":
+        return False
+    methods = {m for cls in family(function.cls) for m in cls.methods.values()}
+    beside = methods & carriers.paths.keys()
+    return bool(carriers.stored) and any(
+        carriers.paths[m] == m.parameters.names[0] for m in beside if m.parameters.names
+    )
+
+
+def held(project: Project, keepers: set[Class], function: Function) -> str | None:
+    """Return an object in reach whose class keeps the scaler: ``self.trainer``.
+
+    Objects that make none may stand there too, where a base is common to them all.
+    """
+    if not keepers:
+        return None
+    bases = {base for keeper in keepers for base in keeper.mro()}
+    scopes = [(function.module, function.scope)]
+    if function.cls is not None:
+        methods = [m for cls in function.cls.mro() for m in cls.methods.values()]
+        scopes += [(m.module, m.scope) for m in methods]
+    for i, (module, scope) in enumerate(scopes):
+        for node in ast.walk(scope):
+            dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
+            if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
+                continue
+            if _is_wrapped(project, module, node):  # type: ignore[arg-type]
+                continue
+            classes = objects(project, module, node)  # type: ignore[arg-type]
+            if keepers.intersection(classes) and all(bases & set(c.mro()) for c in classes):
+                if _is_set(project, module, node):
+                    return dotted
+    return None
+
+
+def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an object may stand behind a wrapper of torch there, which has no attributes of its object."""
+    tree, name = module.tree, path(node)
+    return any(
+        isinstance(up, ast.Assign) and path(target) == name and up.value is call
+        for call in tree.nodes(ast.Call)
+        if wrapped(project.external(module, call.func) or "", call) is not None
+        for up in [tree.parent(call)]
+        if isinstance(up, ast.Assign)
+        for target in up.targets
+    )
+
+
+def objects(project: Project, module: Module, node: ast.expr) -> list[Class]:
+    """Return the classes of the objects that an expression may hold, if only as it is declared where it is given."""
+    found = project.instance_classes(module, node)
+    given = module.tree.parent(node)
+    if found or not isinstance(given, ast.keyword) or given.arg is None:
+        return found
+    call = module.tree.parent(given)
+    owners = project.constructed(call) if isinstance(call, ast.Call) else []
+    declared = [_declared(project, owner, given.arg) for owner in owners]
+    return [cls for cls in declared if cls is not None] if all(declared) else []
+
+
+def _is_set(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether an attribute that its class only declares is given wherever an object is made."""
+    if not isinstance(node, ast.Attribute):
+        return True
+    owners = set(project.instance_classes(module, node.value))
+    bare = {cls for cls in owners if _is_bare(cls, node.attr)}
+    made = (c for c, targets in project.calls.reached.items() if bare & {t.cls for t in targets})
+    return all(node.attr in {keyword.arg for keyword in call.keywords} for call in made)
+
+
+def _is_bare(cls: Class, name: str) -> bool:
+    """Tell whether a class declares an attribute without a value, and assigns it nowhere.
+
+    What a decorator or a base elsewhere makes of its annotations, such as a dataclass, is not asked.
+    """
+    if cls.node.decorator_list or cls.externals():
+        return False
+    for node in (node for owner in cls.mro() for node in ast.walk(owner.node)):
+        if isinstance(node, ast.Assign) and name in [path(target) for target in node.targets]:
+            return False
+        if isinstance(node, ast.AnnAssign) and path(node.target) == name and node.value is not None:
+            return False
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            if isinstance(node.ctx, ast.Store):
+                return False
+    return True
+
+
+def _declared(project: Project, owner: Class, name: str) -> Class | None:
+    """Return the class that an attribute of the objects of another is annotated with."""
+    for cls in owner.mro():
+        for stmt in cls.node.body:
+            if isinstance(stmt, ast.AnnAssign) and path(stmt.target) == name:
+                meaning = project.resolve(cls.module, stmt.annotation)
+                return meaning if isinstance(meaning, Class) else None
+    return None
+
+
+def is_global(function: Function, node: ast.AST) -> bool:
+    """Tell whether a function reads the other objects as globals, and so the scaler too."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return not names & set(function.parameters.names)
+
+
+def on_self(project: Project, function: Function, node: ast.AST) -> bool:
+    """Tell whether what the scaler serves at `node` is kept on the object rather than passed in.
+
+    So in a method that only other methods of its object call: ``self.save()``.
+    """
+    roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    if not function.parameters.names or function.parameters.names[0] in roots:
+        return bool(function.parameters.names)
+    calls = project.callers(function)
+    return bool(calls) and all(_of_own_object(call) for call in calls)
+
+
+def _of_own_object(call: CallSite) -> bool:
+    names = call.function.parameters.names
+    func = call.call.func
+    return (
+        call.function.cls is not None
+        and isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and func.value.id in names[:1]
+    )

@@ -1,0 +1,1 @@
+"""Libraries that carry the GradScaler, or initialize Apex, themselves."""

@@ -1,0 +1,163 @@
+"""Why the GradScaler cannot be had where it is needed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.handed import Maker
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan.model import Place
+from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.unit.cannot import Cannot, place_of, spoken
+from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.relatives import family
+
+
+def unreachable(
+    project: Project,
+    inits: dict[Function, list[Site]],
+    function: Function,
+    node: ast.AST,
+    reason: str,
+    named: tuple[Place, ...] = (),
+) -> Cannot:
+    """Return the refusal of a function that the scaler cannot be handed to; `reason` may name places."""
+    who = spoken(function)
+    places = ", ".join(str(site.place) for sites in inits.values() for site in sites)
+    made = tuple(site.place for sites in inits.values() for site in sites)
+    if not made:
+        message = (
+            f"nothing in the files given calls amp.initialize, so {who} has no GradScaler to use"
+        )
+        advice = (
+            "give amp-migrate the files that call amp.initialize as well; where nothing does, Apex refuses "
+            "amp.scale_loss: write loss.backward() in its place"
+        )
+    elif function.node is None:
+        message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
+        advice = f"call amp.initialize before this line (as at {places}), with enabled=False where AMP is off, then run again"
+        helper = next(_helpers(project, inits, node), None)
+        if helper is not None:
+            maker, caller = helper
+            message = f"{who} runs what needs the GradScaler, which {spoken(maker)} makes for itself alone ({places})"
+            advice = f"call amp.initialize in {spoken(caller)} itself instead of in {spoken(maker)}, then run again"
+    else:
+        message = f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
+        advice = (
+            f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
+        )
+        if any(maker.cls is not None for maker in inits):
+            if named:
+                advice = f"let code of the files given call {who} itself, then run again"
+        elif all(site.module is function.module for sites in inits.values() for site in sites):
+            advice = "run again with --scaler module, which keeps the GradScaler as a variable of this file"
+        elif named:
+            advice = (
+                f"let code that names {who} call it, or bring it and amp.initialize into one file and run again with "
+                "--scaler module"
+            )
+    return Cannot("AMP901", function.module, node, message, advice, (*made, *named))
+
+
+def _helpers(
+    project: Project, inits: dict[Function, list[Site]], node: ast.AST
+) -> Iterator[tuple[Function, Function]]:
+    """Yield the functions that initialize in what a call runs, with those that call them."""
+    started = project.callees(node) if isinstance(node, ast.Call) else []
+    run = {function for callee in started for function in (callee, *reachable(project, callee))}
+    for maker in inits:
+        for site in project.callers(maker) if maker.cls is None else ():
+            if site.function in run:
+                yield maker, site.function
+
+
+def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
+    """The creation climbs out of its guards until it comes before every use; that must be possible."""
+    tree = function.module.tree
+    if function.node is None and tree.function(node) is not None:
+        return
+    if not any(
+        key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites
+    ):
+        raise Cannot(
+            "AMP901",
+            function.module,
+            node,
+            "this needs the GradScaler, which amp.initialize makes only later",
+            "move amp.initialize above this line, then run again",
+        )
+
+
+def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
+    """Raise `Cannot` where the scaler is needed before it is known whether it is to be enabled."""
+    module = maker.function.module
+    if not dominates(module.tree, maker.switch, node):
+        switch = place_of(module, maker.switch)
+        raise Cannot(
+            "AMP901",
+            module,
+            node,
+            f"this needs the GradScaler, and whether AMP is on is decided only later, at {switch}",
+            "move that test above this line, then run again",
+            (switch,),
+        )
+
+
+def made_before(project: Project, inits: dict[Function, list[Site]], call: CallSite) -> bool:
+    """Tell whether a call in a constructor finds the scaler that a method of its object makes, if one does."""
+    function = call.function
+    if function.cls is None or function.name != "__init__":
+        return True
+    relatives = family(function.cls)
+    makers = {f for f in inits if f.cls in relatives and f is not function}
+    return not makers or any(_leads_to(project, node, makers) for node in _before(call))
+
+
+def entered_unmade(
+    project: Project, inits: dict[Function, list[Site]], users: set[Function]
+) -> bool:
+    """Tell whether a call that is seen comes to a user of the scaler from where nothing made one before."""
+    passed: dict[Function, bool] = {}
+    return any(
+        not _passes(project, set(inits), call, passed)
+        for user in users - set(inits)
+        for call in project.callers(user)
+    )
+
+
+def _passes(
+    project: Project, makers: set[Function], call: CallSite, passed: dict[Function, bool]
+) -> bool:
+    function = call.function
+    if function in makers or any(_leads_to(project, n, makers) for n in _before(call)):
+        return True
+    if function not in passed:
+        passed[function] = True
+        calls = project.callers(function)
+        passed[function] = bool(calls) and all(
+            _passes(project, makers, outer, passed) for outer in calls
+        )
+    return passed[function]
+
+
+def _before(call: CallSite) -> list[ast.Call]:
+    return [
+        n for n in walk(call.function.scope) if isinstance(n, ast.Call) and key(n) < key(call.call)
+    ]
+
+
+def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
+    seen: set[Function] = set()
+    stack = project.callees(call)
+    while stack:
+        function = stack.pop()
+        if function in makers:
+            return True
+        if function not in seen:
+            seen.add(function)
+            calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
+            stack += [f for inner in calls for f in project.callees(inner)]
+    return False

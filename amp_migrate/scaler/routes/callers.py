@@ -1,0 +1,67 @@
+"""The calls through which a function can be given the scaler, where they can all be seen."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.dead import is_run, is_uncalled, is_unused
+from amp_migrate.project import CallSite, Class, Function, Project
+from amp_migrate.scaler.out_of_reach import unreachable
+from amp_migrate.unit.cannot import place_of
+from amp_migrate.unit.relatives import class_around
+
+
+class Callers:
+    """Knows who calls the functions that need the scaler.
+
+    `alone`: the programs of the project initialize for others, and whoever calls the `uncalled` functions has the
+    scaler.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        inits: dict[Function, list[Site]],
+        needing: set[Function],
+    ) -> None:
+        self._project = project
+        self._inits = inits
+        self._needing = needing
+        self.alone = False
+        self.uncalled: list[Function] = []
+
+    def of(self, function: Function, node: ast.AST) -> list[CallSite]:
+        """Return the calls of a function. Raises `Cannot` where some may be out of sight."""
+        if function.node is None:
+            raise unreachable(
+                self._project, self._inits, function, node, "no amp.initialize runs before"
+            )
+        self.refuse_escaping(function, node)
+        calls = self._project.callers(function)
+        if not calls and not self._is_dead(function):
+            reason = "nothing in the files given calls it"
+            raise unreachable(self._project, self._inits, function, node, reason)
+        if not calls and (self.alone or function.cls is None):
+            self.uncalled.append(function)
+        return calls
+
+    def refuse_escaping(self, function: Function, node: ast.AST) -> None:
+        """Raise `Cannot` where code that is not seen may call a function."""
+        for user, place, reason in self._project.escapes(function):
+            there = place_of(user.module, place)
+            outside = f"it is {reason} ({there}), from where it may be called unseen"
+            raise unreachable(self._project, self._inits, function, node, outside, (there,))
+
+    def spares(self, cls: Class) -> bool:
+        """Tell whether nothing makes an object of a class, in this unit or for others."""
+        return (bool(self._inits) or self.alone) and is_unused(self._project, cls)
+
+    def _is_dead(self, function: Function) -> bool:
+        """Tell whether no program uses a function or its class, while programs train without it."""
+        own = class_around(function)
+        if own is not None:
+            return self.spares(own)
+        others = [f for f in self._needing if f is not function]
+        trained = any(f in self._inits or is_run(self._project, f) for f in others)
+        return (self.alone or trained) and is_uncalled(self._project, function)

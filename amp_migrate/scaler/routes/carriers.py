@@ -1,0 +1,183 @@
+"""`amp` itself handed along: as a parameter, as an attribute of an object that travels."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import global_name
+from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.scaler.emptied import Empty, emptied
+from amp_migrate.unit.cannot import Cannot, spoken
+
+_CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
+_TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stored:
+    """``args.amp = amp``: the statement, and the object that carries the attribute."""
+
+    site: Site
+    statement: ast.Assign
+    owner: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Passed:
+    """``train(model, amp)``: a call that hands `amp` on as an argument."""
+
+    site: Site
+    call: ast.Call
+    keyword: str | None
+
+    @property
+    def unfollowed(self) -> tuple[str, str]:
+        """Why nothing is known of what it is given to, and what to do."""
+        function = self.call.func
+        name = path(function) or "a function"
+        own = isinstance(function, ast.Name) and self.site.module.scopes.owner(function)
+        if name in _CONTAINERS and not own:
+            message = f"amp is put into a {name} here, and what takes it out again is not known"
+            return message, "import amp where it is used instead, then run again"
+        if hasattr(builtins, name) and not own:
+            message = (
+                f"amp is passed to {name}() here, for which a GradScaler would be something else"
+            )
+            return message, "pass the flag that turns AMP on instead, then run again"
+        message = f"amp is passed to {name}(), which is not in the files given"
+        advice = f"give amp-migrate the file that defines {name}() as well, or import amp where it is used"
+        return message, f"{advice}, then run again"
+
+
+class Carriers:
+    """Which functions receive `amp`, and through what it is reached; `published`: ``globals()["amp"] = amp``.
+
+    `empty`: the constructors that give the attribute None, before amp is stored in it.
+    """
+
+    def __init__(self, project: Project, sites: list[Site]) -> None:
+        self._project = project
+        self.parameters: dict[Function, str] = {}
+        self.paths: dict[Function, str] = {}
+        self.stored: list[Stored] = []
+        self.passed: list[Passed] = []
+        self.published: list[Site] = []
+        self.empty: list[Empty] = []
+        for site in sites:
+            self._receive(site)
+        for site in sites:
+            if site.kind is Kind.VALUE:
+                self._hand_on(site)
+
+    def _receive(self, site: Site) -> None:
+        """Note the parameter or attribute through which a site reaches `amp`."""
+        node = amp_expression(site)
+        if isinstance(node, ast.Name) and node.id in site.function.parameters.names:
+            self._refuse_inside(site)
+            self.parameters[site.function] = node.id
+        elif isinstance(node, ast.Attribute) and site.kind is not Kind.IMPORT:
+            base = path(node.value)
+            if base is not None and self._project.external(site.module, node.value) is None:
+                self.paths[site.function] = base
+
+    def _hand_on(self, site: Site) -> None:
+        tree = site.module.tree
+        parent = tree.parent(site.node)
+        if isinstance(parent, _TESTS):
+            return
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+            target = parent.targets[0]
+            owner = path(target.value) if isinstance(target, ast.Attribute) else None
+            if owner is not None and isinstance(target, ast.Attribute):
+                self.empty += emptied(self._project, site, target)
+                self.stored.append(Stored(site, parent, owner))
+                return
+            if isinstance(target, ast.Subscript) and global_name(target) is not None:
+                self.published.append(site)
+                return
+        if isinstance(parent, ast.Call) and site.node in parent.args:
+            self.passed.append(Passed(site, parent, None))
+            return
+        if isinstance(parent, ast.keyword):
+            call = tree.parent(parent)
+            if isinstance(call, ast.Call):
+                self.passed.append(Passed(site, call, parent.arg))
+                return
+        raise Cannot(
+            "AMP909",
+            site.module,
+            site.node,
+            "amp is passed on here in a way that cannot be followed to its use",
+            "import amp where it is used instead of passing it on, then run again",
+        )
+
+    def _refuse_inside(self, site: Site) -> None:
+        """A function that initializes by the `amp` it is given makes the scaler that others cannot give it."""
+        if site.kind is Kind.INITIALIZE:
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                f"{spoken(site.function)} calls initialize on an amp that it is given, which may be None",
+                f"import amp in {spoken(site.function)} and give it the flag in place of amp, then run again",
+            )
+
+    def receives(self, passed: Passed) -> list[tuple[Function, str]]:
+        """Return the functions of the project that a call hands `amp` to, and their parameter's name."""
+        found = []
+        for function in self._project.callees(passed.call):
+            for site in self._project.callers(function):
+                if site.call is passed.call:
+                    given = self._project.arguments(site, function)
+                    found += [
+                        (function, name) for name, node in given.items() if node is passed.site.node
+                    ]
+        return found
+
+    def calls(self, function: Function) -> Iterator[tuple[CallSite, str | None, ast.expr | None]]:
+        """Yield the calls of a function that receives `amp`, with the keyword and the argument they give."""
+        name = self.parameters[function]
+        for site in self._project.callers(function):
+            given = self._project.arguments(site, function).get(name)
+            keyword = next((k.arg for k in site.call.keywords if k.arg == name), None)
+            yield site, keyword, given
+
+    def switched_off(self, function: Function) -> Iterator[tuple[CallSite, ast.expr | None]]:
+        """Yield the calls that give a function None for `amp`, with that None, or leave it at its default."""
+        default = function.parameters.defaults.get(self.parameters[function])
+        for site, _, given in self.calls(function):
+            starred = any(isinstance(a, ast.Starred) for a in site.call.args)
+            starred = starred or any(k.arg is None for k in site.call.keywords)
+            if is_none(default if given is None and not starred else given):
+                yield site, given
+
+    @property
+    def sometimes(self) -> bool:
+        """Whether functions that receive `amp` get None from some of their callers."""
+        return any(any(self.switched_off(function)) for function in self.parameters)
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Tell whether an expression is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def amp_expression(site: Site) -> ast.expr | None:
+    """Return the part of a site that is `amp` itself."""
+    node: ast.AST = site.node
+    if isinstance(node, ast.Call):
+        node = node.func
+    if site.kind is Kind.VALUE:
+        return node if isinstance(node, ast.expr) else None
+    if site.kind is Kind.LOSS_SCALE:
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(node, ast.Attribute) and node.attr == "_amp_state":
+                return node.value
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return None
+    return node.value if isinstance(node, ast.Attribute) else None

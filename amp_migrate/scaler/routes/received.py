@@ -1,0 +1,168 @@
+"""Calls whose result grows by the scaler, where the function that makes it hands it back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.apex.options import arguments
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Edit, ReplaceExpression
+from amp_migrate.project import Function
+from amp_migrate.unit.order import dominates, inside, key, levels
+
+SPARE = "_"
+Settings = tuple[list[str], dict[str, str]]
+_OBJECTS = ("models", "optimizers")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Receiver:
+    """A call whose result grows by the scaler: `name` is what it is unpacked into."""
+
+    function: Function
+    call: ast.Call
+    name: str
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that holds the call."""
+        return self.function.module.tree
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The assignment of the result."""
+        return self.tree.statement(self.call)
+
+    @property
+    def other_arm(self) -> ast.expr | None:
+        """What is assigned instead of the result where ``call() if test else ...`` stands."""
+        return _other_arm(self.function, self.call)
+
+    def settles(self, needed: Iterable[ast.AST]) -> bool:
+        """Tell whether this call has always run, and given the scaler, where the scaler is used."""
+        if self.other_arm is not None:
+            return False
+        if "." in self.name:
+            return self.tree.block(self.statement) is self.function.scope.body
+        return all(dominates(self.tree, self.statement, use) for use in needed)
+
+    def edits(self) -> Iterator[tuple[str, Edit]]:
+        """Yield the edits that take the scaler out of the result."""
+        statement = self.statement
+        assert isinstance(statement, ast.Assign)
+        path, target = self.function.module.path, statement.targets[0]
+        text = f"{bare(self.tree.segment(target))}, {self.name}"
+        yield path, ReplaceExpression(self.tree.span(target), text)
+        other = self.other_arm
+        if other is not None:
+            longer = f"({bare(self.tree.segment(other))}, None)"
+            yield path, ReplaceExpression(self.tree.span(other), longer)
+
+
+def receives(function: Function, call: ast.Call) -> int | None:
+    """Return into how many targets the result of a call is unpacked, 0 for one that takes it whole; None for neither."""
+    tree = function.module.tree
+    statement = tree.statement(call)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    other = _other_arm(function, call)
+    if other is None and statement.value is not call:
+        return None
+    target = statement.targets[0]
+    if isinstance(target, ast.Tuple):
+        count = _length(target)
+        return count if other is None or count == _length(other) else None
+    return 0 if other is None and isinstance(target, ast.Name | ast.Attribute) else None
+
+
+def gives(returned: ast.expr, initialize: bool) -> int | None:
+    """Return how many values a function returns, 0 for one that is no display of several."""
+    return 2 if initialize else _length(returned) if isinstance(returned, ast.Tuple) else 0
+
+
+def settings(callee: Function, sites: list[Site], given: Mapping[str, ast.expr]) -> Settings:
+    """Return whether and how a call of a function initializes, as far as it is written: equal where it is the same.
+
+    `sites` are the initializes of the function. Where it calls another function, everything that it is given decides.
+    """
+    if not sites:
+        return [callee.qualname], {name: ast.dump(node) for name, node in given.items()}
+    asked: list[ast.AST] = []
+    for site in sites:
+        asked += [
+            level.test for level in levels(site.module.tree, site.node) if isinstance(level, ast.If)
+        ]
+        asked += [node for name, node in arguments(site.call)[0].items() if name not in _OBJECTS]
+        asked += [k.value for k in site.call.keywords if k.arg is None]
+    names = {name for node in asked for name in uses(node)}
+    assigned = [n for n in walk(callee.scope) if isinstance(n, ast.Assign)]
+    for _ in assigned:
+        names |= {name for stmt in assigned if defs(stmt) & names for name in uses(stmt.value)}
+    asked += [stmt for stmt in assigned if defs(stmt) & names]
+    decisive = {name: ast.dump(node) for name, node in given.items() if name in names}
+    return [ast.dump(node) for node in asked], decisive
+
+
+def superseded(receiver: Receiver, others: Iterable[Receiver], needed: list[ast.AST]) -> bool:
+    """Tell whether a later call in the same function gives the scaler that is used, as the last initialize did.
+
+    A call that is made on one arm of an expression gives way to any other.
+    """
+    return any(
+        other.function is receiver.function
+        and (receiver.other_arm is not None or key(other.call) > key(receiver.call))
+        and other.settles(needed)
+        for other in others
+    )
+
+
+def on_every_way(level: ast.stmt, receivers: list[Receiver]) -> bool:
+    """Tell whether every branch of an ``if`` has a call that gives the scaler."""
+    if isinstance(level, ast.If):
+        return all(
+            any(on_every_way(stmt, receivers) for stmt in branch)
+            for branch in (level.body, level.orelse)
+        )
+    return any(r.statement is level and r.other_arm is None for r in receivers)
+
+
+def above(receiver: Receiver, needed: list[ast.AST]) -> ast.stmt:
+    """Return the statement around a call that comes before every use, else the outermost one."""
+    top = receiver.statement
+    for level in levels(receiver.tree, top):
+        top = level
+        if all(dominates(receiver.tree, level, use) for use in needed):
+            break
+    return top
+
+
+def bare(text: str) -> str:
+    """Take the parentheses off a tuple that stands in them."""
+    if (
+        text.startswith("(")
+        and text.endswith(")")
+        and isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
+    ):
+        return text[1:-1].rstrip(", ")
+    return text
+
+
+def _other_arm(function: Function, call: ast.Call) -> ast.expr | None:
+    tree = function.module.tree
+    chosen = tree.parent(call)
+    statement = tree.statement(call)
+    if not isinstance(chosen, ast.IfExp) or not isinstance(statement, ast.Assign):
+        return None
+    if statement.value is not chosen or inside(tree, call, chosen.test):
+        return None
+    return chosen.orelse if call is chosen.body else chosen.body
+
+
+def _length(node: ast.expr) -> int | None:
+    if not isinstance(node, ast.Tuple) or any(isinstance(e, ast.Starred) for e in node.elts):
+        return None
+    return len(node.elts)

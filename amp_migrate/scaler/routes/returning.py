@@ -1,0 +1,231 @@
+"""The scaler handed back by a function that initializes: ``return model, optimizer`` grows by one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amp_migrate.plan.model import Edit, ReplaceExpression
+from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.scaler.routes.received import (
+    SPARE,
+    Receiver,
+    Settings,
+    above,
+    bare,
+    gives,
+    on_every_way,
+    receives,
+    settings,
+    superseded,
+)
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import dominates, exclusive, key
+
+if TYPE_CHECKING:
+    from amp_migrate.scaler.home import Home
+
+
+State = tuple[dict[ast.Call, Receiver], dict[Function, list[ast.Return]]]
+
+
+class Returning:
+    """Threads the scaler upwards, from the function that makes it to the one that called it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._receivers: dict[ast.Call, Receiver] = {}
+        self._givers: dict[Function, list[ast.Return]] = {}
+        self.extended: set[ast.Return] = set()
+        self._called: dict[Function, list[tuple[ast.Call, list[Function]]]] = {}
+
+    def provide(self, function: Function, target: str | None = None) -> bool:
+        """Make a function that calls the initializing one receive the scaler; tell whether that works."""
+        sources = list(self._sources(function))
+        if not sources or any(self._returns(callee) is None for _, callee in sources):
+            return False
+        self._refuse_unlike(function, sources)
+        for _, callee in sources:
+            self._give(callee)
+        for call, _ in sources:
+            self._receivers[call] = Receiver(function, call, target or self._home.name)
+        return True
+
+    def state(self) -> State:
+        """Return what was noted so far, for `restore`."""
+        return dict(self._receivers), dict(self._givers)
+
+    def restore(self, state: State) -> None:
+        """Forget what was noted since `state`."""
+        self._receivers, self._givers = state
+
+    def received(self) -> list[Receiver]:
+        """Return the calls that get the scaler back, each with the name that it has use for."""
+        found = list(self._receivers.values())
+        named = [receiver for receiver in found if receiver.name != SPARE]
+        return [
+            replace(receiver, name=SPARE)
+            if superseded(receiver, named, self._uses(receiver))
+            else receiver
+            for receiver in found
+        ]
+
+    def _uses(self, receiver: Receiver) -> list[ast.AST]:
+        return self._home.users.get(receiver.function, [])
+
+    def late(self) -> Iterator[tuple[Receiver, ast.stmt]]:
+        """Yield the receivers whose call does not precede every use, with the statement around it that does."""
+        named = [r for r in self.received() if r.name != SPARE and "." not in r.name]
+        tops: set[ast.stmt] = set()
+        for receiver in named:
+            uses = self._uses(receiver)
+            top = above(receiver, uses)
+            beside = [r for r in named if r.function is receiver.function]
+            if top in tops or on_every_way(top, beside):
+                continue
+            tops.add(top)
+            if not all(dominates(receiver.tree, receiver.statement, use) for use in uses):
+                yield receiver, top
+
+    def conditional(self, giver: Function) -> bool:
+        """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
+        return any(giver in self._home.project.callees(r.call) for r, _ in self.late())
+
+    def kept_at_once(self, cls: Class) -> bool:
+        """Tell whether every constructor of a class keeps the scaler that it always gets back."""
+        keeping = {
+            receiver.function
+            for receiver in self._receivers.values()
+            if "." in receiver.name
+            and receiver.function.node is not None
+            and receiver.function.module.tree.statement(receiver.call)
+            in receiver.function.node.body
+        }
+        return all(c.method("__init__") in keeping for c in (cls, *cls.subclasses()))
+
+    def edits(self) -> Iterator[tuple[Function, str, list[tuple[str, Edit]]]]:
+        """Yield, for each function that returns the scaler, a sentence and the edits of it and its callers."""
+        for giver, returns in self._givers.items():
+            edits: list[tuple[str, Edit]] = []
+            for statement in returns:
+                edits += self._extend(giver, statement)
+            for receiver in self.received():
+                if giver in self._home.project.callees(receiver.call):
+                    edits += receiver.edits()
+            yield giver, f"{giver.qualname}() returns the GradScaler too", edits
+
+    def _sources(self, function: Function) -> Iterator[tuple[ast.Call, Function]]:
+        """Yield the calls in `function` of what initializes, and so can give the scaler back."""
+        for call, callees in self._calls(function):
+            for callee in callees:
+                if self._leads_on(callee) and self._initializes(callee, {function}):
+                    yield call, callee
+                    break
+
+    def _initializes(self, function: Function, seen: set[Function]) -> bool:
+        """Tell whether a function initializes, or calls what does; `seen` grows by those that it asks."""
+        if function in seen:
+            return False
+        seen.add(function)
+        return function in self._home.inits or any(
+            self._leads_on(callee) and self._initializes(callee, seen)
+            for _, callees in self._calls(function)
+            for callee in callees
+        )
+
+    def _leads_on(self, callee: Function) -> bool:
+        return callee.name != "__init__" and not self._home.is_attribute(callee)
+
+    def _calls(self, function: Function) -> list[tuple[ast.Call, list[Function]]]:
+        """Return the calls in a function itself, with what they call."""
+        found = self._called.get(function)
+        if found is None:
+            project = self._home.project
+            calls = (n for n in ast.walk(function.scope) if isinstance(n, ast.Call))
+            own = (n for n in calls if project.function_of(function.module, n) is function)
+            found = self._called[function] = [(call, project.callees(call)) for call in own]
+        return found
+
+    def _give(self, callee: Function) -> None:
+        """Make every return of `callee` longer."""
+        returns = self._returns(callee)
+        if callee not in self._givers and returns is not None:
+            self._givers[callee] = returns
+            self._home.access(callee, returns[-1])
+            self._spare(self._home.project.callers(callee))
+
+    def _returns(self, callee: Function) -> list[ast.Return] | None:
+        """Return what is to become longer in `callee`; None where a caller could not take the longer result."""
+        project = self._home.project
+        if callee.node is None or project.escapes(callee):
+            return None
+        returns = [
+            n
+            for n in ast.walk(callee.node)
+            if isinstance(n, ast.Return) and project.function_of(callee.module, n) is callee
+        ]
+        values = [statement.value for statement in returns if statement.value is not None]
+        given = {gives(value, self._is_initialize(value)) for value in values}
+        taken = {receives(site.function, site.call) for site in project.callers(callee)}
+        if not values or len(values) < len(returns) or len(given) > 1 or not taken <= given:
+            return None
+        return returns
+
+    def _is_initialize(self, node: ast.expr) -> bool:
+        return any(site.node is node for sites in self._home.inits.values() for site in sites)
+
+    def _refuse_unlike(self, function: Function, sources: list[tuple[ast.Call, Function]]) -> None:
+        """One GradScaler serves all calls, as the state of Apex did: they must ask for the same."""
+        for i, (call, callee) in enumerate(sources):
+            for other, another in sources[:i]:
+                alike = self._settings(callee, call) == self._settings(another, other)
+                if not alike and not exclusive(function.module.tree, call, other):
+                    raise Cannot(
+                        "AMP901",
+                        function.module,
+                        max(call, other, key=key),
+                        f"{callee.qualname}() calls amp.initialize again with other settings, of which Apex keeps one loss scale",
+                        f"call {callee.qualname}() with the same settings for both, then run again",
+                    )
+
+    def _settings(self, callee: Function, call: ast.Call) -> Settings:
+        project = self._home.project
+        site = next(s for s in project.callers(callee) if s.call is call)
+        return settings(callee, self._home.inits.get(callee, []), project.arguments(site, callee))
+
+    def _spare(self, callers: list[CallSite]) -> None:
+        """Callers that have no use for the scaler take it as ``_``."""
+        for site in callers:
+            self._receivers.setdefault(site.call, Receiver(site.function, site.call, SPARE))
+
+    def _extend(self, callee: Function, statement: ast.Return) -> list[tuple[str, Edit]]:
+        value = statement.value
+        tree = callee.module.tree
+        if value is None:
+            return []
+        if self._is_initialize(value):
+            self.extended.add(statement)
+            return []
+        text = self._home.access(callee, statement)
+        edit = ReplaceExpression(tree.span(value), f"{bare(tree.segment(value))}, {text}")
+        return [(callee.module.path, edit)]
+
+    def prepare(self) -> None:
+        """Note the returns of an initialize itself, before the initialize is rewritten.
+
+        Raises `Cannot` where an expression returns the scaler on one of its arms only.
+        """
+        for receiver in self.received():
+            if receiver.name != SPARE and receiver.other_arm is not None:
+                raise Cannot(
+                    "AMP901",
+                    receiver.function.module,
+                    receiver.call,
+                    "the GradScaler is needed behind this, and only one arm of the expression calls amp.initialize",
+                    "write it as an `if` statement that calls amp.initialize(..., enabled=False) otherwise, then run again",
+                )
+        for giver, returns in self._givers.items():
+            for statement in returns:
+                self._extend(giver, statement)

@@ -1,0 +1,27 @@
+"""How a function was given the scaler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amp_migrate.plan.model import AddParameter, Edit
+from amp_migrate.project import Function
+
+_DOC = "torch.cuda.amp.GradScaler that scales the loss"
+
+
+@dataclass(slots=True)
+class Thread:
+    """How one function was given the scaler: the edits, and a sentence that says so."""
+
+    function: Function
+    sentence: str
+    edits: list[tuple[str, Edit]] = field(default_factory=list)
+
+
+def parameter(function: Function, name: str, default: str | None = None) -> tuple[str, Edit]:
+    """Return the edit that gives a function the scaler as a parameter. Raises `ValueError` for a module."""
+    if function.node is None:
+        raise ValueError("module")
+    span = function.module.tree.span(function.node)
+    return function.module.path, AddParameter(span, name, default, _DOC)

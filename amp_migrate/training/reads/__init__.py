@@ -1,0 +1,1 @@
+"""What reads, writes or only keeps gradients and losses."""

@@ -1,0 +1,135 @@
+"""Where gradients of parameters are read or cleared through ``.grad``. What is not known reads them."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Function, Project
+from amp_migrate.training.beliefs import (
+    CLEARS,
+    HAND_OUT_PARAMETERS,
+    KEEPS_THE_SCALE,
+    KNOWS_NO_SCALE,
+    REDUCES,
+    SHAPE_OF_GRADIENT,
+)
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.reads.magnitude import Magnitude
+
+
+class Gradients:
+    """Reads the uses of ``.grad``."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def use(self, function: Function, node: ast.Attribute) -> str | None:
+        """Return what ``x.grad`` is for: "read", "clear", or None where its values do not matter."""
+        if not self._of_parameter(function, node.value):
+            return None
+        tree = function.module.tree
+        up = tree.parent(node)
+        if isinstance(node.ctx, ast.Store):
+            return self._stored(up)
+        if not isinstance(node.ctx, ast.Load):
+            return "clear"
+        found = _loaded(node, tree.parents)
+        return None if found == "read" and Magnitude(function).cancels(node) else found
+
+    def taken(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether the values of ``getattr(p, "grad")`` matter."""
+        if not self._of_parameter(function, call.args[0]):
+            return False
+        return _loaded(call, function.module.tree.parents) == "read"
+
+    def _stored(self, up: ast.AST | None) -> str | None:
+        if isinstance(up, ast.Assign | ast.AnnAssign):
+            empty = isinstance(up.value, ast.Constant) and up.value.value is None
+            return "clear" if empty else None
+        if isinstance(up, ast.AugAssign):
+            return None if isinstance(up.op, ast.Mult | ast.Div) else "read"
+        return None
+
+    def _of_parameter(self, function: Function, base: ast.expr) -> bool:
+        """Tell whether the owner of a gradient may be a parameter; an input that asks for gradients is none."""
+        module = function.module
+        if self._project.external(module, base) is not None:
+            return False
+        while isinstance(base, ast.Attribute | ast.Subscript) and _is_data(base):
+            base = base.value
+        if not isinstance(base, ast.Name):
+            return True
+        scope = module.scopes.owner(base)
+        bindings = module.scopes.bindings(scope, base.id) if scope is not None else []
+        values = [bound_value(module, binding) for binding in bindings]
+        if any(value is not None and hands_out(value) for value in values):
+            return True
+        if any(isinstance(b, ast.arg) for b in bindings) or not bindings:
+            return not _asks_for_gradients(function, base.id)
+        made = [value for value in values if isinstance(value, ast.Call | ast.BinOp)]
+        if made and len(made) == len(values):
+            return False
+        return not _asks_for_gradients(function, base.id)
+
+
+def hands_out(node: ast.AST) -> bool:
+    """Tell whether an expression goes over parameters of a network or an optimizer."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
+            return True
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant):
+            if part.slice.value == "params":
+                return True
+    return False
+
+
+def _is_data(node: ast.Attribute | ast.Subscript) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
+def _asks_for_gradients(function: Function, name: str) -> bool:
+    """Tell whether a function makes a tensor a leaf that asks for gradients, as it does an input or a perturbation."""
+    for part in walk(function.scope):
+        if isinstance(part, ast.Attribute) and part.attr in ("requires_grad", "requires_grad_"):
+            if isinstance(part.value, ast.Name) and part.value.id == name:
+                if part.attr == "requires_grad_" or isinstance(part.ctx, ast.Store):
+                    return True
+    return False
+
+
+def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
+    up = parents.get(node)
+    if isinstance(up, ast.Compare):
+        others = [*up.comparators, up.left]
+        against_none = any(isinstance(o, ast.Constant) and o.value is None for o in others)
+        return None if against_none else "read"
+    if isinstance(up, ast.Attribute):
+        called = parents.get(up)
+        if up.attr in CLEARS:
+            return "clear"
+        if up.attr in SHAPE_OF_GRADIENT or up.attr in KNOWS_NO_SCALE:
+            return None
+        if up.attr in KEEPS_THE_SCALE:
+            value: ast.expr = called if isinstance(called, ast.Call) and called.func is up else up
+            return _loaded(value, parents)
+        return "read"
+    if isinstance(up, ast.Expr | ast.If | ast.BoolOp | ast.UnaryOp | ast.IfExp):
+        return None
+    if isinstance(up, ast.Subscript) and up.value is node:
+        return _item(up, parents)
+    if isinstance(up, ast.Call):
+        if any(word in tail(up) for word in REDUCES) or tail(up) in KNOWS_NO_SCALE:
+            return None
+    if isinstance(up, ast.AugAssign) and up.target is node:
+        return None if isinstance(up.op, ast.Mult | ast.Div) else "read"
+    return "read"
+
+
+def _item(node: ast.Subscript, parents: dict[ast.AST, ast.AST]) -> str | None:
+    """Return what an item of a gradient is for; one that is set to zero is as good as cleared."""
+    if isinstance(node.ctx, ast.Load):
+        return _loaded(node, parents)
+    up = parents.get(node)
+    zero = isinstance(up, ast.Assign) and isinstance(up.value, ast.Constant) and up.value.value == 0
+    return None if zero else "read"

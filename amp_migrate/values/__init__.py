@@ -1,0 +1,1 @@
+"""Which expressions hold the same object, across functions, classes and files."""

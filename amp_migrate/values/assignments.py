@@ -1,0 +1,198 @@
+"""What the statements of a project say about which names hold the same object."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.graph import APPENDED, EACH, VALUES
+from amp_migrate.values.nodes import Nodes, enclosing_class, function_of
+from amp_migrate.values.objects import Bound
+
+_APPENDING = {"append", "add", "appendleft"}
+
+
+class Flow:
+    """Reads every statement of a module into the graph, in no order."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions) -> None:
+        self.nodes = nodes
+        self.graph = nodes.graph
+        self.expressions = expressions
+        self._handlers: dict[type[ast.AST], Callable[[Module, ast.AST], None]] = {
+            ast.Assign: self._assign,
+            ast.AnnAssign: self._annotated,
+            ast.AugAssign: self._extended,
+            ast.NamedExpr: self._named,
+            ast.For: self._loop,
+            ast.AsyncFor: self._loop,
+            ast.comprehension: self._loop,
+            ast.With: self._with,
+            ast.Return: self._return,
+            ast.Call: self._call,
+        }
+
+    def mention(self, module: Module) -> None:
+        """Note which attributes each class of `module` mentions; wanted before any `read`."""
+        for cls in module.classes.values():
+            names = {name for name in module.scopes.names(cls.node) if not name.startswith("__")}
+            self.nodes.mentions.setdefault(cls, set()).update(names)
+        receivers = {
+            function.parameters.positional[0]
+            for function in module.functions.values()
+            if function.takes_receiver
+        }
+        for node in module.tree.parents:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                owner = enclosing_class(module, node) if node.value.id in receivers else None
+                if owner is not None and not node.attr.startswith("__"):
+                    self.nodes.mentions[owner].add(node.attr)
+
+    def read(self, module: Module) -> None:
+        """Read the definitions and statements of `module`."""
+        for cls in module.classes.values():
+            self._class(cls)
+        for function in list(module.functions.values()):
+            self._defaults(function)
+        handlers = self._handlers
+        for node in module.tree.parents:
+            handler = handlers.get(type(node))
+            if handler is not None:
+                handler(module, node)
+
+    def bind(self, module: Module, target: ast.expr, value: ast.expr) -> None:
+        """Let `target` hold what `value` gives."""
+        if isinstance(target, ast.Starred):
+            target = target.value
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
+            return
+        if isinstance(value, (ast.Tuple, ast.List)) and _aligned(target, value):
+            for inner, item in zip(target.elts, value.elts, strict=True):
+                self.bind(module, inner, item)
+            return
+        node = self.expressions.node(module, value)
+        if node is not None and _is_values(value):
+            node = self.graph.field(node, VALUES)
+        if node is not None:
+            self._unpack(module, target, node)
+
+    def _unpack(self, module: Module, target: ast.expr, node: int) -> None:
+        if isinstance(target, ast.Starred):
+            self._merge(self.expressions.node(module, target.value), node)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            exact = True
+            for index, inner in enumerate(target.elts):
+                exact = exact and not isinstance(inner, ast.Starred)
+                self._unpack(module, inner, self.graph.field(node, f"[{index}]" if exact else EACH))
+        else:
+            self._merge(self.expressions.node(module, target), node)
+
+    def _merge(self, a: int | None, b: int | None) -> None:
+        if a is not None and b is not None:
+            self.graph.merge(a, b)
+
+    def _class(self, cls: Class) -> None:
+        for base in cls.mro():
+            for name in self.nodes.mentions.get(base, ()):
+                self.nodes.attribute(cls, name)
+        for name in cls.module.scopes.names(cls.node):
+            self.nodes.variable(cls.module, cls.node, name)
+        for name, method in cls.methods.items():
+            if name.startswith("__"):
+                continue
+            node = self.nodes.attribute(cls, name)
+            if method.is_property:
+                self.graph.merge(node, self.nodes.returned(method))
+            else:
+                self.graph.state(node, method if method.is_static else Bound(method))
+
+    def _defaults(self, function: Function) -> None:
+        for name, value in function.parameters.defaults.items():
+            node = self.expressions.node(function.module, value)
+            if node is not None:
+                self.graph.flow(node, self.nodes.parameter(function, name))
+
+    def _assign(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.Assign)
+        for target in node.targets:
+            self.bind(module, target, node.value)
+
+    def _annotated(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.AnnAssign)
+        target = self.expressions.node(module, node.target)
+        if target is not None:
+            self.nodes.annotate(module, node.annotation, target)
+        if node.value is not None:
+            self.bind(module, node.target, node.value)
+
+    def _extended(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.AugAssign)
+        if isinstance(node.op, ast.Add) and isinstance(node.value, (ast.List, ast.Tuple)):
+            target = self.expressions.node(module, node.target)
+            if target is not None:
+                self._append(module, target, node.value.elts)
+
+    def _named(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.NamedExpr)
+        self.bind(module, node.target, node.value)
+
+    def _loop(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
+        items = self.expressions.node(module, node.iter)
+        if items is not None:
+            self._unpack(module, node.target, self.graph.field(items, EACH))
+
+    def _with(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.With)
+        for item in node.items:
+            if item.optional_vars is not None and isinstance(item.context_expr, ast.Name):
+                self.bind(module, item.optional_vars, item.context_expr)
+
+    def _return(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.Return)
+        value = None if node.value is None else self.expressions.node(module, node.value)
+        if value is not None:
+            result = self.nodes.returned(function_of(module, node))
+            if isinstance(node.value, ast.Tuple):
+                # The positions hold objects; the tuple itself is new at every call.
+                self.graph.merge(value, result)
+            else:
+                self.graph.flow(value, result)
+
+    def _call(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.Call)
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in _APPENDING and len(node.args) == 1:
+            target = self.expressions.node(module, func.value)
+            if target is not None and not self.nodes.has(target, func.attr):
+                self._append(module, target, node.args)
+        elif isinstance(func, ast.Name) and func.id == "setattr" and len(node.args) == 3:
+            base, name, value = node.args
+            target = self.expressions.node(module, base)
+            if target is not None and isinstance(name, ast.Constant):
+                attribute = self.graph.field(target, str(name.value))
+                self._merge(attribute, self.expressions.node(module, value))
+
+    def _append(self, module: Module, target: int, items: list[ast.expr]) -> None:
+        for item in items:
+            node = self.expressions.node(module, item)
+            if node is not None:
+                self.graph.flow(node, self.graph.field(target, APPENDED))
+
+
+def _is_values(node: ast.expr) -> bool:
+    """Tell whether an expression is ``mapping.values()``, which gives the values in the order of the keys."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "values"
+        and not node.args
+    )
+
+
+def _aligned(target: ast.Tuple | ast.List, value: ast.Tuple | ast.List) -> bool:
+    plain = not any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts))
+    return plain and len(target.elts) == len(value.elts)

@@ -1,0 +1,271 @@
+"""Which node of the graph an expression stands for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.scopes import global_name
+from amp_migrate.project.lookup import Meaning
+from amp_migrate.project.model import Class, Module
+from amp_migrate.values.graph import APPENDED, EACH, VALUES
+from amp_migrate.values.nodes import Nodes, enclosing_class
+from amp_migrate.values.objects import Made, Written
+from amp_migrate.values.wrappers import SELF_METHODS, wrapped
+
+_APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
+_DEEPEST = 100
+_NAMESPACES = {"SimpleNamespace", "Namespace"}
+
+
+class Expressions:
+    """Reads expressions as nodes; every expression of the source has one node, or none, for good."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        self.graph = nodes.graph
+        self.lookup = nodes.lookup
+        self._known: dict[ast.expr, int | None] = {}
+        self._depth = 0
+
+    def node(self, module: Module, expression: ast.expr) -> int | None:
+        """Return the node of an expression; None for constants, arithmetic, comparisons."""
+        if expression not in self._known:
+            # Odd code may ask for an expression while it is being read, or nest without end.
+            self._known[expression] = None
+            if self._depth < _DEEPEST:
+                self._depth += 1
+                self._known[expression] = self._read(module, expression)
+                self._depth -= 1
+        return self._known[expression]
+
+    def _read(self, module: Module, node: ast.expr) -> int | None:
+        if isinstance(node, ast.Name):
+            return self._name(module, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(module, node)
+        if isinstance(node, ast.Call):
+            return self._call(module, node)
+        if isinstance(node, ast.Subscript):
+            return self._item(module, node)
+        if isinstance(node, (ast.Starred, ast.Await)):
+            return self.node(module, node.value)
+        if isinstance(node, ast.NamedExpr):
+            return self.node(module, node.target)
+        if isinstance(node, ast.IfExp):
+            return self._either(module, [node.body, node.orelse])
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            return self._either(module, node.values)
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            return self._items(module, node.elts)
+        if isinstance(node, ast.Dict):
+            return self._mapping(module, node)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return self._collected(module, node.elt)
+        if isinstance(node, ast.Lambda):
+            return self._written(node)
+        return self._collected(module, node.value) if isinstance(node, ast.DictComp) else None
+
+    def _written(self, node: ast.Lambda) -> int:
+        made = self.graph.new()
+        self.graph.state(made, Written(node))
+        return made
+
+    def _name(self, module: Module, node: ast.Name) -> int | None:
+        scope = module.scopes.owner(node)
+        if scope is not None:
+            return self.nodes.variable(module, scope, node.id)
+        for source in self.lookup.starred_from(module):
+            if source.scopes.bindings(source.tree.module, node.id):
+                return self.nodes.variable(source, source.tree.module, node.id)
+        stated = self._stated(self.lookup.expression(module, node))
+        if stated is None and not hasattr(builtins, node.id):
+            # A name from a file that is not here is a variable as well.
+            return self.nodes.variable(module, module.tree.module, node.id)
+        return stated
+
+    def _stated(self, meanings: tuple[Meaning, ...]) -> int | None:
+        if not meanings:
+            return None
+        node = self.graph.new()
+        for meaning in meanings:
+            self.graph.state(node, meaning)
+        return node
+
+    def _attribute(self, module: Module, node: ast.Attribute) -> int | None:
+        for meaning in self.lookup.expression(module, node.value):
+            if isinstance(meaning, Module):
+                known = self.nodes.of_module(meaning, node.attr)
+                if known is not None:
+                    return known
+            elif isinstance(meaning, Class):
+                return self.nodes.attribute(meaning, node.attr)
+        stated = self._stated(self.lookup.expression(module, node))
+        if stated is not None:
+            return stated
+        base = self.node(module, node.value)
+        if base is None or (node.attr == "module" and not self.nodes.has(base, "module")):
+            return base
+        return self.graph.field(base, node.attr)
+
+    def _item(self, module: Module, node: ast.Subscript) -> int | None:
+        name = global_name(node)
+        if name is not None:
+            return self.nodes.variable(module, module.tree.module, name)
+        base = self.node(module, node.value)
+        if base is None or isinstance(node.slice, ast.Slice):
+            return base
+        key = f"[{node.slice.value!r}]" if isinstance(node.slice, ast.Constant) else EACH
+        return self.graph.field(base, key)
+
+    def _either(self, module: Module, options: list[ast.expr]) -> int | None:
+        nodes = [node for node in (self.node(module, item) for item in options) if node is not None]
+        if len(nodes) < 2:
+            return nodes[0] if nodes else None
+        result = self.graph.new()
+        for node in nodes:
+            self.graph.flow(node, result)
+        return result
+
+    def _items(self, module: Module, items: list[ast.expr]) -> int:
+        result = self.graph.new()
+        for index, item in enumerate(items):
+            inner = self.node(module, item)
+            if inner is None:
+                continue
+            if isinstance(item, ast.Starred):
+                self.graph.flow(self.graph.field(inner, EACH), self.graph.field(result, APPENDED))
+            else:
+                self.graph.merge(inner, self.graph.field(result, f"[{index}]"))
+        return result
+
+    def _mapping(self, module: Module, node: ast.Dict) -> int:
+        result = self.graph.new()
+        if all(isinstance(key, ast.Constant) for key in node.keys):
+            self.graph.flow(self._items(module, node.values), self.graph.field(result, VALUES))
+        for key, value in zip(node.keys, node.values, strict=True):
+            inner = self.node(module, value)
+            if inner is None:
+                continue
+            if key is None:
+                self.graph.flow(inner, result)
+            elif isinstance(key, ast.Constant):
+                self.graph.merge(inner, self.graph.field(result, f"[{key.value!r}]"))
+            else:
+                self.graph.flow(inner, self.graph.field(result, APPENDED))
+        return result
+
+    def _collected(self, module: Module, element: ast.expr) -> int:
+        result = self.graph.new()
+        inner = self.node(module, element)
+        if inner is not None:
+            self.graph.flow(inner, self.graph.field(result, APPENDED))
+        return result
+
+    def _call(self, module: Module, call: ast.Call) -> int | None:
+        func = call.func
+        meanings = self.lookup.expression(module, func)
+        if isinstance(func, ast.Name) and not meanings:
+            builtin = self._builtin(module, call, func.id)
+            if builtin is not None:
+                return builtin
+        outside = [meaning for meaning in meanings if isinstance(meaning, str)]
+        for name in outside if meanings else [last_name(func)]:
+            same = wrapped(name, call)
+            if same is not None:
+                return self.node(module, same)
+        if any(name in _APEX_INITIALIZE for name in outside):
+            return self.initialized(module, call)
+        if isinstance(func, ast.Attribute) and not meanings:
+            known = self._method(module, call, func)
+            if known is not None:
+                return known
+        result = self.graph.new()
+        for name in outside:
+            self.graph.state(result, Made(name))
+            if name.rpartition(".")[2] in _NAMESPACES:
+                self._keywords(module, call, result, "{}")
+        return result
+
+    def _builtin(self, module: Module, call: ast.Call, name: str) -> int | None:
+        if module.scopes.find(module.scopes.scope_of(call), name) is not None:
+            return None
+        if name == "super":
+            cls = enclosing_class(module, call)
+            return self.nodes.object(cls) if cls is not None else None
+        if name == "getattr" and len(call.args) > 1:
+            attribute = call.args[1]
+            base = self.node(module, call.args[0])
+            if base is not None and isinstance(attribute, ast.Constant):
+                return self.graph.field(base, str(attribute.value))
+            return None
+        if name == "dict" and not call.args:
+            result = self.graph.new()
+            self._keywords(module, call, result, "['{}']")
+            return result
+        return self._iterated(module, call, name)
+
+    def _iterated(self, module: Module, call: ast.Call, name: str) -> int | None:
+        nodes = [self.node(module, item) for item in call.args]
+        if name in {"list", "tuple", "reversed", "sorted", "iter", "dict", "vars", "set"} and nodes:
+            return nodes[0]
+        if name == "next" and nodes and nodes[0] is not None:
+            return self.graph.field(nodes[0], EACH)
+        if name in {"zip", "enumerate"}:
+            result = self.graph.new()
+            pair = self.graph.field(result, EACH)
+            for index, node in enumerate(nodes[:1] if name == "enumerate" else nodes):
+                if node is not None:
+                    place = index + (name == "enumerate")
+                    each = self.graph.field(node, EACH)
+                    self.graph.merge(each, self.graph.field(pair, f"[{place}]"))
+            return result
+        return None
+
+    def _method(self, module: Module, call: ast.Call, func: ast.Attribute) -> int | None:
+        if func.attr not in SELF_METHODS | {"get", "setdefault", "pop", "values", "items"}:
+            return None
+        base = self.node(module, func.value)
+        if base is None or self.nodes.has(base, func.attr):
+            return None
+        if func.attr in SELF_METHODS:
+            return base
+        if func.attr == "values":
+            return base
+        if func.attr == "items":
+            result = self.graph.new()
+            pair = self.graph.field(result, EACH)
+            self.graph.merge(self.graph.field(base, EACH), self.graph.field(pair, "[1]"))
+            return result
+        key = call.args[0] if call.args else None
+        if isinstance(key, ast.Constant):
+            return self.graph.field(base, f"[{key.value!r}]")
+        return None
+
+    def _keywords(self, module: Module, call: ast.Call, result: int, form: str) -> None:
+        for keyword in call.keywords:
+            inner = self.node(module, keyword.value)
+            if inner is None:
+                continue
+            if keyword.arg is None:
+                self.graph.flow(inner, result)
+            else:
+                self.graph.merge(inner, self.graph.field(result, form.format(keyword.arg)))
+
+    def initialized(self, module: Module, call: ast.Call) -> int | None:
+        """Return the node of what ``amp.initialize`` returns: its models, or a pair with the optimizers."""
+        given = dict(zip(("models", "optimizers"), call.args, strict=False))
+        given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
+        star = call.args[0] if call.args and isinstance(call.args[0], ast.Starred) else None
+        if star is not None:
+            return self.node(module, star)
+        models = self.node(module, given["models"]) if "models" in given else None
+        optimizers = given.get("optimizers")
+        if optimizers is None or (isinstance(optimizers, ast.Constant) and not optimizers.value):
+            return models
+        result = self.graph.new()
+        for index, node in enumerate((models, self.node(module, optimizers))):
+            if node is not None:
+                self.graph.merge(node, self.graph.field(result, f"[{index}]"))
+        return result

@@ -1,0 +1,185 @@
+"""The graph nodes of a project's variables, attributes and return values."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import ScopeNode
+from amp_migrate.project.lookup import Lookup
+from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.values.graph import Graph
+from amp_migrate.values.objects import Instance
+
+Holder = Function | Class | Module
+
+
+class Nodes:
+    """Makes the nodes of a project's variables, attributes and return values as they are asked for."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.graph = Graph(self.attribute)
+        self.labels: list[tuple[int, Holder, str]] = []
+        self.mentions: dict[Class, set[str]] = {}
+        self._objects: dict[Class, int] = {}
+        self._attributes: dict[tuple[Class, str], int] = {}
+        self._variables: dict[tuple[ScopeNode, str], int] = {}
+        self._returns: dict[Function, int] = {}
+
+    def object(self, cls: Class) -> int:
+        """Return the node of ``self`` in the methods of `cls`."""
+        if cls not in self._objects:
+            self._objects[cls] = node = self.graph.new()
+            self.graph.state(node, Instance(cls, exact=False))
+        return self._objects[cls]
+
+    def attribute(self, cls: Class, name: str) -> int:
+        """Return the node of an attribute of an instance of `cls`.
+
+        A class shares it with those of its bases that mention it (where none does, with its subclasses).
+        """
+        key = (cls, name)
+        if key not in self._attributes:
+            homes = [home for home in cls.mro() if name in self.mentions.get(home, ())]
+            if not homes:
+                homes = [home for home in cls.subclasses() if name in self.mentions.get(home, ())]
+            nodes = [self.graph.plain_field(self.object(home), name) for home in homes or [cls]]
+            self._attributes[key] = nodes[0]
+            for home, node in zip(homes or [cls], nodes, strict=True):
+                self.labels.append((node, home, f"self.{name}"))
+                self.graph.keep(node)
+                self.graph.merge(nodes[0], node)
+        return self._attributes[key]
+
+    def returned(self, function: Function) -> int:
+        """Return the node of what a function returns."""
+        if function not in self._returns:
+            self._returns[function] = node = self.graph.new()
+            self.labels.append((node, function, "return"))
+        return self._returns[function]
+
+    def variable(self, module: Module, scope: ScopeNode, name: str) -> int:
+        """Return the node of the variable `name` that `scope` binds."""
+        key = (scope, name)
+        if key not in self._variables:
+            self._variables[key] = node = self.graph.new()
+            self.labels.append((node, _holder(module, scope), name))
+            if isinstance(scope, ast.Module):
+                self.graph.keep(node)
+            if isinstance(scope, ast.ClassDef) and scope in module.classes:
+                self.graph.merge(node, self.attribute(module.classes[scope], name))
+            for binding in module.scopes.bindings(scope, name):
+                self._bind(module, binding, node)
+        return self._variables[key]
+
+    def parameter(self, function: Function, name: str) -> int:
+        """Return the node of a parameter (``*args`` and ``**kwargs`` too)."""
+        return self.variable(function.module, function.scope, name)
+
+    def of_module(self, module: Module, name: str) -> int | None:
+        """Return the node of a module's global variable; None if the module has no such name."""
+        top = module.tree.module
+        for source in (module, *self.lookup.starred_from(module)):
+            if source.scopes.bindings(source.tree.module, name):
+                return self.variable(source, source.tree.module, name)
+        return self._variables.get((top, name))
+
+    def _bind(self, module: Module, binding: ast.AST, node: int) -> None:
+        if isinstance(binding, ast.alias):
+            for meaning in self.lookup.imported(module, binding):
+                self.graph.state(node, meaning)
+            statement = module.tree.parents.get(binding)
+            if isinstance(statement, ast.ImportFrom):
+                source = self.lookup.source(module, statement)
+                known = self.of_module(source, binding.name) if isinstance(source, Module) else None
+                if known is not None:
+                    self.graph.merge(node, known)
+        elif isinstance(binding, ast.ClassDef) and binding in module.classes:
+            self.graph.state(node, module.classes[binding])
+        elif binding in module.functions:
+            function = module.functions[binding]
+            if function.cls is None:
+                self.graph.state(node, function)
+        elif isinstance(binding, ast.arg):
+            self._parameter(module, binding, node)
+
+    def _parameter(self, module: Module, binding: ast.arg, node: int) -> None:
+        function = module.functions.get(module.scopes.scope_of(binding))
+        if function is None:
+            return
+        first = function.parameters.positional[:1] == (binding.arg,)
+        if first and function.takes_receiver and function.cls is not None:
+            if function.is_class:
+                self.graph.state(node, function.cls)
+            else:
+                self.graph.merge(node, self.object(function.cls))
+        elif binding.annotation is not None:
+            self.annotate(module, binding.annotation, node)
+
+    def annotate(self, module: Module, annotation: ast.expr, node: int) -> None:
+        """Note the classes of the project that an annotation names (also quoted, or inside ``Optional``)."""
+        for name in _annotated(annotation):
+            scope = module.scopes.scope_of(annotation)
+            parts = name.split(".")
+            meanings = self.lookup.seen_from(module, scope, parts[0])
+            for part in parts[1:]:
+                meanings = tuple(m for base in meanings for m in self.lookup.member(base, part))
+            for meaning in meanings:
+                if isinstance(meaning, Class):
+                    self.graph.state(node, Instance(meaning, exact=False))
+
+    def has(self, node: int, name: str) -> bool:
+        """Tell whether `node` is an object of a project class that has or mentions an attribute `name`."""
+        return any(
+            isinstance(fact, Instance)
+            and any(name in self.mentions.get(cls, ()) for cls in fact.cls.mro())
+            for fact in self.graph.own_facts(node)
+        )
+
+
+def _holder(module: Module, scope: ScopeNode) -> Holder:
+    if isinstance(scope, ast.ClassDef):
+        return module.classes.get(scope, module)
+    return module.functions.get(scope) or function_of(module, scope)
+
+
+def function_of(module: Module, node: ast.AST) -> Function:
+    """Return the function in which `node` is evaluated; the module's top-level code outside of all."""
+    scope = module.scopes.scope_of(node)
+    while scope not in module.functions:
+        scope = module.scopes.scope_of(scope)
+    return module.functions[scope]
+
+
+def enclosing_class(module: Module, node: ast.AST) -> Class | None:
+    """Return the class whose method, or function nested in a method, holds `node`."""
+    function = function_of(module, node)
+    while function.cls is None and function.parent is not None:
+        function = function.parent
+    return function.cls
+
+
+def _annotated(annotation: ast.expr) -> list[str]:
+    found: list[str] = []
+    stack: list[ast.AST] = [annotation]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            stack += _parsed(node.value)
+        elif isinstance(node, ast.Name):
+            found.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.append(path(node) or "")
+        elif isinstance(node, ast.Subscript):
+            stack.append(node.slice)
+        else:
+            stack += ast.iter_child_nodes(node)
+    return found
+
+
+def _parsed(text: str) -> list[ast.AST]:
+    try:
+        return [ast.parse(text, mode="eval").body]
+    except (SyntaxError, ValueError):
+        return []

@@ -1,0 +1,93 @@
+"""Apex and optimizers, as they are handed to objects: in calls of module objects, and in attributes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.project.model import Module
+from amp_migrate.project.targets import Target
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.nodes import Nodes
+from amp_migrate.values.objects import Fact, Instance, Made
+from amp_migrate.values.onward import onward
+from amp_migrate.values.passing import Passing
+
+
+class Tools:
+    """Tells where Apex and optimizers are given, as far as the arguments that were passed so far show."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions, passing: Passing) -> None:
+        self.nodes = nodes
+        self.graph = nodes.graph
+        self.expressions = expressions
+        self._passed = passing.passed
+
+    def takes_apex(self, target: Target, within: bool = True) -> bool:
+        """Tell whether Apex must be given to a ``forward``, or `within` a dictionary: then only the project can call it."""
+        function = target.function
+        return function is not None and any(
+            "apex.amp" in self.graph.facts(item, MIDDLE)
+            for name in function.parameters.required()
+            for _, node in self._passed.get((function, name), [])
+            for item in [
+                self.nodes.parameter(function, name),
+                *(self._values(node) if within else ()),
+            ]
+        )
+
+    def _values(self, node: int) -> list[int]:
+        """Return the nodes of the values of a dictionary that is written out."""
+        return [self.graph.field(node, name) for name in self.graph.items(node)]
+
+    def holds_tool(self, node: int) -> bool:
+        """Tell whether an object is Apex, another library or an optimizer, or a dictionary that holds Apex."""
+        within = (self.graph.facts(item, MIDDLE) for item in self._values(node))
+        return self._is_tool(node) or any("apex.amp" in facts for facts in within)
+
+    def _is_tool(self, node: int) -> bool:
+        """Tell whether an object is Apex or another library, or an optimizer."""
+        return any(
+            isinstance(fact, str) or (isinstance(fact, Made) and "optim" in fact.name)
+            for fact in self.graph.facts(node, MIDDLE)
+        )
+
+    def holds_apex(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether an argument may be Apex, or a collection that holds it."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        values = [item.value if isinstance(item, ast.Starred) else item for item in given]
+        nodes = [n for item in values if (n := self.expressions.node(module, item)) is not None]
+        roots = {root for node in nodes for root in self.graph.reach(node)[0]}
+        return any("apex.amp" in self.graph.own_facts(root) for root in roots)
+
+    def store(self, stores: list[tuple[Module, ast.Attribute, ast.expr]]) -> None:
+        """Let Apex reach the attributes in which it is stored, on objects of any of several classes."""
+        for module, _, value in stores:
+            self.expressions.node(module, value)
+        near = onward(self.graph, self.graph.holding(_is_amp), self.expressions.node)
+        for module, target, value in stores:
+            if near.reaches(module, value):
+                self._store(module, target, value)
+
+    def _store(self, module: Module, target: ast.Attribute, value: ast.expr) -> None:
+        node = self.expressions.node(module, value)
+        base = self.expressions.node(module, target.value)
+        if node is None or base is None or "apex.amp" not in self.graph.facts(node, MIDDLE):
+            return
+        for fact in self.graph.facts(base, MIDDLE):
+            if isinstance(fact, Instance):
+                self.graph.flow(node, self.nodes.attribute(fact.cls, target.attr))
+
+
+def _is_amp(fact: Fact) -> bool:
+    return fact == "apex.amp"
+
+
+def stores_of(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:
+    """Yield the attributes of objects to which a name or attribute is assigned."""
+    for node in module.tree.nodes(ast.Assign):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute):
+                    yield module, target, node.value

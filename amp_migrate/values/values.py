@@ -1,0 +1,115 @@
+"""Which expressions hold the same object, across functions, classes and files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.project.calls import Calls
+from amp_migrate.project.lookup import Lookup
+from amp_migrate.project.model import Class, Module
+from amp_migrate.values.assignments import Flow
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.nodes import Holder, Nodes
+from amp_migrate.values.objects import Fact, Instance, Made
+from amp_migrate.values.onward import Onward, onward
+from amp_migrate.values.settle import settle
+
+
+class Values:
+    """Names that hold the same object, without regard to the order of statements.
+
+    Assignments, wrappers (``DDP(model)``, ``model.cuda()``), arguments with parameters, results with
+    returned values, and attributes of one object are followed. A parameter or a loop variable that gets
+    several objects may be each of them, and they stay apart.
+    """
+
+    def __init__(self, modules: Iterable[Module], lookup: Lookup) -> None:
+        self.nodes = Nodes(lookup)
+        self.graph = self.nodes.graph
+        self.expressions = Expressions(self.nodes)
+        files = self._files = list(modules)
+        flow = Flow(self.nodes, self.expressions)
+        for module in files:
+            flow.mention(module)
+        for module in files:
+            flow.read(module)
+        self.calls = Calls(self.nodes, self.expressions)
+        self.calls.resolve(files)
+        settle(self.nodes, self.calls)
+        self._apex: Onward | None = None
+
+    def same(self, module: Module, a: ast.expr, b_module: Module, b: ast.expr) -> bool:
+        """Tell whether two expressions may hold the same object."""
+        one, other = self._node(module, a), self._node(b_module, b)
+        return one is not None and other is not None and self.graph.same(one, other)
+
+    def group(self, module: Module, expression: ast.expr) -> int | None:
+        """Return the class of names that hold the object of `expression`; None if it is no access path.
+
+        Two expressions of one group hold the same object. Expressions of different groups may too, where
+        one of them gets several objects: ask `same` or `groups`. Valid until new expressions are asked for.
+        """
+        node = self._node(module, expression)
+        return None if node is None else self.graph.find(node)
+
+    def groups(self, module: Module, expression: ast.expr) -> frozenset[int]:
+        """Return the groups of all objects that `expression` may hold, its own included."""
+        node = self._node(module, expression)
+        return frozenset() if node is None else frozenset(self.graph.reach(node)[0])
+
+    def made_like(
+        self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr
+    ) -> bool:
+        """Tell whether an expression holds a new object each time, of the kind that another one makes."""
+        node, source = self._node(module, made), self._node(origin_module, origin)
+        if node is None or source is None:
+            return False
+        return self.graph.find(source) in self.graph.reach(node)[1]
+
+    def members(self, group: int) -> list[tuple[Holder, str]]:
+        """Return the names of a group: the function, class or module they belong to, and their text."""
+        found = {
+            (holder, text): None
+            for node, holder, text in self.nodes.labels
+            if self.graph.find(node) == self.graph.find(group)
+        }
+        return list(found)
+
+    def facts(self, module: Module, expression: ast.expr) -> list[Fact]:
+        """Return what is known of the objects that `expression` may hold."""
+        node = self._node(module, expression)
+        return [] if node is None else self.graph.facts(node)
+
+    def instance_classes(self, module: Module, expression: ast.expr) -> list[Class]:
+        """Return the project classes of the objects that `expression` may hold."""
+        facts = self.facts(module, expression)
+        return list(dict.fromkeys(fact.cls for fact in facts if isinstance(fact, Instance)))
+
+    def made_by(self, module: Module, expression: ast.expr) -> list[str]:
+        """Return the dotted names of the callees outside the project that made the object."""
+        return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
+
+    def may_be_apex(self, module: Module, expression: ast.expr) -> bool:
+        """Tell whether Apex, or something of it, can flow to an expression: quickly, and never wrongly no."""
+        if self._apex is None or self._apex.version != self.graph.version:
+            self._read_all()
+            self._apex = self.onward(self.graph.holding(_is_apex))
+        return self._apex.reaches(module, expression)
+
+    def onward(self, groups: Iterable[int]) -> Onward:
+        """Return what tells, quickly, whether an object of some groups can flow to an expression."""
+        return onward(self.graph, groups, self._node)
+
+    def _read_all(self) -> None:
+        if self._apex is None:
+            for module in self._files:
+                for part in [*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)]:
+                    self._node(module, part)
+
+    def _node(self, module: Module, expression: ast.expr) -> int | None:
+        return self.expressions.node(module, expression)
+
+
+def _is_apex(fact: Fact) -> bool:
+    return isinstance(fact, str) and fact.partition(".")[0] == "apex"
