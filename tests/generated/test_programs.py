@@ -11,11 +11,12 @@ from generated.features import draw
 from generated.program import build
 from generated.saved import cases, load
 
-PROGRAMS = 300
+PROGRAMS = 300  # from which wrong migrations take theirs
+TRAINED = 200
 CHUNK = 10
 
 
-@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+@pytest.mark.parametrize("first", range(0, TRAINED, CHUNK))
 def test_generated_programs_train_the_same(first: int) -> None:
     """A program that is migrated trains to the same bits; one that is left is whole and reported."""
     seeds = range(first, first + CHUNK)
