@@ -53,7 +53,7 @@ def _key(fault: Fault) -> tuple[Breach, str, int]:
 def _gradients(program: Program, programs: Programs, memory: Memory) -> Iterator[Fault]:
     """Yield the faults of every optimizer; one that may concern any of a program must concern all of them."""
     objects = program.training.objects
-    entries = {o.number: programs.of_optimizer(o.number) for o in objects.optimizers}
+    entries = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
     beside = {
         number: [n for n, other in entries.items() if n != number and {*own} & {*other}]
         for number, own in entries.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts, Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
@@ -110,7 +111,7 @@ class Forwards:
             if isinstance(node, ast.Call) and called(node.func) == at[1]
         )
 
-    @property
+    @cached_property
     def _native(self) -> Casting:
         return Casting(self.old.program, Facts())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
 from enum import Enum
 
 from amp_migrate.check.events.traces import Label
@@ -216,6 +215,3 @@ def _with_origin(node: ast.Name) -> ast.Name:
     made = ast.Name(node.id, ast.Load())
     made.original = node  # type: ignore[attr-defined]
     return made
-
-
-__all__ = ["Does", "Labels", "Mapping"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import cached_property
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.events import Event
 
 Entry = tuple[Function, bool]
 
@@ -19,29 +18,30 @@ class Programs:
         self._program = program
         self._above: dict[Function, frozenset[Function]] = {}
 
-    def of_optimizer(self, number: int) -> tuple[Entry, ...]:
-        """Return the entries behind which an event names an optimizer, all of them if there is none."""
-        return self._naming(lambda e: e.optimizers is not None and number in e.optimizers)
-
-    def of_optimizers(self, numbers: frozenset[int]) -> tuple[Entry, ...]:
-        """Return the entries behind which an event names one of several optimizers."""
-        return self._naming(lambda e: e.optimizers is not None and bool(numbers & e.optimizers))
+    def of_optimizers(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
+        """Return the entries behind which an event names one of some optimizers, all of them if there is none."""
+        return self._above_all(self._homes[0].get(number, ()) for number in numbers)
 
     def of_scaler(self, number: int) -> tuple[Entry, ...]:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
-        return self._naming(lambda e: e.scaler == number)
+        return self._above_all([self._homes[1].get(number, ())])
 
-    def _naming(self, names: Callable[[Event], bool]) -> tuple[Entry, ...]:
-        homes = [function for function, events in self._events.items() if any(map(names, events))]
-        above = {entry for function in homes for entry in self._entries_above(function)}
+    def _above_all(self, homes: Iterable[Iterable[Function]]) -> tuple[Entry, ...]:
+        above = {entry for some in homes for home in some for entry in self._entries_above(home)}
         return tuple(e for e in self._program.entries if e[0] in above) or self._program.entries
 
     @cached_property
-    def _events(self) -> dict[Function, list[Event]]:
-        return {
-            function: [event for held in by_node.values() for event in held]
-            for function, by_node in self._program.training.by_function.items()
-        }
+    def _homes(self) -> tuple[dict[int, set[Function]], dict[int, set[Function]]]:
+        """The functions whose events name an optimizer, and those whose events are of a GradScaler, by number."""
+        optimizers: dict[int, set[Function]] = {}
+        scalers: dict[int, set[Function]] = {}
+        for function, by_node in self._program.training.by_function.items():
+            for event in (event for held in by_node.values() for event in held):
+                for number in event.optimizers or ():
+                    optimizers.setdefault(number, set()).add(function)
+                if event.scaler is not None:
+                    scalers.setdefault(event.scaler, set()).add(function)
+        return optimizers, scalers
 
     @cached_property
     def _begin(self) -> frozenset[Function]:
