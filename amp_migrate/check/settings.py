@@ -84,15 +84,12 @@ class _Given:
 
     def __init__(self, side: Side) -> None:
         objects = side.program.training.objects
-        self._made: list[ast.Call] = []
+        self._made = [call for _, call in objects.made_scalers]
         self._set: list[ast.expr] = []
-        for module in side.project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if objects.makes_scaler(module, call):
-                    self._made.append(call)
-                elif isinstance(call.func, ast.Attribute) and call.func.attr == "update":
-                    if call.args and objects.scaler(module, call.func.value) is not None:
-                        self._set.append(call.args[0])
+        for module, call in objects.method_calls.get("update", []):
+            assert isinstance(call.func, ast.Attribute)
+            if call.args and objects.scaler(module, call.func.value) is not None:
+                self._set.append(call.args[0])
 
     def has(self, name: str, value: ast.expr) -> bool:
         """Tell whether some GradScaler has a setting."""

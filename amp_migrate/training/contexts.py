@@ -70,7 +70,7 @@ def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:
         return None
     name = project.external(module, call.func if call is not None else node)
     if name in AUTOCASTS and call is not None:
-        return Context.NO_CASTS if _disabled(call) else Context.CASTS
+        return Context.NO_CASTS if is_off(call) else Context.CASTS
     if name in WITHOUT_GRADIENTS:
         return Context.NO_GRAD
     if name == "torch.enable_grad":
@@ -92,7 +92,8 @@ def decorated(project: Project, function: Function) -> tuple[Context, ...]:
     return tuple(item for item in found if item is not None)
 
 
-def _disabled(call: ast.Call) -> bool:
+def is_off(call: ast.Call) -> bool:
+    """Tell whether an autocast or a GradScaler is made with ``enabled=False``."""
     return any(
         k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
         for k in call.keywords

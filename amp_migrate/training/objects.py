@@ -10,6 +10,7 @@ from functools import cached_property
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
+from amp_migrate.training.contexts import is_off
 
 Groups = frozenset[int]
 COPY = -1  # the name of a copy of a network that a function makes for itself
@@ -79,10 +80,9 @@ class Objects:
     def scalers(self) -> tuple[Scaler, ...]:
         """The GradScalers: what is made as one, and what scales a loss or unscales gradients as one does."""
         held: list[tuple[str, Groups]] = []
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if self.makes_scaler(module, call) and not _is_off(call):
-                    held.append(("", self.groups(module, call)))
+        for module, call in self.made_scalers:
+            if not is_off(call):
+                held.append(("", self.groups(module, call)))
         for module, call in self.method_calls.get("unscale_", []):
             held.append(self._receiver(module, call))
         for module, call in self.method_calls.get("scale", []):
@@ -98,12 +98,21 @@ class Objects:
     @cached_property
     def _off(self) -> frozenset[int]:
         found: set[int] = set()
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if _is_off(call) and self.makes_scaler(module, call):
-                    group = self._values.group(module, call)
-                    found |= set() if group is None else {group}
+        for module, call in self.made_scalers:
+            if is_off(call):
+                group = self._values.group(module, call)
+                found |= set() if group is None else {group}
         return frozenset(found)
+
+    @cached_property
+    def made_scalers(self) -> tuple[tuple[Module, ast.Call], ...]:
+        """The calls that make a GradScaler of torch, with their modules."""
+        return tuple(
+            (module, call)
+            for module in self._project.modules.values()
+            for call in module.tree.nodes(ast.Call)
+            if self.makes_scaler(module, call)
+        )
 
     def makes_scaler(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call makes a GradScaler of torch."""
@@ -277,13 +286,6 @@ class Objects:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)
-
-
-def _is_off(call: ast.Call) -> bool:
-    return any(
-        k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
-        for k in call.keywords
-    )
 
 
 def _merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:

@@ -202,22 +202,15 @@ class Losses:
             scope = module.scopes.owner(name)
             bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
             return [b if isinstance(b, ast.arg) else bound_value(module, b) for b in bindings]
-        graph = self._graphs.of(function.scope)
+
+        def binds(point: Point) -> bool:
+            stored = point.kind is PointKind.STORE and _names(point.node) == name.id
+            return stored or point.kind is PointKind.ENTRY
+
         found: dict[ast.expr | ast.arg | None, None] = {}
-        seen: set[int] = set()
-        stack: list[Point] = list(graph.at(name))
-        while stack:
-            for edge in graph.predecessors(stack.pop()):
-                point = edge.source
-                if point.index in seen:
-                    continue
-                seen.add(point.index)
-                if point.kind is PointKind.STORE and _names(point.node) == name.id:
-                    found[_stored(module, point)] = None
-                elif point.kind is PointKind.ENTRY:
-                    found[_parameter(function, name.id)] = None
-                else:
-                    stack.append(point)
+        for point in self._graphs.of(function.scope).nearest_before(name, binds):
+            begins = point.kind is PointKind.ENTRY
+            found[_parameter(function, name.id) if begins else _stored(module, point)] = None
         return list(found)
 
 

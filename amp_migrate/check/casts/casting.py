@@ -91,12 +91,9 @@ class Casting:
     @cached_property
     def makers(self) -> list[tuple[Function, ast.Call]]:
         """Return the calls that make a GradScaler."""
-        objects = self._program.training.objects
         return [
             (self._project.function_of(module, call), call)
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
-            if objects.makes_scaler(module, call)
+            for module, call in self._program.training.objects.made_scalers
         ]
 
     def on(self, function: Function, made: ast.Call) -> bool | None:

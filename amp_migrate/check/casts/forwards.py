@@ -18,6 +18,7 @@ from amp_migrate.check.settings import folded, stated
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.contexts import is_off
 
 CAST, UNCAST, ENABLED, DISABLED = (
     "is cast, which Apex did not do:",
@@ -124,7 +125,7 @@ class Forwards:
     ) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScalers that are on or off where Apex was not."""
         for function, call in native.makers:
-            if _is_placeholder(call) and not all(_is_placeholder(c) for _, c in native.makers):
+            if is_off(call) and not all(is_off(c) for _, c in native.makers):
                 continue
             if function in begun and native.reached(function, call):
                 if key(function) in self.old.functions and native.on(function, call) is wrong:
@@ -183,12 +184,6 @@ def _is_scaled(item: Initialize) -> bool:
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
     return not any(folded(value) == 1.0 for value in found)
-
-
-def _is_placeholder(call: ast.Call) -> bool:
-    """Tell whether a GradScaler is made to be off in any case."""
-    enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
-    return isinstance(enabled, ast.Constant) and not enabled.value
 
 
 def _tops(side: Side) -> list[Function]:

@@ -129,21 +129,12 @@ class Labels:
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read."""
-        graph = self.program.graph(function)
-        found: dict[ast.AST, None] = {}
-        stack = list(graph.at(name))
-        seen: set[Point] = set(stack)
-        while stack:
-            for edge in graph.predecessors(stack.pop()):
-                point = edge.source
-                if point in seen:
-                    continue
-                seen.add(point)
-                if point.kind is PointKind.STORE and getattr(point.node, "id", None) == name.id:
-                    found[point.node] = None
-                else:
-                    stack.append(point)
-        return list(found)
+
+        def binds(point: Point) -> bool:
+            return point.kind is PointKind.STORE and getattr(point.node, "id", None) == name.id
+
+        before = self.program.graph(function).nearest_before(name, binds)
+        return list(dict.fromkeys(point.node for point in before))
 
 
 def text_of(node: ast.expr) -> str:

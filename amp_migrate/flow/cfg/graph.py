@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,6 +66,19 @@ class Graph:
         """
         found = self._at.get(node, ())
         return tuple(p for p in found if kind is None or p.kind is kind)
+
+    def nearest_before(self, node: ast.AST, stops: Callable[[Point], bool]) -> list[Point]:
+        """Return the points that may be the last of their sort before a node runs, going back from it."""
+        found: list[Point] = []
+        stack = list(self.at(node))
+        seen = set(stack)
+        while stack:
+            for edge in self.predecessors(stack.pop()):
+                point = edge.source
+                if point not in seen:
+                    seen.add(point)
+                    (found if stops(point) else stack).append(point)
+        return found
 
     def within(self, node: ast.AST) -> tuple[Point, ...]:
         """Return the points of a node and of all nodes inside it, in the order in which they were built."""

@@ -56,14 +56,12 @@ class Switches:
         return Asked(compared, groups, f"{module.path} {ast.unparse(subject)}")
 
     def _tests(self) -> Iterator[tuple[Module, ast.expr]]:
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if self._objects.makes_scaler(module, call):
-                    for keyword in call.keywords:
-                        if keyword.arg == "enabled":
-                            yield from self._parts(module, keyword.value)
-                    for test in _guards(module, call):
-                        yield from self._parts(module, test)
+        for module, call in self._objects.made_scalers:
+            for keyword in call.keywords:
+                if keyword.arg == "enabled":
+                    yield from self._parts(module, keyword.value)
+            for test in _guards(module, call):
+                yield from self._parts(module, test)
 
     def _parts(self, module: Module, test: ast.expr) -> Iterator[tuple[Module, ast.expr]]:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
