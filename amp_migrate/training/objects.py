@@ -97,12 +97,8 @@ class Objects:
 
     @cached_property
     def _off(self) -> frozenset[int]:
-        found: set[int] = set()
-        for module, call in self.made_scalers:
-            if is_off(call):
-                group = self._values.group(module, call)
-                found |= set() if group is None else {group}
-        return frozenset(found)
+        made = (self._values.group(m, call) for m, call in self.made_scalers if is_off(call))
+        return frozenset(group for group in made if group is not None)
 
     @cached_property
     def made_scalers(self) -> tuple[tuple[Module, ast.Call], ...]:
