@@ -6,11 +6,16 @@ import atexit
 import gc
 import os
 import runpy
+import socket
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import NoReturn
 
+import pytest
 import torch
 import torch._dynamo  # imported by the first optimizer; here once for all trials
 
@@ -19,6 +24,8 @@ import amp_migrate.equivalence.reference.modules  # noqa: F401
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.start import start
+from amp_migrate.equivalence.runs import launch as launching
+from amp_migrate.equivalence.runs.launch import Launch, Progress
 from amp_migrate.equivalence.runs.records import Run, read_folder
 from amp_migrate.equivalence.runs.runner import Runner
 
@@ -46,13 +53,9 @@ def record_files(
         settings = root / "config.json"
         roots = ((str(root / "original"), str(root / "project")),)
         replace(config, record_dir=str(records), roots=roots).write(settings)
-        gc.freeze()  # what a trial does not look at need not be copied for it
-        child = os.fork()
-        if child == 0:
-            _become(root / "project", script, arguments, settings)
-        _, status = os.waitpid(child, 0)
+        words = script, *arguments
+        code = _ended(_fork(root / "project", words, settings, Path(os.devnull)))
         processes, notes = read_folder(records)
-        code = os.waitstatus_to_exitcode(status)
         return Run("trial", processes, notes, code, str(notes.get("error", "")) if code else "")
 
 
@@ -69,17 +72,82 @@ class ForkedRunner(Runner):
         return replace(record_files(files, script, tuple(arguments), config), label=label)
 
 
-def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path) -> None:
+@pytest.fixture
+def forked_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``python train.py`` of a verification be a fork of this process: a launch takes seconds to import torch."""
+    monkeypatch.setattr(launching, "_execute", _execute)
+
+
+def _execute(
+    launch: Launch,
+    label: str,
+    config: CaptureConfig,
+    environment: dict[str, str],
+    records: Path,
+    progress: Progress,
+) -> tuple[int, str]:
+    """Do what `launch._execute` does for ``python`` or ``torchrun``, without new interpreters."""
+    program, *words = (launch.moved(word) for word in launch.command)
+    output = records.parent / "output"
+    settings = Path(environment["AMP_MIGRATE_VERIFY"])
+    paths = environment["PYTHONPATH"].split(os.pathsep)[1:]
+    ranks = [dict[str, str]()]
+    if program == "torchrun":
+        ranks = _ranks(int(words[words.index("--nproc-per-node") + 1]))
+        words = words[words.index("train.py") :]
+    started = [
+        _fork(launch.tree / launch.inside, words, settings, output, paths, rank) for rank in ranks
+    ]
+    code = max([_ended(child) for child in started])
+    return code, "\n".join(output.read_text(encoding="utf-8").strip().splitlines()[-6:])
+
+
+def _ranks(count: int) -> list[dict[str, str]]:
+    """Return what torchrun tells its processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    ranks = (dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank)) for rank in range(count))
+    return [{**meeting, **rank, "WORLD_SIZE": str(count)} for rank in ranks]
+
+
+def _fork(
+    folder: Path,
+    words: Sequence[str],
+    settings: Path,
+    output: Path,
+    paths: Sequence[str] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> int:
+    """Start a script with its arguments in a forked process, and return its number."""
+    gc.freeze()  # what a trial does not look at need not be copied for it
+    child = os.fork()
+    if child == 0:
+        sys.path[:0] = paths
+        os.environ.update(environment)
+        _become(folder, words, settings, output)
+    return child
+
+
+def _ended(child: int) -> int:
+    """Wait for a process and return its exit code."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _become(root: Path, words: Sequence[str], settings: Path, output: Path) -> NoReturn:
     """Run the program as a fresh interpreter would, and never return."""
     code = 1
     gc.disable()
     try:
         atexit._clear()
-        sink = os.open(os.devnull, os.O_WRONLY)
+        sink = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(sink, 1)
         os.dup2(sink, 2)
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+        sys.excepthook = sys.__excepthook__
         os.chdir(root)
-        sys.argv = [script, *arguments]
+        script = words[0]
+        sys.argv = [*words]
         sys.path.insert(0, str((root / script).parent))
         sys.dont_write_bytecode = True
         vars(sys.modules["__main__"])["__file__"] = str(root / script)
@@ -87,8 +155,14 @@ def _become(root: Path, script: str, arguments: tuple[str, ...], settings: Path)
         try:
             runpy.run_path(script, run_name="__main__")
             code = 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+            if isinstance(stop.code, str):
+                print(stop.code, file=sys.stderr)
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
         atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
     finally:
         os._exit(code)

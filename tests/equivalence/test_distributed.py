@@ -9,7 +9,10 @@ import pytest
 
 from amp_migrate.equivalence.cli import main
 
+from .forked import forked_launches  # noqa: F401
 from .programs import replaced
+
+pytestmark = pytest.mark.usefixtures("forked_launches")
 
 APEX = """
 import os

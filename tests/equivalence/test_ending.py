@@ -18,6 +18,7 @@ from amp_migrate.equivalence.options import Options
 from amp_migrate.equivalence.runs.advice import advice
 from amp_migrate.equivalence.runs.records import EVENTS, Crash, Run, run_from_json, run_to_json
 
+from .forked import forked_launches  # noqa: F401
 from .test_verify import ACCUMULATING, FAST, tree
 
 PACKAGE = Path(equivalence.__file__).parent
@@ -157,6 +158,7 @@ def test_every_open_question_names_a_command() -> None:
     } <= known | {"--help"}
 
 
+@pytest.mark.usefixtures("forked_launches")
 def test_a_file_of_python_2_stops_no_other_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

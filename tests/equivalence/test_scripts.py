@@ -11,6 +11,8 @@ from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.runs.launch import Launch, run
 from amp_migrate.equivalence.runs.records import Run
 
+from .forked import forked_launches  # noqa: F401
+
 STEPS = 4
 
 HEAD = """
@@ -204,6 +206,7 @@ LOOKED_INTO = (
     "two optimizers in turn",
     "a compiled model",
 )
+LAUNCHED = "hard-coded CUDA in an infinite loop", "DataLoader with two workers"
 
 
 def launched(folder: Path, source: str, *command: str, **changes: object) -> Run:
@@ -214,13 +217,22 @@ def launched(folder: Path, source: str, *command: str, **changes: object) -> Run
     return run(launch, "test", config, lambda label, done, asked: None)
 
 
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in LOOKED_INTO])
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_script_is_launched_and_stopped(tmp_path: Path, name: str) -> None:
+    """A script yields the asked iterations and ends, though it would run for long, and its workers end with it."""
+    done = launched(tmp_path, SCRIPTS[name])
+    assert (done.failure, [step.index for step in done.steps]) == ("", [1, 2, 3, 4])
+
+
+@pytest.mark.usefixtures("forked_launches")
+@pytest.mark.parametrize("name", [n for n in SCRIPTS if n not in (*LAUNCHED, *LOOKED_INTO)])
 def test_script_is_recorded_and_stopped(tmp_path: Path, name: str) -> None:
     """Every script yields the asked iterations and ends, though most would run for long."""
     done = launched(tmp_path, SCRIPTS[name])
     assert (done.failure, [step.index for step in done.steps]) == ("", [1, 2, 3, 4])
 
 
+@pytest.mark.usefixtures("forked_launches")
 def test_closure_backwards_belong_to_their_step(tmp_path: Path) -> None:
     """Each LBFGS step holds the several backwards of its closure."""
     done = launched(tmp_path, SCRIPTS["LBFGS with a closure"])
@@ -228,6 +240,7 @@ def test_closure_backwards_belong_to_their_step(tmp_path: Path) -> None:
     assert len(done.steps[0].losses) > 1
 
 
+@pytest.mark.usefixtures("forked_launches")
 def test_fused_optimizer_is_seen_unscaled_and_skipping(tmp_path: Path) -> None:
     """A fused kernel unscales and skips by itself; the record says so."""
     done = launched(tmp_path, SCRIPTS["fused AdamW and a scaler"], inject=(2,))

@@ -9,7 +9,10 @@ import pytest
 
 from amp_migrate.equivalence.cli import main
 
+from .forked import forked_launches  # noqa: F401
 from .programs import apex_program, native_program, replaced
+
+pytestmark = pytest.mark.usefixtures("forked_launches")
 
 FAST = ("--steps", "4", "--inject-overflow", "2", "--device", "cpu", "--no-timing")
 
