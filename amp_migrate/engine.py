@@ -197,7 +197,12 @@ def _untrue(
         return [], []
     from amp_migrate.check.events.claims import Claim, Claims
 
-    claims = Claims(tuple(Claim(f.code, f.path, f.span.line) for f in plan.findings()))
+    claims = Claims(
+        tuple(
+            Claim(f.code, f.path, f.span.line, f.span.end_line, f.status is Status.NOTE)
+            for f in plan.findings()
+        )
+    )
     found = []
     judgement = judge().judged(after, claims)
     for objection in judgement.objections:

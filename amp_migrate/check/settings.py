@@ -7,12 +7,14 @@ import operator
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.events.claims import BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
 from amp_migrate.protocol.faults import Place
 
 _POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
+_BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
 _WITHOUT_EFFECT = {"max_loss_scale": 2.0**24}
 _NEVER = 10**6  # turns after which a scale that must stay may grow, at the least
 _OPERATORS = {
@@ -24,18 +26,27 @@ _OPERATORS = {
 }
 
 
-def scales(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
-    """Yield the settings of the loss scale that the new text does not have."""
+def scales(
+    old: Side, new: Side, every: Sequence[Initialize], claims: Claims
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield the settings of the loss scale that the new text does not have.
+
+    A bound that the call names and does not write as a number may be left out, where the run says so.
+    """
     given = _Given(new)
     for item in every:
+        place = Place(item.function.module.path, item.call.lineno)
+        reported = claims.note(BOUNDS, place)
         for name in _POSITIONS:
             values = stated(item, name)
-            if values and not any(given.has(name, value) for value in values):
+            direct = argument(item.call, name, _POSITIONS[name])
+            named = direct is not None and folded(direct) is None
+            left_out = reported and named and name in _BOUNDS
+            if values and not left_out and not any(given.has(name, v) for v in values):
                 value = values[0]
                 text = (
                     f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
                 )
-                place = Place(item.function.module.path, item.call.lineno)
                 yield key(item.function), Difference((Step(Label(text), place, None),))
 
 

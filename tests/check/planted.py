@@ -14,7 +14,7 @@ class Training:
     before: dict[str, str]
     after: dict[str, str]
     faults: dict[str, tuple[tuple[str, str], ...]]
-    claims: tuple[tuple[str, str, int], ...] = ()
+    claims: tuple[tuple[str, str, int] | tuple[str, str, int, int, bool], ...] = ()
 
 
 def _files(text: str) -> dict[str, str]:

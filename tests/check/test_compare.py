@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from check.accepted import ACCEPTED
 from check.planted import TRAININGS, Training
 
 from amp_migrate.check.events.claims import Claim, Claims
@@ -16,7 +17,10 @@ def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
     return objections(before, after, claims)
 
 
-@pytest.mark.parametrize("training", TRAININGS, ids=lambda t: t.name)
+ALL = (*TRAININGS, *ACCEPTED)
+
+
+@pytest.mark.parametrize("training", ALL, ids=lambda t: t.name)
 def test_a_sound_migration_passes(training: Training) -> None:
     """What does the same is not objected to."""
     assert _objections(training, training.after) == []
@@ -26,7 +30,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
     ("training", "fault"),
     [
         pytest.param(training, fault, id=f"{training.name}: {fault}")
-        for training in TRAININGS
+        for training in ALL
         for fault in training.faults
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,8 @@ from amp_migrate.check.casts.assumed import Facts, Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.initialized import OFF, ON, Initialized, States
 from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
+from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
@@ -37,6 +39,7 @@ class Forwards:
     new: Side
     every: tuple[Initialize, ...]
     networks: Networks
+    claims: Claims
 
     def differences(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
@@ -64,9 +67,12 @@ class Forwards:
         runs = list(self._runs(begun))
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
-            wanted = _counterpart(was.get(at, {}), [c for w, c, _ in runs if w == at], call)
+            before = was.get(at, {})
+            ran = _counterparts(before, [c for w, c, _ in runs if w == at], call)
+            wanted = frozenset(state for old in ran for state in before[old])
             if wanted == ON and inside is Casts.OFF:
-                if not native.within(self._runs_in(at, call)):
+                reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
+                if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield _differs(CAST, at, call)
@@ -167,11 +173,14 @@ class Forwards:
         }
 
 
-def _counterpart(was: Mapping[ast.Call, States], now: Sequence[ast.Call], call: ast.Call) -> States:
-    """Return what was true of a call, of all that read the same where their number changed."""
+def _counterparts(
+    was: Collection[ast.Call], now: Sequence[ast.Call], call: ast.Call
+) -> list[ast.Call]:
+    """Return what a call was before, all that read the same where their number changed."""
+    ordered = sorted(was, key=_position)
     if len(was) == len(now):
-        return was[sorted(was, key=_position)[sorted(now, key=_position).index(call)]]
-    return frozenset(state for states in was.values() for state in states)
+        return [ordered[sorted(now, key=_position).index(call)]]
+    return ordered
 
 
 def _position(call: ast.Call) -> tuple[int, int]:
@@ -195,5 +204,9 @@ def _where(function: Function, call: ast.Call) -> _Where:
 
 
 def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:
-    place = Place(at[0][0], call.lineno)
-    return at[0], Difference((Step(Label(f"`{at[1]}` {what}"), None, place),))
+    step = Step(Label(f"`{at[1]}` {what}"), None, _place(at, call))
+    return at[0], Difference((step,))
+
+
+def _place(at: _Where, call: ast.Call) -> Place:
+    return Place(at[0][0], call.lineno)

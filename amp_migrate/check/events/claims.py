@@ -12,6 +12,8 @@ from amp_migrate.protocol.faults import Place
 
 BACKENDS = "AMP114"
 RAISES = "AMP115"
+BOUNDS = "AMP102"
+UNCAST = "AMP107"
 
 _KINDS = {
     "AMP201": Does.CLEAR,
@@ -24,11 +26,13 @@ _TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
 
 
 class Claim(NamedTuple):
-    """A rule of the run, and the line of the old text that it speaks of."""
+    """A rule of the run, and the lines of the old text that it speaks of; a note says what is no longer the same."""
 
     code: str
     path: str
     line: int
+    last: int = 0
+    is_note: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,14 @@ class Claims:
 
     def say(self, code: str, place: Place) -> bool:
         """Tell whether a rule of the run speaks of a line of the old text."""
-        return Claim(code, place.path, place.line) in self.every
+        return any(c[:3] == (code, place.path, place.line) for c in self.every)
+
+    def note(self, code: str, place: Place) -> bool:
+        """Tell whether a rule of the run reports that what stands on a line of the old text is no longer the same."""
+        return any(
+            c.is_note and c[:2] == (code, place.path) and c.line <= place.line <= c.last
+            for c in self.every
+        )
 
     def allowed(self, functions: Iterable[Function]) -> Allowed:
         """Return what the rules of the run change in some functions of the old text."""

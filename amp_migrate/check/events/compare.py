@@ -67,8 +67,8 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
             found.append(Parted(name, difference))
         if rows := pair.rows():
             shown.append(Compared(*name, tuple(rows)))
-    forwards = Forwards(old, new, tuple(every), networks)
-    for name, difference in (*forwards.differences(), *scales(old, new, every)):
+    forwards = Forwards(old, new, tuple(every), networks, claims)
+    for name, difference in (*forwards.differences(), *scales(old, new, every, claims)):
         found.append(Parted(name, difference))
     return Comparison(found, shown)
 
@@ -83,13 +83,15 @@ class _Pair:
         self._new = new
         self._name = name
         self._alone = old.relevant - known, new.relevant - known
-        self._calls = old.calls(name, known) | new.calls(name, known)
+        self._networks = networks
+        self._callees = old.calls(name, known), new.calls(name, known)
+        self._calls = set().union(*self._callees)
         self._forwards = {t for f in old.functions[name] for t in networks.texts(f)}
         self._introduced = new.names(name) - old.names(name)
 
     def difference(self, allowed: Allowed) -> Difference | None:
         """Return where the events of the two part, but for what may differ."""
-        old, new, calls = self._old, self._new, self._calls
+        old, new, calls = self._old, self._new, self._calls - self._quiet(allowed)
         tests = old.tests(self._name, calls, allowed)
         others = new.tests(self._name, calls, allowed.kinds_only())
         invented = self._invented(others, set(tests.values()))
@@ -122,6 +124,21 @@ class _Pair:
                 return found
         return None
 
+    def _quiet(self, allowed: Allowed) -> set[str]:
+        """Return how both sides call what does nothing but what may differ."""
+        if not allowed.kinds:
+            return set()
+        quiet = set()
+        for text in self._calls:
+            one, other = (
+                side.reached(callees.get(text, ()))
+                for side, callees in zip((self._old, self._new), self._callees, strict=True)
+            )
+            kinds = self._old.kinds(one) | self._new.kinds(other)
+            if kinds <= allowed.kinds and not any(self._networks.texts(f) for f in one):
+                quiet.add(text)
+        return quiet
+
     def rows(self) -> list[Event]:
         """Return the events of both, side by side in the order of the text."""
         one = self._old.events(self._name, self._calls, self._forwards, frozenset())
@@ -143,7 +160,8 @@ class _Pair:
             for n in walk(f.scope)
             if isinstance(n, ast.expr)
         }
-        strict = self._new.tests(self._name, self._calls, _CHECKPOINTS)
+        calls = self._calls - self._quiet(_CHECKPOINTS)
+        strict = self._new.tests(self._name, calls, _CHECKPOINTS)
         for node in fresh:
             if node not in strict or without_gradients(node) is not None:
                 continue

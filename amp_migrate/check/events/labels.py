@@ -61,7 +61,7 @@ class Labels:
             others = [*call.args[1:], *(k.value for k in call.keywords)]
             return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
         if receiver is None:
-            return None
+            return self._of_function(function, call)
         if method in _SCALER_ALONE or method == "step":
             if self._is_scaler(function, receiver, introduced):
                 stepped = call.args[0] if method == "step" and call.args else None
@@ -72,8 +72,14 @@ class Labels:
         if method in APEX_STATE and (
             self._is_scaler(function, receiver, introduced) or self.is_apex(function, receiver)
         ):
-            return Label((Does.SAVE if method == "state_dict" else Does.LOAD).value)
+            return _of_state(method)
         return None
+
+    def _of_function(self, function: Function, call: ast.Call) -> Label | None:
+        """Return what a function of Apex does that is called by a name of its own."""
+        name = self._project.apex(function.module, call.func) or ""
+        method = name.rpartition(".")[2]
+        return _of_state(method) if method in APEX_STATE else None
 
     def of_gradient(self, function: Function, node: ast.Attribute) -> Label | None:
         """Return what an attribute ``x.grad`` does; None where it is only asked whether there is one."""
@@ -110,7 +116,7 @@ class Labels:
         """Return the expressions that a name holds, apart from scaling; nothing if it is a value of its own."""
         found: list[ast.expr] = []
         for bound in self._binders(function, name):
-            value = _unscaled_value(function, bound)
+            value = self._unscaled_value(function, bound)
             if value is None and name.id in introduced:
                 value = _assigned(function, bound)
             if value is None:
@@ -122,10 +128,27 @@ class Labels:
         """Return what a name may be bound to where it is read, a scaled loss as what it scales."""
         found = []
         for bound in self._binders(function, name):
-            value = _unscaled_value(function, bound) or _assigned(function, bound)
+            value = self._unscaled_value(function, bound) or _assigned(function, bound)
             if value is not None:
                 found.append(value)
         return found
+
+    def _unscaled_value(self, function: Function, bound: ast.AST) -> ast.expr | None:
+        """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
+        up = function.module.tree.parent(bound)
+        if isinstance(up, ast.withitem):
+            call = up.context_expr
+            if isinstance(call, ast.Call) and call.args and self._scales(function, call):
+                return call.args[0]
+            return None
+        value = _assigned(function, bound)
+        if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
+            return value.args[0]
+        return None
+
+    def _scales(self, function: Function, call: ast.Call) -> bool:
+        name = self._project.apex(function.module, call.func) or tail(call)
+        return name.rpartition(".")[2] == "scale_loss"
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read."""
@@ -149,18 +172,8 @@ def called(node: ast.expr) -> str:
     return f"{called(node.func)}()" if isinstance(node, ast.Call) else text_of(node)
 
 
-def _unscaled_value(function: Function, bound: ast.AST) -> ast.expr | None:
-    """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
-    up = function.module.tree.parent(bound)
-    if isinstance(up, ast.withitem):
-        call = up.context_expr
-        if isinstance(call, ast.Call) and tail(call) == "scale_loss" and call.args:
-            return call.args[0]
-        return None
-    value = _assigned(function, bound)
-    if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
-        return value.args[0]
-    return None
+def _of_state(method: str) -> Label:
+    return Label((Does.SAVE if method == "state_dict" else Does.LOAD).value)
 
 
 def _assigned(function: Function, bound: ast.AST) -> ast.expr | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.check.casts.installed import installed
@@ -93,14 +93,35 @@ class Side:
                     found.add(text_of(part))
         return frozenset(found)
 
-    def calls(self, name: Key, known: frozenset[Key]) -> set[str]:
-        """Return how the functions of a name call the known ones."""
-        return {
-            called(call.func)
-            for function in self.functions[name]
-            for call in self._calls(function)
-            if any(key(f) in known for f in self.project.callees(call))
-        }
+    def calls(self, name: Key, known: frozenset[Key]) -> dict[str, set[Function]]:
+        """Return how the functions of a name call the known ones, with what each call may run."""
+        found: dict[str, set[Function]] = {}
+        for function in self.functions[name]:
+            for call in self._calls(function):
+                callees = self.project.callees(call)
+                if any(key(f) in known for f in callees):
+                    found.setdefault(called(call.func), set()).update(callees)
+        return found
+
+    def reached(self, functions: Iterable[Function]) -> list[Function]:
+        """Return some functions, and all that they may call."""
+        found = list(functions)
+        seen = set(found)
+        for function in found:
+            for call in self._calls(function):
+                more = [f for f in self.project.callees(call) if f not in seen]
+                seen.update(more)
+                found += more
+        return found
+
+    def kinds(self, functions: Iterable[Function]) -> set[str]:
+        """Return the kinds of the events in some functions, without those in what they call."""
+        labels = [
+            self.label(function, point, set(), set(), frozenset())
+            for function in functions
+            for point in self.program.graph(function).points
+        ]
+        return {label.kind for label in labels if label is not None}
 
     def _calls(self, function: Function) -> Iterator[ast.Call]:
         for point in self.program.graph(function).points:

@@ -31,7 +31,7 @@ from amp_migrate.autocast.region import Region
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.facts.contexts import runs_without_gradients
-from amp_migrate.plan.model import AddWithItem, Decision, Edit, Status, Wrap
+from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.apart import elements
@@ -132,13 +132,11 @@ def _evaluation(context: Context, region: Region) -> Decision:
         advice = f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
         if region.function.node is not None:
             advice = f"pass {on} on to {who}, and {advice}"
-        return decision(
-            RULE,
-            Status.NOTE,
-            region.module,
-            region.first,
-            f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on",
-            advice=advice,
+        message = f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on"
+        end = tree.span(region.last)
+        span = tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
+        return Decision(
+            Finding(region.module.path, span, RULE.code, Status.NOTE, message, advice), []
         )
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)
