@@ -168,6 +168,8 @@ def _step(state: State) -> Moved:
     if state.stage is Stage.STEPPED:
         return Moved((state,), (Breach.STEPPED_TWICE,))
     breaches = _added(state) if state.stage is Stage.READY or state.grad in _SCALED else ()
+    if state.stage is Stage.UNSCALED and state.grad in (Grad.SCALED, Grad.STALE):
+        breaches = (Breach.SCALED_STEP,)
     grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
     return Moved((State(grad, Stage.STEPPED),), breaches)
 
