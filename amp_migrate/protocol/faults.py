@@ -12,6 +12,10 @@ class Breach(Enum):
 
     SCALED_READ = "gradients are read while they are still multiplied by the loss scale"
     SCALED_STEP = "the optimizer steps on gradients that are still multiplied by the loss scale"
+    HANDED = (
+        "code that is not in sight is given the optimizer before its step, and may step it past the "
+        "GradScaler"
+    )
     UNCHECKED = (
         "the optimizer steps by itself on gradients that scaler.unscale_() checked for an overflow"
     )

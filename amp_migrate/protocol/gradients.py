@@ -132,6 +132,9 @@ class GradientMachine:
             return _unscale(state)
         if event.kind is Kind.STEP:
             return _step(state) if event.scaler is not None else _plain_step(state)
+        if event.kind is Kind.HANDED and event.scaler is None and not event.assumed:
+            bad = state.grad in (*_SCALED, Grad.TRUE)
+            return Moved((state,), (Breach.HANDED,) if bad else ())
         return Moved((state,))
 
     def _backward(self, state: State, event: Event) -> Moved:

@@ -176,11 +176,13 @@ class Training:
         if self.project.callees(call) or is_known(call, name):
             return
         module = function.module
-        for given in (*call.args, *(k.value for k in call.keywords)):
-            scaler = self.objects.scaler(module, given)
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        scalers = [self.objects.scaler(module, given) for given in arguments]
+        elsewhere = name is not None or any(scaler is not None for scaler in scalers)
+        for given, scaler in zip(arguments, scalers, strict=True):
             optimizers = self.objects.optimizers_of(module, given)
             if scaler is not None or optimizers:
-                yield Event(Kind.HANDED, call, optimizers or None, scaler)
+                yield Event(Kind.HANDED, call, optimizers or None, scaler, assumed=elsewhere)
 
     def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         network = call.func

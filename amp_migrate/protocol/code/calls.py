@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.project.binding import fits
+from amp_migrate.protocol.code.strays import Strays
 from amp_migrate.values.objects import Written
 
 Sites = dict[Function, list[tuple[Function, ast.AST]]]
@@ -21,6 +22,7 @@ class Calls:
         self._project = project
         self._lambdas: dict[ast.Lambda, Anonymous] = {}
         self._runs: dict[ast.AST, list[Function]] = {}
+        self._strays = Strays(project)
 
     def of(self, call: ast.Call) -> list[Function]:
         """Return the functions that a call may run: its callees, or what the object that is called is made of."""
@@ -57,7 +59,7 @@ class Calls:
             yield holder
 
     def handed(self, call: ast.Call) -> tuple[Function, ...]:
-        """Return the functions that a call out of the project is given, which may run there or later."""
+        """Return the functions that may run at a call out of sight, or later: it is given them, or may have kept them."""
         return self._handed.get(call, ())
 
     @cached_property
@@ -88,6 +90,7 @@ class Calls:
                 for argument in (*call.args, *(k.value for k in call.keywords))
                 for function in self._meant(module, argument)
             ]
+            functions += [f for f in self._strays.of(module, call) if f not in functions]
             if functions:
                 found[call] = tuple(functions)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.flow.cfg.build import Graphs
@@ -11,7 +12,7 @@ from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.protocol.code.calls import Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
 from amp_migrate.training.contexts import Context, context, decorated, undecided
-from amp_migrate.training.events import Event
+from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.recognise import Training
 
 _ENTERS = ("enter_context", "enter_async_context")
@@ -64,6 +65,15 @@ class Program:
     def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
         """Return what happens at a node."""
         return self.training.by_function.get(function, {}).get(node, ())
+
+    def happens(self, function: Function, node: ast.AST) -> Iterator[Event]:
+        """Yield what happens at a node by itself: what is handed to a function in sight is followed there."""
+        for event in self.events(function, node):
+            if event.kind is not Kind.HANDED or not self._runs_known(node):
+                yield event
+
+    def _runs_known(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and bool(self.calls.of(node))
 
     def callees(self, call: ast.Call) -> list[Function]:
         """Return the functions of a training that a call may run."""

@@ -171,7 +171,7 @@ class Run:
         point, function = here.point, key.function
         states = self._within.after(key, here)
         if point.kind in _HAPPENS:
-            for event in self._program.events(function, point.node):
+            for event in self._program.happens(function, point.node):
                 visited = self._memory.visits.of_visited(function, event)
                 moved: dict[State, None] = {}
                 for state in states:
