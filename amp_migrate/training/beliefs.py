@@ -99,6 +99,22 @@ RUNS_NO_FORWARD = frozenset(
 # Methods by which a network of a library is run, beside calling it.
 RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
 
+# Functions that run the network or function that they are given, whatever they are called on: those of Python, of
+# torch.utils.checkpoint, torch.nn.parallel, torch.jit and torch.func. Results of the second set run it when called.
+RUNS_GIVEN = frozenset(
+    {
+        "checkpoint",
+        "checkpoint_sequential",
+        "data_parallel",
+        "functional_call",
+        "map",
+        "parallel_apply",
+        "reduce",
+        "trace",
+    }
+)
+WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
+
 # torch refuses to run these while autocast is on.
 REFUSES_CASTS = frozenset(
     {

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from check.accepted import ACCEPTED
+from check.forwards import EVALUATIONS
 from check.planted import TRAININGS, Training
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
+
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
@@ -17,10 +20,7 @@ def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
     return objections(before, after, claims)
 
 
-ALL = (*TRAININGS, *ACCEPTED)
-
-
-@pytest.mark.parametrize("training", ALL, ids=lambda t: t.name)
+@pytest.mark.parametrize("training", EVERY, ids=lambda t: t.name)
 def test_a_sound_migration_passes(training: Training) -> None:
     """What does the same is not objected to."""
     assert _objections(training, training.after) == []
@@ -30,7 +30,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
     ("training", "fault"),
     [
         pytest.param(training, fault, id=f"{training.name}: {fault}")
-        for training in ALL
+        for training in EVERY
         for fault in training.faults
     ],
 )

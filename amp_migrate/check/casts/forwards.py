@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts, Initialize
+from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.initialized import OFF, ON, Initialized, States
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.settings import folded, stated
@@ -115,7 +115,7 @@ class Forwards:
             native.here(function, node) is not None
             for function in self.old.functions.get(at[0], ())
             for node in ast.walk(function.scope)
-            if isinstance(node, ast.Call) and called(node.func) == at[1]
+            if isinstance(node, ast.Call) and spelled(node) == at[1]
         )
 
     @cached_property
@@ -147,7 +147,7 @@ class Forwards:
         found = list(self.new.project.callees(call))
         for function in self.old.functions[at[0]]:
             for node in ast.walk(function.scope):
-                if isinstance(node, ast.Call) and called(node.func) == at[1]:
+                if isinstance(node, ast.Call) and spelled(node) == at[1]:
                     found += self._same(self.old.project.callees(node))
         return found
 
@@ -200,7 +200,7 @@ def _tops(side: Side) -> list[Function]:
 
 
 def _where(function: Function, call: ast.Call) -> _Where:
-    return key(function), called(call.func)
+    return key(function), spelled(call)
 
 
 def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Initialize, argument
-from amp_migrate.check.events.labels import Does, Labels, called
+from amp_migrate.check.casts.callables import Callables, spelled
+from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
@@ -42,6 +43,10 @@ class Networks:
                     found |= self._objects.groups(item.function.module, part)
         return frozenset(found | set(self._copies(found)))
 
+    @cached_property
+    def _callables(self) -> Callables:
+        return Callables(self._project, self._objects, self._groups)
+
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
@@ -52,7 +57,7 @@ class Networks:
     def texts(self, function: Function) -> set[str]:
         """Return how a function runs networks and computes losses."""
         if function not in self._found:
-            self._found[function] = {called(c.func) for c in self._runs(function)}
+            self._found[function] = {spelled(c) for c in self._runs(function)}
         return self._found[function]
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:
@@ -68,9 +73,7 @@ class Networks:
         return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
-        if not isinstance(call.func, ast.Name | ast.Attribute):
-            return False
-        if self._objects.groups(module, call.func) & self._groups:
+        if self._callables.run(module, call):
             return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
             return False

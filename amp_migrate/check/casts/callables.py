@@ -1,0 +1,77 @@
+"""Values that run a network when they are called, and calls that run a network they are given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.labels import called, text_of
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Module, Project
+from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.objects import Objects
+
+_IS_RUN = frozenset({"__call__", "forward"})
+_HANDS_OUT = frozenset(
+    {"children", "items", "modules", "named_children", "named_modules", "values"}
+)
+
+
+class Callables:
+    """Follows the values that run one of some networks."""
+
+    def __init__(self, project: Project, objects: Objects, networks: frozenset[int]) -> None:
+        self._project = project
+        self._objects = objects
+        self._networks = networks
+
+    def run(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call runs a network: what it calls is one, or it is given one to run."""
+        if self._runs(module, call.func, set()):
+            return True
+        return is_given(call) and any(self._runs(module, a, set()) for a in _arguments(call))
+
+    def _runs(self, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+        if node in seen:
+            return False
+        seen.add(node)
+        if self._objects.groups(module, node) & self._networks:
+            return True
+        return any(self._runs(module, part, seen) for part in self._within(module, node))
+
+    def _within(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+        """Yield what an expression stands for."""
+        if isinstance(node, ast.Attribute) and node.attr in _IS_RUN:
+            yield node.value
+        elif isinstance(node, ast.NamedExpr):
+            yield node.value
+        elif isinstance(node, ast.IfExp):
+            yield from (node.body, node.orelse)
+        elif isinstance(node, ast.Call) and not self._project.callees(node):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _HANDS_OUT:
+                yield node.func.value
+            elif tail(node) in WRAPS_GIVEN:
+                yield from _arguments(node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            scope = module.scopes.owner(node)
+            for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+                value = bound_value(module, binding)
+                if isinstance(value, ast.Attribute | ast.Call | ast.NamedExpr | ast.IfExp):
+                    yield value
+
+
+def is_given(call: ast.Call) -> bool:
+    """Tell whether a call runs what it is given."""
+    return tail(call) in RUNS_GIVEN
+
+
+def spelled(call: ast.Call) -> str:
+    """Return how a call names what it runs, on either side."""
+    if not is_given(call):
+        return called(call.func)
+    return f"{called(call.func)}({', '.join(text_of(a) for a in _arguments(call))})"
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]

@@ -1,0 +1,76 @@
+"""Evaluations that run their network in roundabout ways: each must be seen to lose its casts."""
+
+from __future__ import annotations
+
+from check.planted import Training
+
+_IMPORTS = """import copy
+from functools import partial, reduce
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+"""
+_CAST = "        with torch.cuda.amp.autocast():\n"
+_BEFORE = """
+def train(model, loader, kept):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept["network"] = model
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+"""
+_AFTER = """
+def train(model, loader, kept):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept["network"] = model
+    scaler = torch.cuda.amp.GradScaler()
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = model(x).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    with torch.no_grad():
+"""
+_CALL = """
+
+train(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1)), [torch.randn(8, 4)], {})
+"""
+_WAYS = {
+    "an item of a dictionary": ('out = kept["network"](x)',),
+    "a partial": ("go = partial(model, x)", "out = go()"),
+    "a partial that is called at once": ("out = partial(model, x)()",),
+    "its forward under another name": ("forward = model.forward", "out = forward(x)"),
+    "a map": ("out = torch.cat(list(map(model, [x])))",),
+    "a checkpoint": ("out = checkpoint(model, x)",),
+    "data_parallel": ("out = nn.parallel.data_parallel(model, x)",),
+    "a functional call": ("out = torch.func.functional_call(model, {}, (x,))",),
+    "its children, one after the other": (
+        "out = x",
+        "for layer in model.children():",
+        "    out = layer(out)",
+    ),
+    "a fold over its layers": ("out = reduce(lambda h, layer: layer(h), model, x)",),
+    "vmap": ("out = torch.vmap(model)(x)",),
+    "an assignment in brackets": ("out = (network := model)(x)",),
+    "one of two": ("out = (model if x.sum() > 0 else copy.deepcopy(model))(x)",),
+}
+
+
+def _training(name: str, lines: tuple[str, ...]) -> Training:
+    plain = "".join(f"        {line}\n" for line in lines)
+    cast = _CAST + "".join(f"            {line}\n" for line in lines)
+    printed = "        print(out.sum().item())\n"
+    before = f"{_IMPORTS}from apex import amp\n{_BEFORE}{plain}{printed}{_CALL}"
+    after = f"{_IMPORTS}\n{_AFTER}{cast}{printed}{_CALL}"
+    fault = {"the casts are lost": ((cast, plain),)}
+    return Training(f"evaluated by {name}", {"train.py": before}, {"train.py": after}, fault)
+
+
+EVALUATIONS = tuple(_training(name, lines) for name, lines in _WAYS.items())
