@@ -42,9 +42,9 @@ class Callables:
 
     def _within(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
         """Yield what an expression stands for."""
-        if isinstance(node, ast.Attribute) and node.attr in _IS_RUN:
-            yield node.value
-        elif isinstance(node, ast.NamedExpr):
+        is_method = isinstance(node, ast.Attribute) and node.attr in _IS_RUN
+        if isinstance(node, ast.NamedExpr) or is_method:
+            assert isinstance(node, ast.NamedExpr | ast.Attribute)
             yield node.value
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
