@@ -37,7 +37,7 @@ class Strays:
             and not function.is_property
             and _touches_gradients(function.node)
             and not self._project.callers(function)
-            and any(node is not function.node for _, node, _ in self._project.escapes(function))
+            and self._project.escapes(function)
         ]
 
     def _is_unknown(self, module: Module, call: ast.Call) -> bool:
