@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from amp_migrate.source.file import Source
 
 
-SELF_CHECK = "AMP910"
-"""The rule that says why a rewrite was refused."""
+SELF_CHECK = frozenset({"AMP910", "AMP595"})
+"""The rules that say why a rewrite was refused."""
 
 
 class Unit(Protocol):
@@ -93,6 +93,7 @@ class Report:
     `compared` are the functions that change, with what happens in each before and after. `decisions` are the findings with their edits in the order they were made. `changes` are those that can be made, `api` is the spelling they were written in, `installed_torch` the version
     that decided it, empty where the project did; `only_fixes` tells that the program was to stay with Apex, and
     `migrates` is False there and where the migration is switched off. `read` counts the files that were looked at.
+    `enables` tells that the run adds AMP to FP32 trainings, and `counts` are trainings.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Report:
     read: int = 0
     only_fixes: bool = False
     migrates: bool = True
+    enables: bool = False
 
     @property
     def files_with_sites(self) -> int:
@@ -126,6 +128,10 @@ class Report:
 
         return {item.path for item in self.findings if item.status is Status.LEFT}
 
+    @property
+    def _left(self) -> str:
+        return "training" if self.enables else "place"
+
     def exit(
         self, *, check: bool, diff: bool, exit_zero: bool, exit_on_change: bool = False
     ) -> Exit:
@@ -133,10 +139,11 @@ class Report:
 
         With `exit_on_change` it is 1 where files were rewritten, too.
         """
-        failed = {item.path for item in self.findings if item.code == SELF_CHECK}
+        failed = {item.path for item in self.findings if item.code in SELF_CHECK}
         failed.update(problem.path for problem in self.problems)
         if failed:
-            return Exit(2, f"{plural(len(failed), 'file')} could not be migrated")
+            verb = "changed" if self.enables else "migrated"
+            return Exit(2, f"{plural(len(failed), 'file')} could not be {verb}")
         pending = len(self.changes) if check else 0
         left = 0 if diff and not check else self.counts.left
         written = len(self.changes) if exit_on_change and self.written else 0
@@ -144,6 +151,6 @@ class Report:
         reasons = [
             *([f"{plural(written, 'file')} {were} rewritten"] if written else []),
             *([f"{plural(pending, 'file')} would change"] if pending else []),
-            *([f"{plural(left, 'place')} left for a human"] if left else []),
+            *([f"{plural(left, self._left)} left for a human"] if left else []),
         ]
         return Exit(1 if reasons and not exit_zero else 0, " and ".join(reasons))

@@ -108,7 +108,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     sources = list(_decoded(hits, report.problems))
     if not sources:
         return
-    settings = _with_api(settings, report)
+    settings = with_api(settings, report)
     report.api = settings.api
     progress.at("migrating", len(sources))
     report.only_fixes = settings.only_fixes
@@ -143,7 +143,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     _withhold(report, refused)
 
 
-def _with_api(settings: Settings, report: Report) -> Settings:
+def with_api(settings: Settings, report: Report) -> Settings:
     """Settle the spelling: the new one where the project, or else this environment, has a torch that knows it."""
     if settings.api != "auto":
         return settings

@@ -17,7 +17,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
-_ELSEWHERE = "headline"
+_ELSEWHERE = ("headline", "enable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,13 @@ class Case:
 def cases() -> tuple[Case, ...]:
     """Return all cases, by name."""
     folders = sorted(path.parent for path in ROOT.glob("*/*/case.toml"))
-    return tuple(_case(folder) for folder in folders if folder.parent.name != _ELSEWHERE)
+    return tuple(_case(folder) for folder in folders if folder.parent.name not in _ELSEWHERE)
+
+
+@cache
+def enabled() -> tuple[Case, ...]:
+    """Return the cases of trainings in FP32, by name."""
+    return tuple(_case(path.parent) for path in sorted(ROOT.glob("enable/*/case.toml")))
 
 
 def _case(folder: Path) -> Case:

@@ -21,6 +21,7 @@ FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _CODEMOD = "codemod"
 _EXTRA = ("torch", "numpy", "matplotlib")
+_DTYPES = ("float16",)
 MIGRATES = (*Settings.__dataclass_fields__, "force_exclude")
 """What a command that migrates without writing has in common with the one that writes."""
 
@@ -151,6 +152,7 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
 
     \b
     Other commands, each with --help:
+      amp-migrate enable PATH                 add native AMP to plain FP32 training
       amp-migrate verify -- python train.py   run before and after, and compare
       amp-migrate report PATH                 what would be done and why, as a page
       amp-migrate explain CODE                what a rule does, and why
@@ -173,6 +175,46 @@ def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **g
 def _installing() -> str:
     """Return the command that brings what the extra `verify` has."""
     return shlex.join([sys.executable, "-m", "pip", "install", *_EXTRA])
+
+
+@main.command(context_settings=_CONTEXT)
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(exists=True, allow_dash=True))
+@click.option(
+    "--dtype",
+    type=click.Choice(_DTYPES),
+    default="float16",
+    show_default=True,
+    help="Type of the casts; bfloat16 has no GradScaler.",
+)
+@click.option("--flag", metavar="NAME", help="Name of the option that switches AMP.")
+@click.option("--always", is_flag=True, help="No option; AMP is always on.")
+@click.pass_context
+def enable(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    dtype: str,
+    flag: str | None,
+    always: bool,
+    **given: Any,
+) -> None:
+    """Add native AMP to the plain FP32 trainings in the files at and below PATH.
+
+    Programs with a command line get --amp/--no-amp. What trains with AMP already, or not at all, stays as it is;
+    Apex is migrated first. Exit codes are those of the migration.
+    """
+    from amp_migrate.commands.codemod import Options
+    from amp_migrate.commands.enable import run
+    from amp_migrate.enable.enabling import Choices
+
+    own = {name: given.pop(name) for name in Options._fields}
+    ctx.exit(run(paths or (".",), Options(**own), given, Choices(dtype, flag, always)))
+
+
+_OWN = ("api", "fixes", "exclude", "extend_exclude", "tracked", "ignore")
+_ASKED = ("diff", "check", "show_plan", "force_exclude", "stdin_filename", "form", "file")
+_LOUD = ("quiet", "exit_zero", "exit_on_change", "colour")
+enable.params += [o for o in codemod.params if o.name in (*_OWN, *_ASKED, *_LOUD)]
 
 
 @main.command(cls=_Verify, add_help_option=False)

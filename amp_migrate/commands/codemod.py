@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,19 +60,17 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
     stdin = "-" in paths
     if stdin and len(paths) > 1:
         raise click.UsageError("- stands alone.")
-    with _console(options) as console:
+    with console_of(options) as console:
         if console.needs_stdout and (options.diff or (stdin and options.writes)):
             raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
         settings = chosen_settings([options.stdin_filename] if stdin else paths, given)
-        data = _stdin() if stdin else b""
+        data = standard_input() if stdin else b""
         report = _migrated(paths, data if stdin else None, options, settings)
-        if report is None:
-            return _USAGE
-        return _told(report, console, options, settings, data if stdin else None)
+        return answered(report, console, options, settings, data if stdin else None)
 
 
 @contextmanager
-def _console(options: Options) -> Iterator[Console]:
+def console_of(options: Options) -> Iterator[Console]:
     """Open where the output goes before anything is done."""
     with nullcontext() if options.file is None else opened(options.file) as file:
         yield Console(options.form, file, options.quiet, options.colour, options.diff)
@@ -113,7 +111,8 @@ def _check_codes(settings: Settings) -> None:
             raise SettingsError(f"no rule begins with {code}; amp-migrate explain lists them")
 
 
-def _stdin() -> bytes:
+def standard_input() -> bytes:
+    """Return what comes on stdin. Raises `Failure`."""
     if sys.stdin is None:
         raise Failure("standard input is closed")
     return sys.stdin.buffer.read()
@@ -122,14 +121,18 @@ def _stdin() -> bytes:
 def _migrated(
     paths: tuple[str, ...], data: bytes | None, options: Options, settings: Settings
 ) -> Report | None:
+    if data is not None:
+        name = options.stdin_filename
+        return guarded(lambda: migrate_source(data, filename=name, settings=settings).report)
+    skips = options.force_exclude
+    return guarded(lambda: migrate_project(paths, settings=settings, force_exclude=skips).report)
+
+
+def guarded(work: Callable[[], Report]) -> Report | None:
     """Return what a run finds; None for a fault of the tool itself, which is shown."""
     try:
         with progress.shown(sys.stderr):
-            if data is not None:
-                name = options.stdin_filename
-                return migrate_source(data, filename=name, settings=settings).report
-            skips = options.force_exclude
-            return migrate_project(paths, settings=settings, force_exclude=skips).report
+            return work()
     except SettingsError as error:
         raise Failure(str(error)) from error
     except OSError:
@@ -142,10 +145,16 @@ def _migrated(
         return None
 
 
-def _told(
-    report: Report, console: Console, options: Options, settings: Settings, data: bytes | None
+def answered(
+    report: Report | None,
+    console: Console,
+    options: Options,
+    settings: Settings,
+    data: bytes | None,
 ) -> int:
     """Write or print what a run found; return the exit code. `data` is what came on stdin."""
+    if report is None:
+        return _USAGE
     if options.show_plan:
         console.plan(report)
         return 0

@@ -16,6 +16,7 @@ FAMILIES = {
     "AMP2": "fix: mistakes that Apex code is known for; these change the training",
     "AMP3": "the rest of Apex",
     "AMP4": "native AMP code",
+    "AMP5": "enable: native AMP for trainings in FP32",
     "AMP9": "left for a human",
 }
 

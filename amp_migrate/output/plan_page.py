@@ -19,7 +19,7 @@ def plan_text(units: Sequence[Unit], compared: Sequence[Compared], style: Style)
     pages = ["\n".join(_page(n, unit.describe(), style)) for n, unit in enumerate(units, 1)]
     if compared:
         pages.append("\n".join(_events(compared, style)))
-    return "\n\n".join(pages) + "\n" if pages else "no Apex AMP code\n"
+    return "\n\n".join(pages) + "\n" if pages else "nothing is planned\n"
 
 
 def plan_json(units: Sequence[Unit], compared: Sequence[Compared]) -> str:
@@ -55,7 +55,9 @@ def _side(line: int | None) -> str:
 
 def _page(number: int, unit: Mapping[str, Any], style: Style) -> Iterator[str]:
     roles, choices = unit.get("roles", []), unit.get("decisions", [])
-    size = f"{plural(len(roles), 'use')} of Apex in {plural(len(unit['files']), 'file')}"
+    size = unit.get(
+        "size", f"{plural(len(roles), 'use')} of Apex in {plural(len(unit['files']), 'file')}"
+    )
     yield f"{style(f'group {number}', 'bold')}: {size}"
     if unit.get("refused"):
         yield f"  {style('left', 'yellow')}: {unit['refused']}"

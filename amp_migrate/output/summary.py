@@ -22,7 +22,9 @@ def summary(report: Report, style: Style) -> str:
     """Return the tally and what happened to the files."""
     counts = report.counts
     lines = []
-    if report.only_fixes and not report.problems:
+    if report.enables:
+        lines.append(_enabled(report, style))
+    elif report.only_fixes and not report.problems:
         lines.append(f"Apex stays: {_corrected(report, style)}")
     elif counts.found:
         kinds = (
@@ -42,6 +44,23 @@ def summary(report: Report, style: Style) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def _enabled(report: Report, style: Style) -> str:
+    """Return the tally of a run that adds AMP to trainings."""
+    counts = report.counts
+    if not counts.found:
+        return "found no training in FP32"
+    kinds = (
+        (counts.migrated, "enabled", "green"),
+        (counts.left, "left", "red"),
+    )
+    shown = ", ".join(style(f"{n} {word}", *([colour] if n else [])) for n, word, colour in kinds)
+    fixed = (
+        f", {style(plural(counts.fixed, 'mistake') + ' fixed', 'yellow')}" if counts.fixed else ""
+    )
+    trainings = plural(counts.migrated + counts.left, "training")
+    return f"found {trainings}: {shown}{fixed} (in {plural(report.files_with_sites, 'file')})"
+
+
 def _rewritten(report: Report) -> str:
     """Say what happened to the files that were read."""
     verb = "rewrote" if report.written else "would rewrite"
@@ -49,7 +68,7 @@ def _rewritten(report: Report) -> str:
     if report.read > len(report.changes):
         said += f" of {report.read}"
     kept = len(report.files_left - {change.path for change in report.changes})
-    if kept:
+    if kept and not report.enables:
         said += f"; {plural(kept, 'file')} with Apex {'stays' if kept == 1 else 'stay'} unchanged"
     return said
 

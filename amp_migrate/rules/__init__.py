@@ -25,9 +25,11 @@ def modules() -> tuple[ModuleType, ...]:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return every rule with its documentation, and the reasons to leave code, in order of their codes."""
+    from amp_migrate.enable.rules import RULES as enabling
     from amp_migrate.rules import left
 
-    return (*(replace(module.RULE, doc=module.__doc__ or "") for module in modules()), *left.RULES)
+    own = (replace(module.RULE, doc=module.__doc__ or "") for module in modules())
+    return (*own, *enabling, *left.RULES)
 
 
 def __getattr__(name: str) -> tuple[Rule, ...]:

@@ -1,0 +1,267 @@
+"""Adds native AMP to the FP32 trainings of some files: describes them, has them planned and checked, and reads the answer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from amp_migrate.check.events.claims import Claim, Claims
+from amp_migrate.check.events.compare import compare
+from amp_migrate.enable.describe import TRACE, Draft, Unwritable, describe
+from amp_migrate.enable.findings import Told, told
+from amp_migrate.enable.flags import Flags
+from amp_migrate.enable.trainings import Training, Trainings
+from amp_migrate.engine import migrate, replace_text
+from amp_migrate.facts.mentions import skips_file
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Finding, Place, Status
+from amp_migrate.project import Module, build
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.report import Compared
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user asks for: the type of the casts, the name of the option, or none with `always`."""
+
+    dtype: str = "float16"
+    flag: str | None = None
+    always: bool = False
+
+    @property
+    def scaled(self) -> bool:
+        """Whether gradients may underflow, so that losses are scaled."""
+        return self.dtype == "float16"
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why a training stays in FP32."""
+
+    code: str
+    path: str
+    line: int
+    message: str
+    advice: str
+
+
+@dataclass
+class Enabled:
+    """What became of the trainings of a project; `texts` are the new texts of the files that change."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    trained: list[tuple[Training, Left | None]] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+
+
+def enable(sources: Sequence[Source], choices: Choices, settings: Settings) -> Enabled:
+    """Add AMP to the trainings of some files, which are one project; none of them uses Apex."""
+    settings = replace(settings, select=(), only_fixes=False, respell=False)
+    trees = dict(_trees(sources))
+    trainings = Trainings(build(trees))
+    return _Attempts(sources, trees, trainings, choices, settings).answer()
+
+
+def _trees(sources: Iterable[Source]) -> Iterable[tuple[str, Tree]]:
+    for source in sources:
+        if not skips_file(source.text):
+            try:
+                yield source.path, Tree(source.path, source.text)
+            except (SyntaxError, ValueError, RecursionError):
+                continue
+
+
+class _Attempts:
+    """Leaves what cannot be done, one reason at a time, until all that remains is."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        trees: dict[str, Tree],
+        trainings: Trainings,
+        choices: Choices,
+        settings: Settings,
+    ) -> None:
+        self._sources = {source.path: source for source in sources}
+        self._trees = trees
+        self._trainings = trainings
+        self._choices = choices
+        self._settings = settings
+        self._left: dict[Training, Left] = {}
+
+    def answer(self) -> Enabled:
+        """Return what becomes of the trainings."""
+        wanted = [t for t in self._trainings.every if not t.native]
+        while True:
+            now = [t for t in wanted if t not in self._left]
+            made = self._attempt(now)
+            if made is not None:
+                return made
+
+    def _attempt(self, now: list[Training]) -> Enabled | None:
+        """Enable some trainings; None where one more of them has to be left."""
+        if not now:
+            return self._enabled({}, [], [], now)
+        flags = Flags(self._trainings.project, self._choices.flag, self._choices.always)
+        drafts: dict[Module, Draft] = {}
+        for training in now:
+            try:
+                describe([training], flags.condition, {}, self._choices.scaled)
+            except Unwritable as cause:
+                line = cause.module.tree.span(cause.node).line
+                said = cause.message, cause.advice
+                self._left[training] = Left("AMP590", cause.module.path, line, *said)
+                return None
+        describe(now, flags.condition, drafts, self._choices.scaled)
+        options = [
+            _option(parser.module, parser.node, name) for parser, name in flags.write(drafts)
+        ]
+        texts = {module.path: draft.text() for module, draft in drafts.items()}
+        described = [
+            replace_text(source, texts.get(path, source.text))
+            for path, source in self._sources.items()
+        ]
+        result = migrate(described, self._settings, notes=False)
+        spoken = told(self._trees, texts, result)
+        if self._refused(now, spoken):
+            return None
+        after = {
+            o.path: o.after if o.after is not None else texts.get(o.path) for o in result.outcomes
+        }
+        written = {
+            path: text
+            for path, text in after.items()
+            if text is not None and text != self._sources[path].text
+        }
+        if self._traced(now, written) or self._untrue(now, written, spoken):
+            return None
+        return self._enabled(written, [*options, *spoken.findings], spoken.compared, now)
+
+    def _refused(self, now: list[Training], spoken: Told) -> bool:
+        """Leave the trainings that the planner leaves; tell whether there are any."""
+        if not any(f.status is Status.LEFT for f in spoken.left):
+            return False
+        causes = {f.place: f for f in spoken.left if f.code.startswith("AMP9")}
+        chosen = {t: _cause(t, spoken.left, causes) for t in now}
+        if not any(chosen.values()):
+            chosen = dict.fromkeys(now, next(iter([*causes.values(), *spoken.left])))
+        for training, cause in chosen.items():
+            if cause is not None:
+                self._left[training] = _left(cause)
+        return True
+
+    def _traced(self, now: list[Training], written: Mapping[str, str]) -> bool:
+        """Leave the trainings of a file that still holds what only described them."""
+        for path, text in written.items():
+            old = self._sources[path].text
+            if any(text.count(word) > old.count(word) for word in TRACE):
+                self._leave(
+                    now,
+                    path,
+                    1,
+                    "the rewrite of this file failed its check: parts of a plan are left in it",
+                )
+                return True
+        return False
+
+    def _untrue(self, now: list[Training], written: Mapping[str, str], spoken: Told) -> bool:
+        """Leave the trainings of a function whose events are other ones than in FP32, casts and scale apart."""
+        if not written:
+            return False
+        claims = Claims(
+            tuple(
+                Claim(f.code, f.path, f.span.line)
+                for f in spoken.findings
+                if f.status is Status.FIXED
+            )
+        )
+        trees = self._trees | {path: Tree(path, text) for path, text in written.items()}
+        after = Program(build(trees))
+        for item in compare(self._trainings.program, after, claims).parted:
+            *_, last = item.difference.steps
+            if not str(last.label.kind).endswith(":"):
+                line = last.old.line if last.old else 1
+                self._leave(
+                    now,
+                    item.key[0],
+                    line,
+                    f"with AMP, `{last.label}` would come at another time than in FP32",
+                )
+                return True
+        return False
+
+    def _leave(self, now: list[Training], path: str, line: int, message: str) -> None:
+        here = [t for t in now if any(module.path == path for module in t.modules)]
+        for training in here or now:
+            self._left[training] = Left(
+                "AMP595", path, line, message, "report this to amp-migrate, and add AMP by hand"
+            )
+
+    def _enabled(
+        self,
+        written: dict[str, str],
+        findings: list[Finding],
+        compared: list[Compared],
+        now: list[Training],
+    ) -> Enabled:
+        trained = [
+            (t, self._left.get(t)) for t in self._trainings.every if t in now or t in self._left
+        ]
+        return Enabled(written, [*findings, *self._others()], trained, compared)
+
+    def _others(self) -> Iterator[Finding]:
+        """Yield what is said about trainings with AMP, and backward passes of which no optimizer is known."""
+        for training in self._trainings.every:
+            if training.native:
+                first = training.optimizers[0]
+                said = f"the training of `{first.spoken}` has native AMP already"
+                span = first.module.tree.span(first.call)
+                yield Finding(first.module.path, span, "AMP594", Status.NOTE, said)
+        for module, call in self._trainings.lost:
+            status = Status.LEFT if self._trainings.steps else Status.NOTE
+            said = "it is not known which optimizer steps on the gradients of this backward pass"
+            advice = (
+                "make the optimizer in the files given, by a class of torch.optim, then run again"
+            )
+            span = module.tree.span(call)
+            yield Finding(module.path, span, "AMP590", status, said, advice)
+
+
+def _option(module: Module, node: ast.AST, name: str) -> Finding:
+    flag = name.replace("_", "-")
+    said = f"the command line gets --{flag} and --no-{flag}; AMP is on by default"
+    return Finding(module.path, module.tree.span(node), "AMP509", Status.ROUTINE, said)
+
+
+def _places(training: Training) -> set[tuple[str, int]]:
+    """Return the lines on which a training was described, by file."""
+    made = {
+        (o.module.path, line)
+        for o in training.optimizers
+        for line in range(o.statement.lineno, (o.statement.end_lineno or o.statement.lineno) + 1)
+    }
+    run = {(b.module.path, b.module.tree.statement(b.call).lineno) for b in training.backwards}
+    return made | run
+
+
+def _cause(
+    training: Training, left: list[Finding], causes: Mapping[Place, Finding]
+) -> Finding | None:
+    """Return why the planner leaves a training; None where it does not."""
+    places = _places(training)
+    own = [f for f in left if (f.path, f.span.line) in places]
+    named = [causes[f.cause] for f in own if f.cause is not None and f.cause in causes]
+    return next(iter([*named, *(f for f in own if f.place in causes), *own]), None)
+
+
+def _left(cause: Finding) -> Left:
+    code = {"AMP906": "AMP591", "AMP911": "AMP596"}.get(cause.code, "AMP590")
+    if cause.code == "AMP910":
+        code = "AMP595"
+    elif cause.code == "AMP913":
+        code = "AMP592"
+    return Left(code, cause.path, cause.span.line, cause.message, cause.advice)

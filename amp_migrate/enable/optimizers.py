@@ -1,0 +1,156 @@
+"""The optimizers of a project that trains in FP32: where each is made, what holds it, and what it trains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.bindings import bases
+
+_OPTIMIZER = "torch.optim."
+_MODULE = "torch.nn."
+
+
+@dataclass(eq=False)
+class Optimizer:
+    """An optimizer: the call that makes it, the statement around it, and the name that then holds it.
+
+    `name` is None where no name or attribute does, and `networks` are how the program calls the modules whose
+    parameters it gets, as they can be read at the statement. `groups` and `trains` are the names of the objects.
+    """
+
+    module: Module
+    function: Function
+    call: ast.Call
+    statement: ast.stmt
+    name: str | None
+    networks: tuple[str, ...]
+    groups: frozenset[int]
+    trains: frozenset[int]
+
+    @property
+    def spoken(self) -> str:
+        """What a message calls it."""
+        return self.name or ast.unparse(self.call.func)
+
+
+class Optimizers:
+    """Finds the optimizers of a project; what it does not know to be one may still step like one."""
+
+    def __init__(self, program: Program) -> None:
+        self.project: Project = program.project
+        self._objects = program.training.objects
+
+    @cached_property
+    def every(self) -> tuple[Optimizer, ...]:
+        """All optimizers, in the order of the files and of the text."""
+        found = [self._read(module, call) for call, module in self._calls()]
+        return tuple(sorted(found, key=lambda o: (o.module.path, o.call.lineno, o.call.col_offset)))
+
+    def stepped(self, module: Module, node: ast.expr) -> list[Optimizer]:
+        """Return the optimizers that an expression may hold."""
+        groups = self._objects.groups(module, node)
+        return [o for o in self.every if o.groups & groups]
+
+    def _calls(self) -> Iterator[tuple[ast.Call, Module]]:
+        yield from self._objects.makes.items()
+        stepping = self._stepping
+        for module in self.project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if call not in self._objects.makes and self._makes(module, call, stepping):
+                    yield call, module
+
+    @cached_property
+    def _stepping(self) -> frozenset[int]:
+        """The names of what is told both to step and to clear gradients."""
+        calls = self._objects.method_calls
+        held = [
+            {
+                group
+                for module, call in calls.get(method, ())
+                if isinstance(call.func, ast.Attribute)
+                for group in self._objects.groups(module, call.func.value)
+            }
+            for method in ("step", "zero_grad")
+        ]
+        return frozenset(held[0] & held[1])
+
+    def _makes(self, module: Module, call: ast.Call, stepping: frozenset[int]) -> bool:
+        """Tell whether a call makes an optimizer that is not torch's own: of a class, or of a library."""
+        constructed = self.project.constructed(call)
+        if constructed:
+            return any(_is_optimizer(cls) for cls in constructed)
+        if self.project.callees(call) or (
+            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "zero_grad")
+        ):
+            return False
+        name = self.project.external(module, call.func)
+        if name is None or name.startswith("torch."):
+            return False
+        given = [*call.args, *(k.value for k in call.keywords)]
+        takes = any(True for node in given for _ in bases(module, node, set()))
+        return takes and bool(self._objects.groups(module, call) & stepping)
+
+    def _read(self, module: Module, call: ast.Call) -> Optimizer:
+        function = self.project.function_of(module, call)
+        statement = module.tree.statement(call)
+        networks = tuple(self._networks(module, function, call))
+        return Optimizer(
+            module,
+            function,
+            call,
+            statement,
+            _name(statement, call),
+            tuple(dict.fromkeys(path(node) or ast.unparse(node) for node in networks)),
+            self._objects.groups(module, call),
+            frozenset(g for node in networks for g in self._objects.groups(module, node)),
+        )
+
+    def _networks(self, module: Module, function: Function, call: ast.Call) -> Iterator[ast.expr]:
+        """Yield the networks whose parameters a call is given, that can be read where it stands."""
+        for node in [*call.args, *(k.value for k in call.keywords)]:
+            for base in bases(module, node, set()):
+                if path(base) and self._visible(module, function, base):
+                    yield base
+            if path(node) and self._objects.is_network(module, node):
+                yield node
+
+    def _visible(self, module: Module, function: Function, node: ast.expr) -> bool:
+        held = self.project.function_of(module, node)
+        return held is function or held.node is None
+
+
+def _is_optimizer(cls: Class) -> bool:
+    """Tell whether a class is an optimizer: of torch, or a class that one is a base of."""
+    return any(base.startswith(_OPTIMIZER) for c in cls.mro() for base in c.external_bases)
+
+
+def _name(statement: ast.stmt, call: ast.Call) -> str | None:
+    """Return the name or attribute to which a statement binds what a call gives."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        pairs: list[tuple[ast.expr, ast.expr]] = [(statement.target, statement.value)]
+    elif isinstance(statement, ast.Assign):
+        pairs = [(target, statement.value) for target in statement.targets]
+    else:
+        return None
+    for target, value in pairs:
+        for name, held in _parted(target, value):
+            arms = [held.body, held.orelse] if isinstance(held, ast.IfExp) else [held]
+            if call in arms:
+                return path(name)
+    return None
+
+
+def _parted(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    sides = (target, value)
+    if all(isinstance(side, ast.Tuple | ast.List) for side in sides):
+        parts = [side.elts for side in sides if isinstance(side, ast.Tuple | ast.List)]
+        if len(parts[0]) == len(parts[1]):
+            yield from zip(*parts, strict=True)
+            return
+    yield target, value

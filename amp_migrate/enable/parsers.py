@@ -1,0 +1,237 @@
+"""The command lines of a project: where argparse, click or absl reads options, and where one more would go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from amp_migrate.enable.describe import Draft
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import FunctionNode
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.order import dominates
+
+HELP = "mixed precision"
+_PARSES = frozenset({"parse_args", "parse_known_args"})
+_CLICK = frozenset({"click.command", "click.group"})
+
+
+@dataclass(eq=False)
+class Parser:
+    """Where a program reads its options: `kind` is "argparse", "click" or "absl", `node` what reads or declares them.
+
+    `options` are the names that it has already, with ``_`` for ``-``.
+    """
+
+    kind: str
+    module: Module
+    node: ast.AST
+    options: set[str] = field(default_factory=set)
+
+    def add(self, draft: Draft, name: str) -> None:
+        """Write one more option, which is on by default, into a draft of the file."""
+        flag = name.replace("_", "-")
+        if self.kind == "argparse":
+            self._argparse(draft, flag)
+        elif self.kind == "click":
+            self._click(draft, flag, name)
+        else:
+            assert isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute)
+            flags = path(self.node.func.value)
+            statement = self.module.tree.statement(self.node)
+            draft.below(statement, f'{flags}.DEFINE_boolean("{name}", True, "{HELP}")')
+
+    def _argparse(self, draft: Draft, flag: str) -> None:
+        tree, call = self.module.tree, self.node
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        parser = tree.segment(call.func.value)
+        known = _argparse_name(self.module)
+        line = (
+            f'{parser}.add_argument("--{flag}", action={known or "argparse"}.BooleanOptionalAction, '
+            f'default=True, help="{HELP}")'
+        )
+        statement = tree.statement(call)
+        block = tree.block(statement)
+        before = [s for s in block[: block.index(statement)] if _adds(s, path(call.func.value))]
+        if before:
+            draft.below(before[-1], line)
+        else:
+            draft.above(statement, line)
+        if known is None:
+            imports = [n for n in tree.nodes(ast.ImportFrom) if n.module == "argparse"]
+            draft.below(imports[0] if imports else tree.module.body[0], "import argparse")
+
+    def _click(self, draft: Draft, flag: str, name: str) -> None:
+        node = self.node
+        assert isinstance(node, FunctionNode)
+        last = node.decorator_list[-1]
+        arguments = node.args
+        line = f'@click.option("--{flag}/--no-{flag}", default=True, help="{HELP}")'
+        draft.under(last, line)
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        span = self.module.tree.span(named[-1])
+        defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+        end = max([span[2:], *(self.module.tree.span(d)[2:] for d in defaults)])
+        given = "=True" if arguments.defaults and not arguments.kwonlyargs else ""
+        draft.put(end, end, f", {name}{given}")
+
+
+def _adds(statement: ast.stmt, parser: str | None) -> bool:
+    """Tell whether a statement gives a parser an option."""
+    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "add_argument"
+        and path(call.func.value) == parser
+    )
+
+
+def _argparse_name(module: Module) -> str | None:
+    """Return the name by which a file has the module argparse."""
+    for node in module.tree.module.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "argparse":
+                    return alias.asname or alias.name
+    return None
+
+
+class Parsers:
+    """Finds the parsers of a project, and how functions name what they read."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._read = list(self._argparse())
+
+    def reach(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
+        """Return how a function calls its options where a statement stands, with their parsers; None without any.
+
+        The text is a prefix: ``args.``, ``FLAGS.``, or nothing for the parameters of a click command.
+        """
+        return self._namespace(function, before) or self._command(function) or self._flags(function)
+
+    def _argparse(self) -> Iterator[tuple[Parser, frozenset[int]]]:
+        """Yield the calls that parse the command line, with the names of what they give."""
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if not isinstance(call.func, ast.Attribute) or call.func.attr not in _PARSES:
+                    continue
+                made = self._project.values.made_by(module, call.func.value)
+                if "argparse.ArgumentParser" not in made:
+                    continue
+                held: ast.expr = call
+                if call.func.attr == "parse_known_args":
+                    first = _first_of_pair(module, call)
+                    if first is None:
+                        continue
+                    held = first
+                found = self._project.values.groups(module, held)
+                yield Parser("argparse", module, call, self._options()), found
+
+    def _options(self) -> set[str]:
+        """Return the options that any parser of the project gets, and the attributes that anything is asked for."""
+        found: set[str] = set()
+        for module in self._project.modules.values():
+            found |= {node.attr for node in module.tree.nodes(ast.Attribute)}
+            for call in module.tree.nodes(ast.Call):
+                if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+                    named = [*call.args, *(k.value for k in call.keywords if k.arg == "dest")]
+                    texts = [n.value for n in named if isinstance(n, ast.Constant)]
+                    found |= {t.lstrip("-").replace("-", "_") for t in texts if isinstance(t, str)}
+        return found
+
+    def _namespace(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
+        for node in self._named(function, before):
+            groups = self._project.values.groups(function.module, node)
+            own = [parser for parser, held in self._read if held & groups]
+            if own:
+                return f"{path(node)}.", own
+        return None
+
+    def _named(self, function: Function, before: ast.stmt) -> Iterator[ast.expr]:
+        """Yield what a function can read before a statement: its names, those of its file, attributes it is given."""
+        tree = function.module.tree
+        for name in tree.nodes(ast.Name):
+            if _precedes(function, name, before):
+                if self._project.function_of(function.module, name) is function:
+                    yield name
+        for node in tree.nodes(ast.Attribute):
+            if isinstance(node.ctx, ast.Load) and _is_given(function, node):
+                if self._project.function_of(function.module, node) is function:
+                    yield node
+        for statement in tree.module.body if function.node is not None else ():
+            if isinstance(statement, ast.Assign):
+                yield from (t for t in statement.targets if isinstance(t, ast.Name))
+
+    def _command(self, function: Function) -> tuple[str, list[Parser]] | None:
+        node = function.node
+        if node is None or not node.decorator_list or not (node.args.args or node.args.kwonlyargs):
+            return None
+        names = [
+            self._project.external(function.module, d.func if isinstance(d, ast.Call) else d)
+            for d in node.decorator_list
+        ]
+        if not _CLICK.intersection(name or "" for name in names):
+            return None
+        if not any(isinstance(n, ast.Import) for n in function.module.tree.module.body):
+            return None
+        return "", [Parser("click", function.module, node, set(function.parameters.names))]
+
+    def _flags(self, function: Function) -> tuple[str, list[Parser]] | None:
+        module = function.module
+        held = [
+            n
+            for n in module.tree.nodes(ast.Name, ast.Attribute)
+            if self._project.external(module, n) == "absl.flags.FLAGS" and path(n)
+        ]
+        bound = [
+            t.id
+            for s in module.tree.module.body
+            if isinstance(s, ast.Assign) and s.value in held
+            for t in s.targets
+            if isinstance(t, ast.Name)
+        ]
+        declared = [
+            s.value
+            for s in module.tree.module.body
+            if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)
+            if (self._project.external(module, s.value.func) or "").startswith("absl.flags.DEFINE_")
+            if isinstance(s.value.func, ast.Attribute)
+        ]
+        if not bound or not declared:
+            return None
+        names = {
+            c.args[0].value
+            for c in declared
+            if c.args and isinstance(c.args[0], ast.Constant) and isinstance(c.args[0].value, str)
+        }
+        return f"{bound[0]}.", [Parser("absl", module, declared[-1], names)]
+
+
+def _first_of_pair(module: Module, call: ast.Call) -> ast.expr | None:
+    statement = module.tree.statement(call)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        return statement.targets[0].elts[0]
+    return None
+
+
+def _precedes(function: Function, name: ast.Name, before: ast.stmt) -> bool:
+    """Tell whether a name of a function has its value wherever a statement runs."""
+    if name.id in function.parameters.names:
+        return True
+    tree = function.module.tree
+    scope = function.module.scopes.owner(name)
+    bindings = function.module.scopes.bindings(scope, name.id) if scope is not None else []
+    if scope is not function.scope:
+        return bool(bindings)
+    return len(bindings) == 1 and dominates(tree, tree.statement(bindings[0]), before)
+
+
+def _is_given(function: Function, node: ast.Attribute) -> bool:
+    """Tell whether an attribute is one of an object that a function is given."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id in function.parameters.names

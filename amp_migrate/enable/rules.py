@@ -1,0 +1,281 @@
+"""The rules of `amp-migrate enable`, as `explain` and the reports show them."""
+
+from __future__ import annotations
+
+import textwrap
+
+from amp_migrate.rules.base import Rule, Safety
+
+_DOC = """{title}.
+
+## What it does
+{does}
+
+## Why
+{why}
+
+## Example
+{example}
+
+## Use instead
+{instead}
+
+## Safety
+{safety}
+"""
+_ALIKE = "Faithful in all but precision: the same steps on the same batches, in 16 bits where autocast deems it safe."
+_STAYS = "Report only. What is left trains in FP32, as it did."
+
+
+def _rule(
+    code: str, title: str, does: str, why: str, example: str, instead: str, safety: Safety
+) -> Rule:
+    doc = _DOC.format(
+        title=title[0].upper() + title[1:],
+        does=does,
+        why=why,
+        example=_indented(example),
+        instead=_indented(instead),
+        safety=_ALIKE if safety is Safety.CHANGES else _STAYS,
+    )
+    return Rule(code, title, safety, doc)
+
+
+def _indented(code: str) -> str:
+    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
+
+
+def _adds(code: str, title: str, does: str, why: str, example: str, instead: str) -> Rule:
+    return _rule(code, title, does, why, example, instead, Safety.CHANGES)
+
+
+def _says(code: str, title: str, does: str, why: str, example: str, instead: str) -> Rule:
+    return _rule(code, title, does, why, example, instead, Safety.REPORT)
+
+
+RULES = (
+    _adds(
+        "AMP501",
+        "a training in FP32 gets native AMP",
+        "`amp-migrate enable` makes a GradScaler where the optimizer is made. With `--dtype bfloat16` there is none.",
+        "Gradients in fp16 may become zero. The GradScaler multiplies the loss, divides the gradients, and skips steps that "
+        "overflow.",
+        """
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        """,
+        """
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        """,
+    ),
+    _adds(
+        "AMP502",
+        "forward pass and loss run under autocast",
+        "Puts what computes a loss, from the first forward pass to the last statement, under one autocast.",
+        "Only what runs under autocast is faster. The backward pass stays outside: it uses the types of the forward pass.",
+        """
+        output = model(images)
+        loss = criterion(output, labels)
+        """,
+        """
+        with torch.cuda.amp.autocast():
+            output = model(images)
+            loss = criterion(output, labels)
+        """,
+    ),
+    _adds(
+        "AMP503",
+        "evaluation runs under autocast",
+        "Puts forward passes of the same networks that train nothing under autocast, too.",
+        "Evaluation in FP32 takes longer, and measures another network than the one that is used.",
+        """
+        with torch.no_grad():
+            for images, labels in loader:
+                correct += (model(images).argmax(1) == labels).sum().item()
+        """,
+        """
+        with torch.no_grad():
+            for images, labels in loader:
+                with torch.cuda.amp.autocast():
+                    correct += (model(images).argmax(1) == labels).sum().item()
+        """,
+    ),
+    _adds(
+        "AMP504",
+        "the loss is scaled for the backward pass",
+        "Runs every backward pass that feeds the optimizer on the scaled loss.",
+        "Scaled and plain gradients must never meet in one sum.",
+        """
+        loss.backward()
+        """,
+        """
+        scaler.scale(loss).backward()
+        """,
+    ),
+    _adds(
+        "AMP505",
+        "the optimizer steps through the GradScaler",
+        "`scaler.step(optimizer)` in place of `optimizer.step()`, and one `scaler.update()` behind the last step of an iteration.",
+        "The GradScaler divides the gradients by its scale, and leaves out a step whose gradients overflowed.",
+        """
+        optimizer.step()
+        """,
+        """
+        scaler.step(optimizer)
+        scaler.update()
+        """,
+    ),
+    _adds(
+        "AMP506",
+        "gradients are unscaled before anything reads them",
+        "Puts `scaler.unscale_(optimizer)` before the first clip, norm or change of gradients, once for each step.",
+        "A norm of scaled gradients is 65536 times too large.",
+        """
+        clip_grad_norm_(model.parameters(), 1.0)
+        """,
+        """
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        """,
+    ),
+    _adds(
+        "AMP507",
+        "functions are given the GradScaler",
+        "Gives functions that scale, step, evaluate or save a parameter, and all their calls the argument.",
+        "One GradScaler serves a whole training; every place that needs it has to get the same one.",
+        """
+        def train_step(model, optimizer, images):
+        """,
+        """
+        def train_step(model, optimizer, images, scaler):
+        """,
+    ),
+    _adds(
+        "AMP509",
+        "an option of the command line switches AMP",
+        "Gives the parser `--amp/--no-amp`, which is on by default. `--flag NAME` names it, `--always` leaves it out.",
+        "With the option off the training is the FP32 training again: autocast and GradScaler pass everything through.",
+        """
+        parser.add_argument("--epochs", type=int, default=2)
+        args = parser.parse_args()
+        """,
+        """
+        parser.add_argument("--epochs", type=int, default=2)
+        parser.add_argument("--amp", action=argparse.BooleanOptionalAction, default=True, help="mixed precision")
+        args = parser.parse_args()
+        """,
+    ),
+    _says(
+        "AMP590",
+        "the training cannot be followed",
+        "Nothing. The finding names what stands in the way; the training stays in FP32 as a whole.",
+        "Half a training with AMP goes wrong without a word: a step that was forgotten uses gradients 65536 times too large.",
+        """
+        trainer = Trainer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        loss = model(images).sum()
+        loss.backward()
+        trainer.optimizer.step()
+        """,
+        """
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loss = model(images).sum()
+        loss.backward()
+        optimizer.step()
+        """,
+    ),
+    _says(
+        "AMP591",
+        "the optimizer steps with a closure",
+        "Nothing. The training stays in FP32.",
+        "`GradScaler.step()` raises where it is given a closure, and LBFGS runs its closure several times for a step.",
+        """
+        def closure():
+            optimizer.zero_grad()
+            loss = criterion(model(images), labels)
+            loss.backward()
+            return loss
+        optimizer.step(closure)
+        """,
+        """
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        """,
+    ),
+    _says(
+        "AMP592",
+        "AMP would change the training on some path",
+        "Nothing. The finding shows the lines that lead to the place where the training with AMP would go wrong.",
+        "Before a file is written, the new text is read again: gradients are unscaled once before anything reads them, "
+        "nothing steps on scaled ones, `update()` runs once between two steps, casts are on where a network runs.",
+        """
+        for i, (images, labels) in enumerate(loader):
+            if i > 0 and i % accumulation_steps == 0:
+                clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+            loss = criterion(model(images), labels)
+            loss.backward()
+        """,
+        """
+        for i, (images, labels) in enumerate(loader):
+            loss = criterion(model(images), labels)
+            loss.backward()
+            if (i + 1) % accumulation_steps == 0:
+                clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+    ),
+    _says(
+        "AMP593",
+        "Apex comes first",
+        "Nothing. Files that use Apex, and what works together with them, stay as they are.",
+        "They have AMP already. `amp-migrate PATH` makes it native; a training with both would scale its losses twice.",
+        """
+        from apex import amp
+        """,
+        """
+        scaler = torch.cuda.amp.GradScaler()
+        """,
+    ),
+    _says(
+        "AMP594",
+        "the training has native AMP already",
+        "Nothing: the finding says that this training was seen.",
+        "Where autocast or a GradScaler is used, AMP was added by hand, or by an earlier run.",
+        """
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        """,
+        """
+        (Nothing is to be done.)
+        """,
+    ),
+    _says(
+        "AMP595",
+        "the rewrite failed its own check",
+        "Nothing. The new text was read again, and was not the FP32 training with AMP: everything stays as it was.",
+        "Before a file is written it must parse, compile, define its names, keep to the protocol of GradScaler, cast forward "
+        "passes and losses, and take the same steps on the same gradients.",
+        """
+        (No program is known that gets this finding: it is a fault of amp-migrate. Please report it.)
+        """,
+        """
+        (Add AMP to this code by hand; `amp-migrate verify` compares it with what it was.)
+        """,
+    ),
+    _says(
+        "AMP596",
+        "a comment asks to leave a line that AMP needs",
+        "Nothing. `# amp-migrate: skip` keeps its line as it is, and so the whole training stays in FP32.",
+        "Every line of a training changes, or none does.",
+        """
+        optimizer.step()  # amp-migrate: skip
+        """,
+        """
+        optimizer.step()
+        """,
+    ),
+)
