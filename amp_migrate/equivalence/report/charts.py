@@ -106,10 +106,12 @@ def _frame(axis: Axis, count: int, inside: str) -> str:
 def _number(value: float, axis: Axis) -> str:
     if axis.log:
         return f"1e{round(math.log10(value))}"
-    if abs(value) >= 1000:
-        return f"{value / 1000:.3g}k"
-    digits = max(0, min(6, 2 - math.floor(math.log10(max(axis.high - axis.low, 1e-9)))))
-    return f"{value:.{digits}f}"
+    unit, letter = (1000.0, "k") if max(abs(axis.low), abs(axis.high)) >= 1000 else (1.0, "")
+    between = (axis.high - axis.low) / 3 / unit
+    if between < 1e-6:
+        return f"{value:.3e}"
+    digits = max(0, 1 - math.floor(math.log10(between)))
+    return f"{value / unit:.{digits}f}{letter}"
 
 
 def _line(curve: Series, axis: Axis, name: str) -> str:
