@@ -45,6 +45,7 @@ class Branches:
     def __init__(self, unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         self._unit = unit
         self._blocks = {s.node: s for s in scaled.values()}
+        self._handed = {use for block in scaled.values() for use in block.handed}
         self._masters = {site.node for site in unit.of(Kind.MASTER_PARAMS)}
         self.collapses: dict[ast.If, Collapse] = {}
         self.prefixes: dict[ast.If, Prefix] = {}
@@ -68,11 +69,10 @@ class Branches:
         if [form for _, form in body] == [form for _, form in orelse]:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
             inside = {n for stmt in node.orelse for n in ast.walk(stmt)}
-            kept = (
-                "body"
-                if any(s.node in inside and s.module is site.module for s in sites)
-                else "orelse"
-            )
+            scaling = any(s.node in inside and s.module is site.module for s in sites)
+            # What is handed on scaled is written at the block: its branch stays, else the plain one.
+            handing = any(n in self._handed for n in ast.walk(node))
+            kept = "body" if scaling is not handing else "orelse"
             self.collapses[node] = Collapse(node, site, kept)
         elif node not in self.prefixes and len(orelse) < len(body):
             same = [form for _, form in body[: len(orelse)]] == [form for _, form in orelse]
@@ -88,9 +88,9 @@ class Branches:
 
     def _statement(self, stmt: ast.stmt, names: dict[str, object]) -> Iterator[object]:
         block = self._blocks.get(stmt) if isinstance(stmt, ast.With) else None
-        if block is not None:
+        if block is not None and len(block.node.items) == 1:
             inner = {**names, block.alias: ("scaled", self._form(block.loss, names))}
-            for part in block.node.body:
+            for part in block.body:
                 yield from self._statement(part, inner)
         elif isinstance(stmt, ast.If) and stmt in self.collapses:
             kept = stmt.body if self.collapses[stmt].kept == "body" else stmt.orelse
@@ -127,7 +127,8 @@ class Branches:
         if not isinstance(node, ast.AST):
             return node
         if isinstance(node, ast.Name) and node.id in names:
-            return names[node.id]
+            value = names[node.id]
+            return value[1] if node in self._handed and isinstance(value, tuple) else value
         if isinstance(node, ast.expr) and self._gradients(node):
             return ("parameters",)
         if isinstance(node, ast.Call):

@@ -150,6 +150,14 @@ class AddWithItem:
 
 
 @dataclass(frozen=True, slots=True)
+class DropWithItem:
+    """Take an item from a ``with`` statement that has others; `place` counts them from 0."""
+
+    span: Span
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class DropImportedName:
     """Remove names from an ``import`` or ``from`` statement; the statement goes with its last name.
 
@@ -185,6 +193,7 @@ Edit = (
     | RenameKeyword
     | AddArgument
     | AddWithItem
+    | DropWithItem
     | DropImportedName
     | AddImport
 )

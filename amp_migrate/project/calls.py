@@ -10,6 +10,7 @@ from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.lambdas import Lambdas
 from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Instance, Made, Partial
 from amp_migrate.values.passing import Passing
@@ -62,6 +63,7 @@ class Calls:
         self.reached: dict[ast.Call, list[Target]] = {}
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
+        self._lambdas = Lambdas(nodes, expressions)
         self._tools = Tools(nodes, expressions, self._passing)
         self.results: dict[Function, list[tuple[CallSite, int]]] = {}
         self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
@@ -101,6 +103,9 @@ class Calls:
             for module, call, targets in forwards:
                 for target in filter(self._tools.takes_apex, targets):
                     self._through_module(module, call, target)
+            for module, call, targets in found:
+                if not targets:
+                    self._lambdas.link(module, call)
             self._tools.store(stores)
             if self.graph.version == version:
                 break

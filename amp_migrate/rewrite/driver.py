@@ -10,6 +10,7 @@ from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
     DropElse,
+    DropWithItem,
     Edit,
     RenameKeyword,
     RenameParameter,
@@ -23,7 +24,12 @@ from amp_migrate.rewrite.blocks.statements import Statements
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Addition, Index, build_index
 from amp_migrate.rewrite.locate import Line
-from amp_migrate.rewrite.parts.arguments import add_argument, add_with_item, rename_keywords
+from amp_migrate.rewrite.parts.arguments import (
+    add_argument,
+    add_with_item,
+    drop_with_item,
+    rename_keywords,
+)
 from amp_migrate.rewrite.parts.imports import Import, drop_names
 from amp_migrate.rewrite.parts.parentheses import fitted
 from amp_migrate.rewrite.parts.signature import add_parameter, rename_parameters
@@ -220,6 +226,8 @@ class _Rewriter(cst.CSTTransformer):
                 return add_parameter(new, addition)
             case AddWithItem(), cst.With():
                 return add_with_item(new, addition)
+            case DropWithItem(), cst.With():
+                return drop_with_item(new, addition)
             case DropElse(), _:
                 return new.with_changes(orelse=None)
         raise EditError(addition, "the statement is of another kind")

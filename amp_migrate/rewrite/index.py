@@ -15,6 +15,7 @@ from amp_migrate.plan.model import (
     Drop,
     DropElse,
     DropImportedName,
+    DropWithItem,
     Edit,
     Hoist,
     Insert,
@@ -33,7 +34,7 @@ from amp_migrate.source.span import Span
 
 Arrival = Insert | Move
 Change = Replace | Drop | Hoist
-Addition = AddParameter | AddWithItem | DropElse
+Addition = AddParameter | AddWithItem | DropWithItem | DropElse
 WithElse = cst.If | cst.For | cst.While | cst.Try | cst.TryStar
 Larger = Drop | Hoist | DropElse
 NewText = Replace | ReplaceExpression
@@ -179,7 +180,7 @@ def _enter(index: Index, edit: Edit) -> None:
             index.parameters.setdefault(index.statement(edit, edit.function), []).append(edit)
         case DropElse():
             _enter_drop_else(index, edit)
-        case AddWithItem():
+        case AddWithItem() | DropWithItem():
             index.additions.setdefault(index.statement(edit, edit.span), []).append(edit)
         case DropImportedName():
             index.imported.setdefault(index.statement(edit, edit.span), []).append(edit)

@@ -59,7 +59,7 @@ def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spell
     _refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
-    blocks = {site: scaled.read(site) for site in unit.of(Kind.SCALE_LOSS)}
+    blocks = {site: scaled.read(unit.project, site) for site in unit.of(Kind.SCALE_LOSS)}
     gather(unit, blocks)
     unit.home.name = free_name(_passed(unit))
     branches = Branches(unit, blocks)

@@ -11,13 +11,15 @@ from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 
 
 def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
-    """Return what a name is bound to: an assigned value, or what a loop goes over."""
+    """Return what a name is bound to: an assigned value, what a loop goes over, or the context that gives it."""
     value = assigned(module.tree, binding)
     if value is not None:
         return value
     up: ast.AST | None = binding
     while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
         up = module.tree.parent(up)
+    if isinstance(up, ast.withitem) and isinstance(up.context_expr, ast.Call):
+        return up.context_expr
     return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
 
 
@@ -38,11 +40,9 @@ def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.exp
 
 
 def returned(function: Function) -> list[ast.expr]:
-    """Return the expressions that a function returns."""
+    """Return the expressions that a function returns or yields."""
     if function.node is None:
         return []
-    statements = list(function.module.tree.nodes(ast.Return))
     tree = function.module.tree
-    return [
-        s.value for s in statements if s.value is not None and tree.function(s) is function.node
-    ]
+    given: list[ast.Return | ast.Yield] = [*tree.nodes(ast.Return), *tree.nodes(ast.Yield)]
+    return [n.value for n in given if n.value is not None and tree.function(n) is function.node]

@@ -10,9 +10,10 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import COPY, Objects
+from amp_migrate.values.objects import Written
 
 Body = Callable[[Module, ast.AST], Function]
 
@@ -173,6 +174,10 @@ class Losses:
 
     def _given(self, function: Function, parameter: ast.arg, seen: set[ast.AST]) -> Iterator[bool]:
         callers = self._project.callers(function)
+        if isinstance(function, Anonymous):
+            for where, value in self._arguments_of(function, parameter):
+                yield from self._scaled(where, value, seen)
+            return
         if not callers:
             yield False
         for site in callers:
@@ -182,6 +187,32 @@ class Losses:
                 yield from self._scaled(holder, argument, seen)
             else:
                 yield False
+
+    def _arguments_of(
+        self, function: Anonymous, parameter: ast.arg
+    ) -> Iterator[tuple[Function, ast.expr]]:
+        """Yield what a parameter of a lambda is given where the lambda is called."""
+        given = function.body.args
+        places = [*given.posonlyargs, *given.args]
+        place = places.index(parameter) if parameter in places else None
+        for module, call in self._calls_of_lambdas.get(function.body, ()):
+            named = [k.value for k in call.keywords if k.arg == parameter.arg]
+            if place is not None and place < len(call.args):
+                named.append(call.args[place])
+            for value in named:
+                yield self._body(module, value), value
+
+    @cached_property
+    def _calls_of_lambdas(self) -> dict[ast.Lambda, list[tuple[Module, ast.Call]]]:
+        found: dict[ast.Lambda, list[tuple[Module, ast.Call]]] = {}
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if self._project.callees(call):
+                    continue
+                for fact in self._project.values.facts(module, call.func):
+                    if isinstance(fact, Written):
+                        found.setdefault(fact.node, []).append((module, call))
+        return found
 
     def _holds_scaled(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an attribute or item was assigned a scaled loss somewhere."""
@@ -236,8 +267,9 @@ def _stored(module: Module, point: Point) -> ast.expr | None:
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:
-    if function.node is None:
+    owner = function.body if isinstance(function, Anonymous) else function.node
+    if owner is None:
         return None
-    given = function.node.args
+    given = owner.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
     return next((a for a in every if a.arg == name), None)

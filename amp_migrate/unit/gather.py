@@ -14,6 +14,7 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.apart import optimizer_expressions
+from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
@@ -58,19 +59,36 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
     steps = _innermost(unit, [s for s in found if s.function not in other])
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
-    unit.backwards = [_scaled_backward(block) for block in scaled.values()]
-    aliases = {call for block in scaled.values() for call in block.backwards}
+    unit.backwards = [b for block in scaled.values() for b in _scaled_backwards(unit, block)]
+    aliases = {call for block in scaled.values() for call in (*block.backwards, *block.reached)}
     unit.backwards += [b for b in _plain(unit, optimizers) if b.node not in aliases]
     unit.beside = [b for b in _plain(unit, optimizers, False) if b.node not in aliases]
     unit.beside += _elsewhere(unit, optimizers)
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
 
 
-def _scaled_backward(block: ScaleLoss) -> Backward:
-    site = block.site
-    return Backward(
-        site.module, site.function, block.node, block.loss, block.optimizer_list(), True
-    )
+def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
+    """Yield the backward of a block, or those of the blocks that its function, a context manager, opens."""
+    site, optimizers = block.site, block.optimizer_list()
+    if not block.yielded:
+        yield Backward(site.module, site.function, block.node, block.loss, optimizers, True)
+        return
+    for call in unit.project.callers(site.function):
+        module = call.function.module
+        item = module.tree.parent(call.call)
+        opened = module.tree.parent(item) if item is not None else None
+        given = unit.project.arguments(call, site.function)
+        loss = given.get(path(block.loss) or "")
+        if not isinstance(opened, ast.With) or loss is None:
+            raise Cannot(
+                "AMP902",
+                module,
+                call.call,
+                f"{spoken(site.function)} hands out a scaled loss here, outside of a `with` that gives it the loss",
+                "write `with amp.scale_loss(loss, optimizer) as scaled_loss:` there, then run again",
+            )
+        mapped = tuple(given.get(path(node) or "", node) for node in optimizers)
+        yield Backward(module, call.function, opened, loss, mapped, True)
 
 
 def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:

@@ -31,6 +31,7 @@ class Flow:
             ast.comprehension: self._loop,
             ast.With: self._with,
             ast.Return: self._return,
+            ast.Yield: self._yield,
             ast.Call: self._call,
         }
 
@@ -148,8 +149,16 @@ class Flow:
     def _with(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.With)
         for item in node.items:
-            if item.optional_vars is not None and isinstance(item.context_expr, ast.Name):
+            if item.optional_vars is None:
+                continue
+            if isinstance(item.context_expr, ast.Name):
                 self.bind(module, item.optional_vars, item.context_expr)
+            elif isinstance(item.context_expr, ast.Call):
+                made = self.expressions.node(module, item.context_expr)
+                if (
+                    made is not None
+                ):  # a generator that serves as a context manager enters what it yields
+                    self._unpack(module, item.optional_vars, self.graph.field(made, EACH))
 
     def _return(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.Return)
@@ -161,6 +170,16 @@ class Flow:
                 self.graph.merge(value, result)
             else:
                 self.graph.flow(value, result)
+
+    def _yield(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.Yield)
+        value = None if node.value is None else self.expressions.node(module, node.value)
+        if value is not None:
+            items = self.graph.field(self.nodes.returned(function_of(module, node)), EACH)
+            if isinstance(node.value, ast.Tuple):
+                self.graph.merge(value, items)
+            else:
+                self.graph.flow(value, items)
 
     def _call(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.Call)

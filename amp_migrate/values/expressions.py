@@ -64,12 +64,12 @@ class Expressions:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             return self._collected(module, node.elt)
         if isinstance(node, ast.Lambda):
-            return self._written(node)
+            return self._written(module, node)
         return self._collected(module, node.value) if isinstance(node, ast.DictComp) else None
 
-    def _written(self, node: ast.Lambda) -> int:
+    def _written(self, module: Module, node: ast.Lambda) -> int:
         made = self.graph.new()
-        self.graph.state(made, Written(node))
+        self.graph.state(made, Written(module, node))
         return made
 
     def _name(self, module: Module, node: ast.Name) -> int | None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.project.lookup import Meaning
-from amp_migrate.project.model import Class, Function
+from amp_migrate.project.model import Class, Function, Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Partial:
 class Written:
     """A function that is written as an expression."""
 
+    module: Module
     node: ast.Lambda
 
 

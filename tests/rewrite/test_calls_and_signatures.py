@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan.model import AddArgument, AddParameter, AddWithItem
+from amp_migrate.plan.model import AddArgument, AddParameter, AddWithItem, DropWithItem
 
 from .places import applied
 
@@ -60,6 +60,14 @@ WITH_ITEMS = [
 ]
 
 
+DROPPED_ITEMS = [
+    ("with a, b as c: pass", 0, "with b as c: pass"),
+    ("with a, b as c: pass", 1, "with a: pass"),
+    ("with (a, b as c, d,): pass", 2, "with (a, b as c,): pass"),
+    ("with (\n    a,  # why\n    b,\n): pass", 1, "with (\n    a,\n): pass"),
+]
+
+
 @pytest.mark.parametrize(("before", "after"), PARAMETERS)
 def test_parameter(before: str, after: str) -> None:
     """A new parameter is the last that may be given by position, in the layout of the list."""
@@ -111,6 +119,12 @@ def test_with_item(before: str, after: str) -> None:
     start = "async" if "async" in before else "with"
 
     assert applied(before, lambda p: [AddWithItem(p.statement(start), "s() as t")]) == after
+
+
+@pytest.mark.parametrize(("before", "place", "after"), DROPPED_ITEMS)
+def test_item_taken_away(before: str, place: int, after: str) -> None:
+    """The other items keep their layout, the last one a trailing comma if there was one."""
+    assert applied(before, lambda p: [DropWithItem(p.statement("with"), place)]) == after
 
 
 GOOGLE = '''def f(a, b):

@@ -12,6 +12,7 @@ from amp_migrate.plan.model import (
     Drop,
     DropElse,
     DropImportedName,
+    DropWithItem,
     Hoist,
     Insert,
     Move,
@@ -151,6 +152,7 @@ PLANS: dict[str, tuple[Plan, str]] = {
     ),
     "not_a_function": (lambda p: [AddParameter(p.statement("x"), "s")], "AddParameter at 3:0-3:8"),
     "not_a_with": (lambda p: [AddWithItem(p.statement("if"), "s")], "AddWithItem at 4:0-8:7"),
+    "no_other_item": (lambda p: [DropWithItem(p.statement("with"), 0)], "DropWithItem at 9:0-10:7"),
     "not_a_call": (lambda p: [AddArgument(p.expression("c"), "s")], "AddArgument at 4:3-4:4"),
     "text_does_not_parse": (lambda p: [Replace(p.statement("x"), "x =")], "Replace at 3:0-3:8"),
     "expression_does_not_parse": (

@@ -142,6 +142,11 @@ class Labels:
                 return call.args[0]
             return None
         value = _assigned(function, bound)
+        if isinstance(value, ast.Call) and tail(value) == "enter_context" and value.args:
+            entered = value.args[0]
+            if isinstance(entered, ast.Call) and entered.args and self._scales(function, entered):
+                return entered.args[0]
+            return None
         if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
             return value.args[0]
         return None

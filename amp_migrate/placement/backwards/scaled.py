@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, tail
+from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ScaleLoss:
-    """A scale_loss block: its loss and optimizer expressions, the name it binds, and its backward calls."""
+    """A scale_loss block: its loss and optimizer expressions, the name it binds, and its backward calls.
+
+    `item` is its place among the items of `node`. Where an ExitStack enters it, `entered` is that statement, the
+    first in the body of `node`. `handed` are the uses that hand the scaled loss on, and `reached` the backward
+    passes elsewhere that may run on it then.
+    """
 
     site: Site
     node: ast.With
+    item: int
+    entered: ast.Assign | None
     loss: ast.expr
     optimizers: ast.expr | None
     alias: str
@@ -23,6 +32,38 @@ class ScaleLoss:
     delayed: ast.expr | None
     unchecked: bool
     backwards: tuple[ast.Call, ...]
+    handed: tuple[ast.Name, ...]
+    reached: tuple[ast.Call, ...]
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements that run while the block is entered."""
+        return [stmt for stmt in self.node.body if stmt is not self.entered]
+
+    @property
+    def uses(self) -> list[ast.Name]:
+        """The uses of the scaled loss in its block."""
+        return _uses(self.body, self.alias)
+
+    @property
+    def yielded(self) -> bool:
+        """Whether the block is that of a context manager, which hands the scaled loss out."""
+        parent = self.site.module.tree.parent
+        return any(isinstance(parent(use), ast.Yield) for use in self.handed)
+
+    @property
+    def written_once(self) -> ast.Name | None:
+        """The only use of the scaled loss, where it is handed on as the first thing in the block."""
+        uses = self.uses
+        first = len(uses) == 1 and uses[0] in self.handed and not keeps_name(self.node, self.alias)
+        return uses[0] if first and uses[0] in set(ast.walk(self.body[0])) else None
+
+    @property
+    def named(self) -> bool:
+        """Whether the scaled loss keeps its name, as more is done with it than `backward` and logging."""
+        if keeps_name(self.node, self.alias):
+            return True
+        return bool(self.handed) and self.written_once is None
 
     def optimizer_list(self) -> tuple[ast.expr, ...]:
         """Return the optimizers as written, the elements of a list display one by one."""
@@ -33,27 +74,25 @@ class ScaleLoss:
         return (self.optimizers,)
 
 
-def read(site: Site) -> ScaleLoss:
-    """Read a scale_loss site; raises `Cannot` where it is no plain with-block."""
-    tree = site.module.tree
-    call = site.call
-    item = tree.parent(call)
-    node = tree.parent(item) if item is not None else None
-    if not isinstance(item, ast.withitem) or not isinstance(node, ast.With):
-        raise _odd(site, "amp.scale_loss does not stand in a `with` of its own")
-    if len(node.items) != 1 or not isinstance(item.optional_vars, ast.Name):
-        raise _odd(site, "amp.scale_loss shares its `with`, or binds no plain name")
-    arguments = _arguments(call)
+def read(project: Project, site: Site) -> ScaleLoss:
+    """Read a scale_loss site; raises `Cannot` where no statement shows when its block ends."""
+    arguments = _arguments(site.call)
     if arguments is None or "loss" not in arguments:
         raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
-    alias = item.optional_vars.id
+    node, item, entered, alias = _entered(project, site) or _opened(site)
     backwards = tuple(_backwards(node, alias))
-    if not backwards and not keeps_name(node, alias):
+    body = [stmt for stmt in node.body if stmt is not entered]
+    uses = _uses(body, alias)
+    handed = tuple(u for u in uses if _is_handed(project, site.module, u, bool(backwards)))
+    reached = tuple(_reached(project, site.module, handed))
+    if not (backwards or reached or keeps_name(node, alias)):
         raise _odd(site, f"`{alias}.backward()` is not called in the block")
     unchecked = arguments.get("delay_overflow_check")
     return ScaleLoss(
         site,
         node,
+        item,
+        entered,
         arguments["loss"],
         arguments.get("optimizers"),
         alias,
@@ -61,7 +100,54 @@ def read(site: Site) -> ScaleLoss:
         arguments.get("delay_unscale"),
         isinstance(unchecked, ast.Constant) and unchecked.value is True,
         backwards,
+        handed,
+        reached,
     )
+
+
+_Block = tuple[ast.With, int, ast.Assign | None, str]
+
+
+def _opened(site: Site) -> _Block:
+    """Return the `with` of a site, the place among its items, and the name that it binds."""
+    tree = site.module.tree
+    item = tree.parent(site.call)
+    node = tree.parent(item) if item is not None else None
+    if not isinstance(item, ast.withitem) or not isinstance(node, ast.With):
+        raise _odd(site, "amp.scale_loss does not stand in a `with`")
+    alias = item.optional_vars
+    if not isinstance(alias, ast.Name):
+        raise _odd(site, "amp.scale_loss binds no plain name")
+    place = node.items.index(item)
+    calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
+    if sum(tail(call) == "scale_loss" for call in calls) > 1:
+        raise _odd(site, "two amp.scale_loss share one `with`")
+    for later in node.items[place + 1 :]:
+        if any(n.id == alias.id for n in ast.walk(later) if isinstance(n, ast.Name)):
+            raise _odd(site, f"`{alias.id}` is used in the head of its own `with`")
+    return node, place, None, alias.id
+
+
+def _entered(project: Project, site: Site) -> _Block | None:
+    """Return the block of ``scaled = stack.enter_context(amp.scale_loss(...))``, first in the `with` of the stack."""
+    tree = site.module.tree
+    call = tree.parent(site.call)
+    entered = (
+        tree.parent(call) if isinstance(call, ast.Call) and tail(call) == "enter_context" else None
+    )
+    if not isinstance(entered, ast.Assign) or not isinstance(call, ast.Call):
+        return None
+    node, target = tree.parent(entered), entered.targets[0]
+    if not isinstance(node, ast.With) or node.body[0] is not entered or len(entered.targets) > 1:
+        return None
+    for place, item in enumerate(node.items):
+        made = item.context_expr
+        if isinstance(made, ast.Call) and isinstance(call.func, ast.Attribute):
+            stack = project.external(site.module, made.func) == "contextlib.ExitStack"
+            named = path(item.optional_vars) if item.optional_vars is not None else None
+            if stack and named and named == path(call.func.value) and isinstance(target, ast.Name):
+                return node, place, entered, target.id
+    return None
 
 
 _NAMES = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
@@ -75,6 +161,42 @@ def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
     named = dict(zip(_NAMES, call.args, strict=False))
     named |= {k.arg: k.value for k in call.keywords if k.arg is not None}
     return named
+
+
+def _uses(body: list[ast.stmt], alias: str) -> list[ast.Name]:
+    parts = (part for stmt in body for part in ast.walk(stmt))
+    return [part for part in parts if isinstance(part, ast.Name) and part.id == alias]
+
+
+def _is_handed(project: Project, module: Module, use: ast.Name, differentiated: bool) -> bool:
+    """Tell whether a use hands the scaled loss on to what may differentiate it.
+
+    Where the block itself does, whatever is not known to be code of the project only reads it.
+    """
+    node: ast.AST = use
+    up = module.tree.parent(node)
+    while isinstance(up, ast.keyword | ast.Starred):
+        node, up = up, module.tree.parent(up)
+    if isinstance(up, ast.Return | ast.Yield):
+        return True
+    if isinstance(up, ast.Call) and node is not up.func:
+        if differentiated or project.callees(up):
+            return bool(project.callees(up))
+        return project.external(module, up.func) is None
+    if isinstance(up, ast.Attribute):
+        called = module.tree.parent(up)
+        return up.attr == "backward" and not (isinstance(called, ast.Call) and called.func is up)
+    return not differentiated and not isinstance(up, ast.FormattedValue | ast.Expr)
+
+
+def _reached(project: Project, module: Module, handed: tuple[ast.Name, ...]) -> Iterator[ast.Call]:
+    """Yield the backward passes anywhere that may run on a loss that is handed on."""
+    for where in project.modules.values() if handed else ():
+        for call in where.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                loss = call.func.value
+                if any(project.values.same(module, use, where, loss) for use in handed):
+                    yield call
 
 
 def _backwards(node: ast.With, alias: str) -> list[ast.Call]:

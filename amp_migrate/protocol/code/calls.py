@@ -137,15 +137,9 @@ class Calls:
         for module, call in self._unresolved():
             for fact in self._project.values.facts(module, call.func):
                 if isinstance(fact, Written):
-                    where = self._where[fact.node]
-                    run = self._anonymous(where, fact.node)
+                    run = self._anonymous(fact.module, fact.node)
                     found.setdefault(run, []).append((self.body(module, call), call))
         return found
-
-    @cached_property
-    def _where(self) -> dict[ast.Lambda, Module]:
-        modules = self._project.modules.values()
-        return {node: module for module in modules for node in module.tree.nodes(ast.Lambda)}
 
     @cached_property
     def _read_properties(self) -> Sites:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan.model import AddArgument, AddWithItem, RenameKeyword
+from amp_migrate.plan.model import AddArgument, AddWithItem, DropWithItem, RenameKeyword
 from amp_migrate.rewrite.blocks.lines import statements
 from amp_migrate.rewrite.blocks.snippet import parse_argument, parse_statements
 from amp_migrate.rewrite.errors import EditError
@@ -73,3 +73,13 @@ def add_with_item(node: cst.With, edit: AddWithItem) -> cst.With:
     if isinstance(node.rpar, cst.RightParen):
         return changed.with_changes(rpar=node.rpar.with_changes(whitespace_before=end))
     return changed
+
+
+def drop_with_item(node: cst.With, edit: DropWithItem) -> cst.With:
+    """Return a ``with`` statement without one of its items."""
+    if len(node.items) < 2 or edit.place >= len(node.items):
+        raise EditError(edit, "the with statement has no other item")
+    items = [item for place, item in enumerate(node.items) if place != edit.place]
+    if edit.place == len(items):
+        items[-1] = items[-1].with_changes(comma=node.items[-1].comma)
+    return node.with_changes(items=items)

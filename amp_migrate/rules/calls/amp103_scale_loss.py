@@ -3,7 +3,8 @@
 ## What it does
 Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
 `backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
-unscales in a backward). The scaled loss read elsewhere becomes the loss.
+unscales in a backward). The scaled loss read elsewhere becomes the loss; handed on to what differentiates it, it stays
+the scaled loss. A block that shares its `with`, or that an ExitStack enters, leaves the other contexts as they are.
 
 ## Why
 `amp.scale_loss` no longer exists; `GradScaler.scale` multiplies by the same loss scale.
@@ -25,8 +26,18 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, path, walk
-from amp_migrate.placement.backwards.scaled import ScaleLoss, keeps_name
-from amp_migrate.plan.model import Decision, Edit, Hoist, Insert, ReplaceExpression, Status
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.plan.model import (
+    Decision,
+    Drop,
+    DropWithItem,
+    Edit,
+    Hoist,
+    Insert,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -56,16 +67,45 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     scaler = context.scaler(site.function, block.node)
     loss = context.loss_text(block)
     scaled = loss if _is_unscaled(context, block) else f"{scaler}.scale({loss})"
-    edits: list[Edit] = [Hoist(tree.span(block.node), "body")]
-    if keeps_name(block.node, block.alias):
-        named = f"{block.alias} = {scaled}"
-        edits.append(Insert(tree.span(block.node), named, after=False))
-        return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{named}`", edits)
+    edits = list(_opened(context, block, f"{block.alias} = {scaled}" if block.named else None))
+    if block.named:
+        message = f"becomes `{block.alias} = {scaled}`"
+        return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
     for node, differentiated in _uses(context, block):
         edits.append(ReplaceExpression(tree.span(node), scaled if differentiated else loss))
     edits += _read_later(context, block, loss)
-    message = f"becomes `{scaled}.backward({', '.join(_arguments(block))})`"
+    given = f".backward({', '.join(_arguments(block))})" if block.backwards else ""
+    message = f"becomes `{scaled}{given}`"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _opened(context: Context, block: ScaleLoss, named: str | None) -> Iterator[Edit]:
+    """Yield the edits that leave of the `with` of a block what others enter, and give the scaled loss its name."""
+    tree = block.site.module.tree
+    span, first = tree.span(block.node), tree.span(block.node.body[0])
+    if block.entered is not None:
+        yield Replace(first, named) if named else Drop(first)
+    elif named:
+        alone = len(block.node.items) == 1
+        yield Insert(span if alone else first, named, after=False)
+    if block.entered is not None and _is_read(context, block):
+        return
+    yield Hoist(span, "body") if len(block.node.items) == 1 else DropWithItem(span, block.item)
+
+
+def _is_read(context: Context, block: ScaleLoss) -> bool:
+    """Tell whether an ExitStack is used for more than to enter its block."""
+    stack = block.node.items[block.item].optional_vars
+    assert isinstance(stack, ast.Name)
+
+    def named(node: ast.AST) -> list[ast.AST]:
+        return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == stack.id]
+
+    scope = block.site.function.scope
+    withs = [n for n in ast.walk(scope) if isinstance(n, ast.With)]
+    opened = [w for w in withs if any(named(i) for i in w.items)]
+    outside = set(named(scope)) - {name for w in opened for name in named(w)}
+    return bool(outside) or len(named(block.node)) > 2
 
 
 def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
@@ -97,10 +137,9 @@ def _receiver(call: ast.Call) -> ast.AST:
 def _uses(context: Context, block: ScaleLoss) -> Iterator[tuple[ast.Name, bool]]:
     """Yield the uses of the scaled loss in its block, and whether they differentiate it."""
     receivers = {_receiver(call) for call in block.backwards}
-    for stmt in block.node.body:
-        for node in walk(stmt):
-            if isinstance(node, ast.Name) and node.id == block.alias:
-                yield node, node in receivers or _differentiated(context, block, node)
+    for node in block.uses:
+        handed = node is block.written_once
+        yield node, handed or node in receivers or _differentiated(context, block, node)
 
 
 def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
@@ -123,7 +162,7 @@ def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
 
 def _unscaled(context: Context, block: ScaleLoss) -> Iterator[Decision]:
     """Say that what is logged is another number now."""
-    if keeps_name(block.node, block.alias):
+    if block.named:
         return
     inside = [node for node, differentiated in _uses(context, block) if not differentiated]
     for node in [*inside, *_reads(context, block)][:1]:

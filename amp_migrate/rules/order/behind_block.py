@@ -16,7 +16,7 @@ from amp_migrate.unit.cannot import Cannot
 
 def clips(block: ScaleLoss) -> Iterator[ast.Call]:
     """Yield the calls in a block that clip gradients."""
-    for stmt in block.node.body:
+    for stmt in block.body:
         for node in walk(stmt):
             if isinstance(node, ast.Call) and tail(node) in CLIPS:
                 yield node
@@ -24,7 +24,7 @@ def clips(block: ScaleLoss) -> Iterator[ast.Call]:
 
 def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
     """Yield the optimizer steps in a block."""
-    inside = {node for stmt in block.node.body for node in ast.walk(stmt)}
+    inside = {node for stmt in block.body for node in ast.walk(stmt)}
     yield from (step.call for step in context.unit.steps if step.call in inside)
 
 
@@ -61,7 +61,7 @@ def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
     """
     tree = block.site.module.tree
     readers = {*clips(block), *steps(context, block)}
-    body = block.node.body
+    body = block.body
     first = next(n for n, stmt in enumerate(body) if readers & set(ast.walk(stmt)))
     for call in block.backwards:
         if any(call in set(ast.walk(stmt)) for stmt in body[first:]):

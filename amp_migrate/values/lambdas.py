@@ -1,0 +1,44 @@
+"""Arguments that flow into lambdas, and what these give back."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project.model import Module
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.nodes import Nodes
+from amp_migrate.values.objects import Written
+
+
+class Lambdas:
+    """Links the calls of a lambda with its parameters and its value."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions) -> None:
+        self.nodes = nodes
+        self.graph = nodes.graph
+        self.expressions = expressions
+        self._linked: set[tuple[ast.Call, ast.Lambda]] = set()
+
+    def link(self, module: Module, call: ast.Call) -> None:
+        """Let the arguments of a call flow into the lambdas that it may run, and their values into its result."""
+        callee = self.expressions.node(module, call.func)
+        for fact in list(self.graph.facts(callee, MIDDLE)) if callee is not None else ():
+            if isinstance(fact, Written) and (call, fact.node) not in self._linked:
+                self._linked.add((call, fact.node))
+                self._pass(module, call, fact)
+
+    def _pass(self, module: Module, call: ast.Call, run: Written) -> None:
+        given = run.node.args
+        places = [*given.posonlyargs, *given.args]
+        passed = [(a.arg, value) for a, value in zip(places, call.args, strict=False)]
+        named = {a.arg for a in (*given.args, *given.kwonlyargs)}
+        passed += [(k.arg, k.value) for k in call.keywords if k.arg in named]
+        for name, value in passed:
+            node = self.expressions.node(module, value)
+            if node is not None and not isinstance(value, ast.Starred):
+                self.graph.flow(node, self.nodes.variable(run.module, run.node, name))
+        held = self.expressions.node(run.module, run.node.body)
+        result = self.expressions.node(module, call)
+        if held is not None and result is not None:
+            self.graph.flow(held, result)
