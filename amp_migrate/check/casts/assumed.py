@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.casts.installed import installed
@@ -16,7 +16,7 @@ from amp_migrate.project import Function, Project
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
-_ENABLED, _LEVEL, _LOSS_SCALE = 2, 3, 8
+_OPTIMIZERS, _ENABLED, _LEVEL, _LOSS_SCALE = 1, 2, 3, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,15 @@ class Initialize:
     on: Assumption | None
     off: tuple[Assumption, ...]
     scaled: tuple[Assumption, ...] = ()
+
+    @property
+    def trains(self) -> bool:
+        """Whether the call is given an optimizer."""
+        given = argument(self.call, "optimizers", _OPTIMIZERS)
+        nothing = isinstance(given, ast.Constant) or (
+            isinstance(given, ast.List | ast.Tuple) and not given.elts
+        )
+        return given is not None and not nothing
 
 
 def initializes(project: Project) -> list[Initialize]:
@@ -113,15 +122,6 @@ class Facts:
 
     function: Function | None = None
     known: Assumption = NOTHING
-
-    @classmethod
-    def of(cls, every: Sequence[Initialize]) -> Facts:
-        """Return what all calls say of a run with AMP on."""
-        known = [item.on for item in every if item.on is not None]
-        first, *others = known
-        for other in others:
-            first = first.common(other)
-        return cls(every[0].function if len(every) == 1 else None, first)
 
     def at(self, function: Function) -> Assumption:
         """Return what holds in a function of either side."""

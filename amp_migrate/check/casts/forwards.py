@@ -17,6 +17,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.settings import folded, stated
+from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -43,21 +44,37 @@ class Forwards:
 
     def differences(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
-        live = [item for item in self.every if item.on is not None]
         if not all(self.old.program.graph(i.function).at(i.call) for i in self.every):
             return  # in a lambda, which runs when it is called
-        if live:
-            yield from self._with_amp(live)
-        if len(self.every) == 1:
-            item = self.every[0]
+        for item in self._live:
+            yield from self._with_amp(item)
+        for item in self.every:
             for known in item.off:
-                yield from self._without(Facts(item.function, known), known not in item.scaled)
+                facts = Facts(item.function, known)
+                if not self._may_initialize(item, facts):
+                    yield from self._without(item, facts, known not in item.scaled)
         yield from self._elsewhere()
 
-    def _with_amp(self, live: list[Initialize]) -> Iterator[tuple[Key, Difference]]:
-        facts = Facts.of(live)
-        apex = Initialized(self.old.program, {item.call for item in live}, facts)
-        entries = [f for f in _tops(self.old) if apex.leads(f)]
+    @cached_property
+    def _live(self) -> list[Initialize]:
+        return [item for item in self.every if item.on is not None]
+
+    def _may_initialize(self, item: Initialize, facts: Facts) -> bool:
+        """Tell whether a run that leaves one initialize out may come to another one."""
+        others = {other.call for other in self._live if other is not item}
+        return bool(others) and Initialized(self.old.program, others, facts).may_run()
+
+    def _entries(self, item: Initialize) -> list[Function]:
+        """Return the programs that lead to an initialize, and the functions that code out of sight calls."""
+        leading = Initialized(self.old.program, {item.call}, Facts())
+        project = self.old.project
+        return [f for f in project.functions() if leading.leads(f) and not project.callers(f)]
+
+    def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
+        assert item.on is not None
+        facts = Facts(item.function, item.on)
+        apex = Initialized(self.old.program, {other.call for other in self._live}, facts)
+        entries = self._entries(item)
         native = Casting(self.new.program, facts)
         begun = native.spread(self._same(entries))
         was: dict[_Where, dict[ast.Call, States]] = {}
@@ -70,18 +87,25 @@ class Forwards:
             before = was.get(at, {})
             ran = _counterparts(before, [c for w, c, _ in runs if w == at], call)
             wanted = frozenset(state for old in ran for state in before[old])
-            if wanted == ON and inside is Casts.OFF:
+            if wanted == ON and inside is Casts.OFF and not self._keeps_apex(function):
                 reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield _differs(CAST, at, call)
-        if all(_is_scaled(item) for item in live):
+        if item.trains and _is_scaled(item):
             yield from self._scalers(native, begun, False, DISABLED)
 
-    def _without(self, facts: Facts, scales: bool) -> Iterator[tuple[Key, Difference]]:
+    def _keeps_apex(self, function: Function) -> bool:
+        """Tell whether a function of the new text still scales by Apex, which is not there: it raises as it did."""
+        calls = (p.node for p in self.new.program.graph(function).points)
+        return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
+
+    def _without(
+        self, item: Initialize, facts: Facts, scales: bool
+    ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
-        begun = native.spread(f for f in _tops(self.new))
+        begun = native.spread(self._same(self._entries(item)))
         for at, call, function in self._runs(begun):
             if native.reached(function, call) and self._cast(native, begun, function, call):
                 if not self._cast_before(at):

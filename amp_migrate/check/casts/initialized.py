@@ -44,6 +44,10 @@ class Initialized:
         """Tell whether a run of a function may initialize."""
         return function in self._leads
 
+    def may_run(self) -> bool:
+        """Tell whether any of the calls may run."""
+        return any(True in found for found in self._exits.values())
+
     def _settle(self) -> None:
         changed = True
         while changed:
