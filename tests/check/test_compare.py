@@ -6,12 +6,13 @@ import pytest
 from check.accepted import ACCEPTED
 from check.forwards import EVALUATIONS
 from check.planted import TRAININGS, Training
+from check.programs import PROGRAMS
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS)
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

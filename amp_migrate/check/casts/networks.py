@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Initialize, argument
 from amp_migrate.check.casts.callables import Callables, spelled
+from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
@@ -41,6 +42,8 @@ class Networks:
             for part in parts:
                 if part is not None:
                     found |= self._objects.groups(item.function.module, part)
+        returning = [item.function for item in self._every]
+        found |= handed_back(self._project, self._objects, frozenset(found), returning)
         return frozenset(found | set(self._copies(found)))
 
     @cached_property
