@@ -82,13 +82,34 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
     )
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
-    refused: dict[object, Refusal] = {}
-    no_events: list[Compared] = []
+    from amp_migrate.plain.spell import Use, left_as_it_was
     from amp_migrate.plan.planner import Planner
 
     with _without_collector():
-        trees, outcomes = _parse(sources)
-        planner = Planner(trees, settings, notes)
+        parsed, outcomes = _parse(sources)
+        first = Planner(parsed, settings, notes)
+    without: set[Use] = set()
+    while True:
+        trees = {**parsed, **first.spelt_out(without)}
+        spelt = any(trees[path] is not tree for path, tree in parsed.items())
+        planner = Planner(trees, settings, notes) if spelt else first
+        plan, units, compared = _planned(planner, trees, outcomes, settings)
+        changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
+        done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
+        left = left_as_it_was(trees, changed, done) if spelt else set()
+        if not left:
+            break
+        without |= left
+    _report(plan, outcomes)
+    return Result(list(outcomes.values()), plan, units, compared)
+
+
+def _planned(
+    planner: Planner, trees: dict[str, Tree], outcomes: dict[str, Outcome], settings: Settings
+) -> tuple[Plan, list[UnitSummary], list[Compared]]:
+    """Plan and rewrite until every check passes; return the plan, the units and the events that were compared."""
+    refused: dict[object, Refusal] = {}
+    no_events: list[Compared] = []
     judge = cache(lambda: _judge(trees, planner))
     while True:
         with _without_collector():
@@ -98,11 +119,9 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
             with _without_collector():
                 failures, compared = _untrue(judge, outcomes, plan, refused, settings)
         if not failures:
-            break
+            return plan, units, compared
         for failure in failures:
             planner.refuse(failure, refused)
-    _report(plan, outcomes)
-    return Result(list(outcomes.values()), plan, units, compared)
 
 
 @contextmanager
@@ -159,7 +178,7 @@ def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> 
         edits = tidied(tree, list(plan.edits(path)))
         try:
             after = rewrite(tree.text, edits)
-            more = leftovers(tree, after, unused(tree.text, after, path))
+            more = leftovers(tree, after, unused(outcomes[path].before.text, after, path))
             if more:
                 after = rewrite(tree.text, tidied(tree, [*edits, *more]))
         except EditError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from amp_migrate.source.span import Span
 
@@ -14,6 +14,17 @@ Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast
 N = TypeVar("N", bound=ast.AST)
 
 _BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Respelt(NamedTuple):
+    """A use of Apex that was spelt out: where it starts, by line and column, before and in this text.
+
+    `unused` are the assignments that nothing reads since then.
+    """
+
+    before: tuple[int, int]
+    place: tuple[int, int]
+    unused: tuple[Span, ...]
 
 
 class Tree:
@@ -26,6 +37,7 @@ class Tree:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
+        self.respelt: tuple[Respelt, ...] = ()
         self.module = ast.parse(text)
         self.parents: dict[ast.AST, ast.AST] = {}
         self._blocks: dict[ast.stmt, list[ast.stmt]] = {}

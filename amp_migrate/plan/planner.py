@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from amp_migrate.apex.forgotten import indexed
@@ -14,6 +14,7 @@ from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.dual.unreachable import Unreachable, unreachable
 from amp_migrate.facts.mentions import imports_by_name, may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plain.spell import Use, spelt_out
 from amp_migrate.plan.answers import (
     Answer,
     brings_along,
@@ -68,6 +69,12 @@ class Planner:
     def project(self) -> Project:
         """The project that the plan is made for."""
         return self._index.project if self._index else build(self._trees)
+
+    def spelt_out(self, without: Collection[Use]) -> dict[str, Tree]:
+        """Return the files in which Apex is reached by other names or unpacked arguments, with it spelt out."""
+        if self._index is None:
+            return {}
+        return spelt_out(self._index.project, self._index.sites, without)
 
     def plan(self, refused: dict[object, Refusal]) -> tuple[Plan, list[UnitSummary]]:
         """Return the plan with every decision; `refused` maps units and files to why they are left."""

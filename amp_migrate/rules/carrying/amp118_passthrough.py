@@ -1,8 +1,10 @@
-"""A function that only called Apex goes once its callers use the GradScaler.
+"""A function that only called Apex goes once its callers use the GradScaler, and so does another name of Apex.
 
 ## What it does
 Reads calls of a function that hands all its arguments on to `apex.amp` as calls of Apex itself, and removes
-the function when nothing else uses it.
+the function when nothing else uses it. The same goes for what reaches Apex by a local name, an entry of a
+dictionary or list, or `functools.partial`, and for arguments that are unpacked with `*` and `**`: where the code
+says what they hold at the call, that is read as if it were written there, and what nothing reads then is removed.
 
 ## Why
 Projects that also ran without Apex hid it behind `amp_support.scale_loss(*args, **kwargs)`. With native AMP
@@ -31,7 +33,7 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 
-RULE = Rule("AMP118", "functions that only call Apex go with it", Safety.FAITHFUL, order=98)
+RULE = Rule("AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -45,10 +47,23 @@ def decide(context: Context) -> Iterator[Decision]:
             edits = [Drop(site.module.tree.span(_node(site.function)))]
         message = f"{site.function.name}() goes: its callers use native AMP"
         yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+    yield from _respelt(context)
     for helper in _only_used_by(context, dropped):
         edits = [Drop(helper.module.tree.span(_node(helper)))]
         message = f"{helper.name}() stood in for Apex where it was missing"
         yield decision(RULE, Status.ROUTINE, helper.module, _node(helper), message, edits)
+
+
+def _respelt(context: Context) -> Iterator[Decision]:
+    """Drop what held Apex, or its arguments, for calls that were read as plain ones."""
+    for module in context.unit.modules:
+        for respelt in module.tree.respelt:
+            sites = (s for s in context.unit.sites if s.module is module)
+            site = next((s for s in sites if s.span[:2] == respelt.place), None)
+            if site is not None:
+                edits: list[Edit] = [Drop(span) for span in respelt.unused]
+                message = f"is read as a call of {site.kind.value}"
+                yield decision(RULE, Status.ROUTINE, module, site.node, message, edits)
 
 
 def _node(function: Function) -> ast.stmt:

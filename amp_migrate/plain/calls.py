@@ -1,0 +1,186 @@
+"""Calls that come down to Apex, as they read when Apex and its arguments are written out."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import AMP_CALLS
+from amp_migrate.flow import Kind
+from amp_migrate.plain.held import Held, Holding, Moment
+
+_LONGEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A call that means a call of Apex.
+
+    `callee` is what it calls at the end, where that differs; `first` and `named` are the arguments that partial
+    objects bring; `unpacked` says what stands in place of arguments with stars. `through` are the reads that go.
+    """
+
+    call: ast.Call
+    callee: ast.expr | None
+    first: tuple[ast.expr, ...]
+    named: dict[str, ast.expr]
+    unpacked: dict[ast.Starred | ast.keyword, str]
+    through: tuple[ast.expr, ...]
+
+
+class Calls:
+    """Finds what calls of one file come down to, and what other names of amp are."""
+
+    def __init__(self, holding: Holding) -> None:
+        self._holding = holding
+        self._project, self._module = holding.project, holding.module
+
+    def plain(self, call: ast.Call) -> Plain | None:
+        """Return what a call means in terms of Apex; None where it is plain already, or something else."""
+        at = self._holding.moment(call, Kind.CALL)
+        if at is None:
+            return None
+        callee, moment = call.func, at
+        first: list[ast.expr] = []
+        named: dict[str, ast.expr] = {}
+        through: list[ast.expr] = []
+        for _ in range(_LONGEST):
+            if self._is_function(callee):
+                break
+            if isinstance(callee, ast.Call):
+                if not self._is_partial(callee) or not self._stay(callee, moment, at):
+                    return None
+                first = [*callee.args[1:], *first]
+                given = {k.arg: k.value for k in callee.keywords if k.arg is not None}
+                named = {**given, **named}
+                callee = callee.args[0]
+                continue
+            found = self._holding.held(callee, moment)
+            if found is None:
+                return None
+            callee, moment = found.node, found.moment
+            through += found.through
+        else:
+            return None
+        if not self._holding.stays(callee, moment, at):
+            return None
+        unpacked, more = self._unpacked(call, at)
+        if callee is call.func and not unpacked:
+            return None
+        return Plain(
+            call,
+            None if callee is call.func else callee,
+            tuple(first),
+            {name: value for name, value in named.items() if name not in _names(call)},
+            unpacked,
+            (*through, *more),
+        )
+
+    def alias(self, node: ast.expr) -> Held | None:
+        """Return the plain spelling of amp for another name of it; None where the name is plain, or not known."""
+        at = self._holding.moment(node, Kind.LOAD)
+        found = Held(node, at, ()) if at is not None else None
+        while found is not None and not self._is_plain_amp(found.node):
+            step = self._holding.held(found.node, found.moment)
+            found = step and Held(step.node, step.moment, (*found.through, *step.through))
+        if found is None or at is None or found.node is node:
+            return None
+        return found if self._holding.stays(found.node, found.moment, at) else None
+
+    def _is_plain_amp(self, node: ast.expr) -> bool:
+        if not self._is_amp(node):
+            return False
+        if isinstance(node, ast.Attribute):
+            return self._project.apex(self._module, node.value) == "apex"
+        if not isinstance(node, ast.Name):
+            return False
+        owner = self._module.scopes.owner(node)
+        bindings = self._module.scopes.bindings(owner, node.id) if owner is not None else []
+        return all(isinstance(b, ast.alias | ast.arg) for b in bindings)
+
+    def _is_function(self, node: ast.expr) -> bool:
+        """Tell whether an expression names a function of amp where it stands."""
+        if isinstance(node, ast.Name):
+            owner = self._module.scopes.owner(node)
+            bindings = self._module.scopes.bindings(owner, node.id) if owner is not None else []
+            if not bindings or not all(isinstance(b, ast.alias) for b in bindings):
+                return False
+        elif not isinstance(node, ast.Attribute) or not self._is_amp(node.value):
+            return False
+        name = self._project.apex(self._module, node) or ""
+        return name.removeprefix("apex.amp.") in AMP_CALLS
+
+    def _is_amp(self, node: ast.expr) -> bool:
+        return self._project.apex(self._module, node) == "apex.amp"
+
+    def _is_partial(self, call: ast.Call) -> bool:
+        whole = not any(isinstance(a, ast.Starred) for a in call.args) and call.args
+        named = all(k.arg is not None for k in call.keywords)
+        made = self._project.external(self._module, call.func) == "functools.partial"
+        return bool(whole) and named and made
+
+    def _stay(self, call: ast.Call, at: Moment, until: Moment) -> bool:
+        whole = until.point.node
+        if isinstance(whole, ast.Call) and whole.func is call:
+            return True  # made where it is called
+        given = [*call.args[1:], *(k.value for k in call.keywords)]
+        return all(self._holding.stays(node, at, until) for node in given)
+
+    def _unpacked(
+        self, call: ast.Call, at: Moment
+    ) -> tuple[dict[ast.Starred | ast.keyword, str], list[ast.expr]]:
+        """Return the arguments that stand for those with stars, as far as they can be written out."""
+        found: dict[ast.Starred | ast.keyword, str] = {}
+        through: list[ast.expr] = []
+        starred = [a for a in call.args if isinstance(a, ast.Starred)]
+        doubled = [k for k in call.keywords if k.arg is None]
+        given: list[ast.Starred | ast.keyword] = [*starred, *doubled]
+        for argument in given:
+            written = self._written(argument.value, isinstance(argument, ast.keyword), at)
+            if written is not None:
+                found[argument], reads = written
+                through += reads
+        return found, through
+
+    def _written(
+        self, node: ast.expr, double: bool, at: Moment
+    ) -> tuple[str, tuple[ast.expr, ...]] | None:
+        shown = self._holding.display(node, at)
+        items = self._holding.items(shown.node) if shown is not None else None
+        if shown is not None and not self._holding.is_whole(node, shown, at):
+            return None
+        if shown is None or not items or double == isinstance(shown.node, ast.Tuple | ast.List):
+            return self._elsewhere(node, double, at)
+        moved = all(self._holding.stays(item, shown.moment, at) for item in items.values())
+        texts: dict[object, str] = {}
+        for key, item in items.items():
+            if moved or shown.node is node:
+                texts[key] = self.text(item)
+            elif isinstance(node, ast.Name) and isinstance(key, int):
+                texts[key] = f"{node.id}[{key}]"
+            else:
+                return None
+        reads = shown.through if moved else ()
+        form = "{}={}" if double else "{1}"
+        return ", ".join(form.format(key, text) for key, text in texts.items()), reads
+
+    def _elsewhere(
+        self, node: ast.expr, double: bool, at: Moment
+    ) -> tuple[str, tuple[ast.expr, ...]] | None:
+        """Return the variable itself where it is unpacked out of a collection."""
+        found: Held | None = self._holding.held(node, at)
+        if found is None or not isinstance(found.node, ast.Name):
+            return None
+        if not self._holding.stays(found.node, found.moment, at):
+            return None
+        return f"{'**' if double else '*'}{found.node.id}", found.through
+
+    def text(self, node: ast.expr) -> str:
+        """Return an expression in one line."""
+        tree = self._module.tree
+        segment = tree.segment(node)
+        return segment if "\n" not in segment and "#" not in segment else ast.unparse(node)
+
+
+def _names(call: ast.Call) -> set[str]:
+    return {k.arg for k in call.keywords if k.arg is not None}

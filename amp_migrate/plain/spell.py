@@ -1,0 +1,143 @@
+"""Spells out, file by file, what reaches Apex by another name, a partial object or unpacked arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plain.calls import Calls, Plain
+from amp_migrate.plain.held import Holding
+from amp_migrate.plain.unused import Reads, Unused
+from amp_migrate.plain.write import Piece, Unwritable, of_call, of_unused, written
+from amp_migrate.project import Module, Project
+
+Use = tuple[str, int, int]
+_TAKING = (Kind.INITIALIZE, Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.LOAD_STATE_DICT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """One use of Apex, what it is in plain words, and the reads that go with it; `source` is where Apex is named."""
+
+    use: ast.expr
+    source: ast.expr | None
+    through: tuple[ast.expr, ...]
+    plain: Plain | None = None
+
+
+def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use]) -> dict[str, Tree]:
+    """Return the files in which Apex can be spelt out, by path; uses `without` stay as they are."""
+    found: dict[str, Tree] = {}
+    modules = dict.fromkeys(site.module for site in sites if _is_hidden(site))
+    for module in modules:
+        try:
+            tree = _File(project, module, without).tree()
+        except (Unwritable, SyntaxError):
+            continue
+        if tree is not None:
+            found[module.path] = tree
+    return found
+
+
+def _is_hidden(site: Site) -> bool:
+    """Tell whether a use of Apex is no plain call: a function of amp, or amp itself, as a value, or with stars."""
+    if site.kind is Kind.OTHER_AMP:
+        return site.name.removeprefix("apex.amp.") in AMP_CALLS
+    if site.kind is Kind.VALUE:
+        return isinstance(
+            site.module.tree.parent(site.node),
+            ast.Assign | ast.Dict | ast.keyword | ast.Tuple | ast.List,
+        )
+    return site.kind in _TAKING and _is_unpacked(site)
+
+
+def _is_unpacked(site: Site) -> bool:
+    starred = any(isinstance(a, ast.Starred) for a in site.call.args)
+    double = any(k.arg is None for k in site.call.keywords)
+    return starred or (double and (site.kind is not Kind.INITIALIZE or not site.call.args))
+
+
+class _File:
+    def __init__(self, project: Project, module: Module, without: Collection[Use]) -> None:
+        self._project, self._module, self._tree = project, module, module.tree
+        self._without = without
+        self._holding = Holding(project, module)
+        self._calls = Calls(self._holding)
+
+    def tree(self) -> Tree | None:
+        """Return the file with its uses spelt out; None where there are none that can be."""
+        spellings = [s for s in self._spellings() if not self._is_excluded(s.use)]
+        reads = Reads(self._holding) if spellings else None
+        while reads is not None and spellings:
+            gone = {node for s in spellings for node in s.through}
+            unused = list(reads.unused(gone))
+            values = {part for item in unused for part in ast.walk(item.value)}
+            kept = [s for s in spellings if s.source is None or s.source in values]
+            if len(kept) == len(spellings):
+                return self._written(spellings, unused, reads)
+            spellings = kept
+        return None
+
+    def _spellings(self) -> Iterable[_Spelling]:
+        for call in self._tree.nodes(ast.Call):
+            plain = self._calls.plain(call)
+            if plain is not None:
+                yield _Spelling(call, plain.callee, plain.through, plain)
+        paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
+            *self._tree.nodes(ast.Name),
+            *self._tree.nodes(ast.Subscript),
+            *self._tree.nodes(ast.Attribute),
+        ]
+        for node in paths:
+            if (
+                isinstance(node.ctx, ast.Load)
+                and self._project.apex(self._module, node) == "apex.amp"
+            ):
+                amp = self._calls.alias(node)
+                if amp is not None:
+                    yield _Spelling(node, amp.node, amp.through)
+
+    def _is_excluded(self, use: ast.expr) -> bool:
+        return (self._tree.path, *self._tree.span(use)[:2]) in self._without
+
+    def _written(self, spellings: list[_Spelling], unused: list[Unused], reads: Reads) -> Tree:
+        pieces: list[Piece] = [of_unused(self._tree, item) for item in unused]
+        inside = {part for item in unused for part in ast.walk(item.value)}
+        calls: dict[ast.expr, frozenset[ast.stmt]] = {}
+        for spelling in spellings:
+            if spelling.use in inside:
+                continue
+            if spelling.plain is not None:
+                pieces += of_call(self._tree, spelling.plain, self._calls)
+            elif spelling.source is not None:
+                pieces.append(
+                    Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))
+                )
+            keys = {reads.key(node) for node in spelling.through}
+            calls[spelling.use] = frozenset(
+                item.statement
+                for item in unused
+                if item.statement is not None and self._target(item.statement, reads) in keys
+            )
+        return written(self._tree, pieces, calls)
+
+    def _target(self, statement: ast.stmt, reads: Reads) -> object:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, ast.AnnAssign):
+            target = statement.target
+        return reads.key(target) if target is not None else None
+
+
+def left_as_it_was(
+    trees: Mapping[str, Tree], changed: Collection[str], done: Collection[Use]
+) -> set[Use]:
+    """Return the uses that were spelt out in files that change, and that nothing migrated in the end."""
+    return {
+        (path, *respelt.before)
+        for path in changed
+        for respelt in trees[path].respelt
+        if (path, *respelt.place) not in done
+    }

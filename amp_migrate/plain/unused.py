@@ -1,0 +1,89 @@
+"""What nothing reads any more once some reads of a file go: assignments, and entries of collections."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.scopes import ScopeNode, assigned
+from amp_migrate.flow import term
+from amp_migrate.plain.held import Holding
+
+Key = tuple[ScopeNode | None, str]
+_SETTING = (ast.Assign, ast.AnnAssign)
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A value that nothing reads: the statement that only stores it, or the entry of a collection (a key or keyword)."""
+
+    value: ast.expr
+    statement: ast.stmt | None = None
+    entry: ast.expr | ast.keyword | None = None
+
+
+class Reads:
+    """The reads of the names and items of one file."""
+
+    def __init__(self, holding: Holding) -> None:
+        self._holding = holding
+        self._module = holding.module
+        self._loads: dict[Key, list[ast.expr]] = {}
+        self._stores: dict[Key, list[ast.expr]] = {}
+        tree = self._module.tree
+        paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
+            *tree.nodes(ast.Name),
+            *tree.nodes(ast.Subscript),
+            *tree.nodes(ast.Attribute),
+        ]
+        for node in paths:
+            key = self.key(node)
+            if key is not None:
+                table = self._loads if isinstance(node.ctx, ast.Load) else self._stores
+                table.setdefault(key, []).append(node)
+
+    def key(self, node: ast.expr) -> Key | None:
+        """Return what tells a variable, or an item of one, from others."""
+        base = node.value if isinstance(node, ast.Subscript | ast.Attribute) else node
+        known = term(node) if isinstance(base, ast.Name) else None
+        if not isinstance(base, ast.Name) or known is None:
+            return None
+        return self._module.scopes.owner(base), known.text
+
+    def unused(self, gone: Collection[ast.expr]) -> Iterator[Unused]:
+        """Yield the values that nothing reads when some reads are gone."""
+        keys = dict.fromkeys(key for node in gone if (key := self.key(node)) is not None)
+        for key in keys:
+            reads = self._loads.get(key, [])
+            if not all(node in gone for node in reads) or self._is_shared(key):
+                continue
+            for target in self._stores.get(key, []):
+                statement = self._module.tree.parent(target)
+                if isinstance(statement, _SETTING) and statement.value is not None:
+                    if isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1:
+                        yield Unused(statement.value, statement)
+            sample = next((node for node in gone if self.key(node) == key), None)
+            if isinstance(sample, ast.Subscript | ast.Attribute):
+                yield from self._entries(sample)
+
+    def _is_shared(self, key: Key) -> bool:
+        owner, name = key
+        return isinstance(owner, ast.Module) and self._holding.is_read_elsewhere(name)
+
+    def _entries(self, node: ast.Subscript | ast.Attribute) -> Iterator[Unused]:
+        """Yield the entries of the collections that a variable is given which an item of it reads."""
+        if isinstance(node, ast.Attribute):
+            key: object = node.attr
+        else:
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        for target in self._stores.get(self.key(node.value) or (None, ""), []):
+            display = assigned(self._module.tree, target)
+            if isinstance(display, ast.Dict):
+                for entry, value in zip(display.keys, display.values, strict=True):
+                    if isinstance(entry, ast.Constant) and entry.value == key:
+                        yield Unused(value, entry=entry)
+            elif isinstance(display, ast.Tuple | ast.List) and isinstance(key, int):
+                yield from (Unused(v) for v in display.elts[key : key + 1])
+            elif isinstance(display, ast.Call):
+                yield from (Unused(k.value, entry=k) for k in display.keywords if k.arg == key)

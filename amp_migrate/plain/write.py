@@ -1,0 +1,141 @@
+"""The text of a file with its uses of Apex spelt out, line by line as before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from amp_migrate.facts.tree import Respelt, Tree
+from amp_migrate.plain.calls import Calls, Plain
+from amp_migrate.plain.unused import Unused
+from amp_migrate.source.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text in place of a range of the source, which may be empty."""
+
+    span: Span
+    text: str
+
+
+class Unwritable(Exception):
+    """A use of Apex cannot be spelt out without moving lines."""
+
+
+def of_call(tree: Tree, plain: Plain, calls: Calls) -> list[Piece]:
+    """Return what turns a call into the plain one."""
+    call = plain.call
+    pieces = [Piece(tree.span(node), text) for node, text in plain.unpacked.items()]
+    if plain.callee is not None:
+        pieces.append(Piece(tree.span(call.func), calls.text(plain.callee)))
+        pieces += _added(tree, plain, calls)
+    return pieces
+
+
+def _added(tree: Tree, plain: Plain, calls: Calls) -> list[Piece]:
+    """Put the arguments of a partial object before the positional ones, and behind them."""
+    call = plain.call
+    first = ", ".join(calls.text(node) for node in plain.first)
+    named = ", ".join(f"{name}={calls.text(node)}" for name, node in plain.named.items())
+    start = _opening(tree, call)
+    if call.args:
+        end = tree.span(call.args[-1])
+        pieces = [Piece(Span(*start, *start), f"{first}, ")] if first else []
+        behind = (end.end_line, end.end_column)
+        return pieces + ([Piece(Span(*behind, *behind), f", {named}")] if named else [])
+    text = ", ".join(part for part in (first, named) if part)
+    more = ", " if text and call.keywords else ""
+    return [Piece(Span(*start, *start), text + more)] if text else []
+
+
+def _opening(tree: Tree, call: ast.Call) -> tuple[int, int]:
+    """Return the place behind the parenthesis that opens the arguments of a call."""
+    place = tree.span(call.func)
+    line = tree.lines[place.end_line - 1]
+    at = place.end_column
+    while at < len(line) and line[at] in " )":
+        at += 1
+    if line[at : at + 1] != "(":
+        raise Unwritable
+    return place.end_line, at + 1
+
+
+def of_unused(tree: Tree, unused: Unused) -> Piece:
+    """Return what takes the place of a value that nothing reads."""
+    span = tree.span(unused.value)
+    lines = span.end_line - span.line
+    entry = _entry(tree, unused)
+    if entry is not None:
+        return Piece(entry, "")
+    return Piece(span, "None" if not lines else "(None" + "\n" * lines + ")")
+
+
+def _entry(tree: Tree, unused: Unused) -> Span | None:
+    """Return the range of an entry with its comma, where that lies in one line."""
+    if unused.entry is None:
+        return None
+    start, end = tree.span(unused.entry), tree.span(unused.value)
+    line = tree.lines[start.line - 1]
+    if end.end_line != start.line:
+        return None
+    at = end.end_column
+    rest = line[at:].lstrip(" ")
+    if rest.startswith(","):
+        at += len(line[at:]) - len(rest) + 1
+        at += len(line[at:]) - len(line[at:].lstrip(" "))
+        return Span(start.line, start.column, start.line, at)
+    before = line[: start.column].rstrip(" ")
+    if not before.endswith(","):
+        return Span(*start[:2], start.line, end.end_column) if rest else None
+    return Span(start.line, len(before) - 1, start.line, end.end_column)
+
+
+def written(
+    tree: Tree, pieces: Iterable[Piece], calls: Mapping[ast.expr, frozenset[ast.stmt]]
+) -> Tree:
+    """Return a file with pieces put in; `calls` are the uses of Apex that they spell out, with the statements that go."""
+    ordered = sorted(set(pieces), key=lambda piece: piece.span)
+    lines = list(tree.lines)
+    for one, other in pairwise(ordered):
+        if (one.span.end_line, one.span.end_column) > other.span[:2]:
+            raise Unwritable
+    for piece in reversed(ordered):
+        span = piece.span
+        if piece.text.count("\n") != span.end_line - span.line:
+            raise Unwritable
+        head = lines[span.line - 1][: span.column]
+        rest = lines[span.end_line - 1][span.end_column :]
+        lines[span.line - 1 : span.end_line] = f"{head}{piece.text}{rest}".split("\n")
+    found = Tree(tree.path, "\n".join(lines))
+    spans = {
+        found.span(node)[:2]: found.span(node) for node in found.nodes(ast.Assign, ast.AnnAssign)
+    }
+    found.respelt = tuple(
+        Respelt(
+            tree.span(node)[:2],
+            _moved(tree, node, ordered),
+            tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
+        )
+        for node, gone in calls.items()
+    )
+    return found
+
+
+def _moved(tree: Tree, node: ast.AST, pieces: Iterable[Piece]) -> tuple[int, int]:
+    """Return where a node starts once pieces are put in before it."""
+    line, column = tree.span(node)[:2]
+    more = 0
+    for piece in pieces:
+        end = (piece.span.end_line, piece.span.end_column)
+        if (
+            piece.span.end_line == line
+            and end <= (line, column)
+            and piece.span[:2] < (line, column)
+        ):
+            more += len(piece.text.rpartition("\n")[2]) - (
+                end[1] - piece.span.column * (piece.span.line == line)
+            )
+    return line, column + more
