@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.flow import Kind
-from amp_migrate.plain.held import Held, Holding, Moment
+from amp_migrate.plain.held import Held, Holding
+from amp_migrate.plain.stays import Moment
 
 _LONGEST = 10
 
@@ -116,8 +117,7 @@ class Calls:
     def _is_partial(self, call: ast.Call) -> bool:
         whole = not any(isinstance(a, ast.Starred) for a in call.args) and call.args
         named = all(k.arg is not None for k in call.keywords)
-        made = self._project.external(self._module, call.func) == "functools.partial"
-        return bool(whole) and named and made
+        return bool(whole) and named and self._holding.is_partial(call)
 
     def _stay(self, call: ast.Call, at: Moment, until: Moment) -> bool:
         whole = until.point.node
@@ -136,7 +136,9 @@ class Calls:
         doubled = [k for k in call.keywords if k.arg is None]
         given: list[ast.Starred | ast.keyword] = [*starred, *doubled]
         for argument in given:
-            written = self._written(argument.value, isinstance(argument, ast.keyword), at)
+            opened = at.graph.at(argument, Kind.UNPACK)
+            moment = Moment(at.graph, opened[0]) if len(opened) == 1 else at
+            written = self._written(argument.value, isinstance(argument, ast.keyword), moment)
             if written is not None:
                 found[argument], reads = written
                 through += reads

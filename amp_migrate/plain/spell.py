@@ -75,7 +75,7 @@ class _File:
             gone = {node for s in spellings for node in s.through}
             unused = list(reads.unused(gone))
             values = {part for item in unused for part in ast.walk(item.value)}
-            kept = [s for s in spellings if s.source is None or s.source in values]
+            kept = [s for s in spellings if s.source in values or _is_in_place(s)]
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
@@ -129,6 +129,11 @@ class _File:
         if isinstance(statement, ast.AnnAssign):
             target = statement.target
         return reads.key(target) if target is not None else None
+
+
+def _is_in_place(spelling: _Spelling) -> bool:
+    """Tell whether Apex is named nowhere but in the use itself."""
+    return spelling.source is None or spelling.source in ast.walk(spelling.use)
 
 
 def left_as_it_was(

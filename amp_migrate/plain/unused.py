@@ -53,19 +53,31 @@ class Reads:
 
     def unused(self, gone: Collection[ast.expr]) -> Iterator[Unused]:
         """Yield the values that nothing reads when some reads are gone."""
-        keys = dict.fromkeys(key for node in gone if (key := self.key(node)) is not None)
-        for key in keys:
+        keys = {key: node for node in gone if (key := self.key(node)) is not None}
+        whole: list[ast.expr] = []
+        for key, sample in sorted(keys.items(), key=lambda item: len(item[0][1])):
             reads = self._loads.get(key, [])
             if not all(node in gone for node in reads) or self._is_shared(key):
                 continue
             for target in self._stores.get(key, []):
                 statement = self._module.tree.parent(target)
                 if isinstance(statement, _SETTING) and statement.value is not None:
-                    if isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1:
+                    alone = isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1
+                    if alone and self._is_calm(statement.value):
+                        whole.append(statement.value)
                         yield Unused(statement.value, statement)
-            sample = next((node for node in gone if self.key(node) == key), None)
             if isinstance(sample, ast.Subscript | ast.Attribute):
-                yield from self._entries(sample)
+                for entry in self._entries(sample):
+                    if not any(entry.value in ast.walk(value) for value in whole):
+                        yield entry
+
+    def _is_calm(self, value: ast.expr) -> bool:
+        """Tell whether nothing happens when a value is computed, but that it is."""
+        return not any(
+            isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr)
+            or (isinstance(node, ast.Call) and not self._holding.only_holds(node))
+            for node in ast.walk(value)
+        )
 
     def _is_shared(self, key: Key) -> bool:
         owner, name = key

@@ -33,7 +33,9 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 
-RULE = Rule("AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98)
+RULE = Rule(
+    "AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:

@@ -1,0 +1,187 @@
+"""Whether an expression that was evaluated at one moment gives the same at another one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import root
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.flow.changes import after
+from amp_migrate.project import Module, Project
+
+_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of the body in which something is evaluated."""
+
+    graph: Graph
+    point: Point
+
+
+class Keeping:
+    """Tells what stays as it is in one file."""
+
+    def __init__(self, project: Project, module: Module) -> None:
+        self.project = project
+        self.module = module
+        self.graphs = Graphs()
+
+    def stays(self, node: ast.expr, at: Moment, until: Moment) -> bool:
+        """Tell whether an expression that was evaluated at one moment gives the same at another one."""
+        if at == until or isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.Set):
+            parts = node.values if isinstance(node, ast.Dict) else node.elts
+            keys = (
+                [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
+            )
+            return all(self.stays(part, at, until) for part in [*keys, *parts])
+        known = self._term(node)
+        if known is None or not self._same_names(node, until):
+            return False
+        if self.is_apex(node) and self._is_imported(node):
+            return True
+        return at.graph is until.graph and self.kept(known, at, until)
+
+    def is_apex(self, node: ast.expr) -> bool:
+        """Tell whether an expression is Apex, or something of it."""
+        name = self.project.apex(self.module, node)
+        return name is not None and name.partition(".")[0] == "apex"
+
+    def _term(self, node: ast.expr) -> Term | None:
+        path = node
+        while isinstance(path, ast.Attribute) and self.is_apex(path.value):
+            path = path.value
+        found = term(path)
+        objects = isinstance(path, ast.Name | ast.Attribute | ast.Subscript)
+        return found.of_object() if found is not None and objects else found
+
+    def _same_names(self, node: ast.expr, until: Moment) -> bool:
+        scopes = self.module.scopes
+        here = scopes.scope_of(until.point.node)
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return all(scopes.find(here, name.id) is scopes.owner(name) for name in names)
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Tell whether the name that an expression starts with is one that is only imported, or None."""
+        name = root(node)
+        start = next((n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), None)
+        owner = self.module.scopes.owner(start) if start is not None else None
+        bindings = self.module.scopes.bindings(owner, name) if owner is not None and name else []
+        return any(isinstance(b, ast.alias) for b in bindings) and all(
+            isinstance(b, ast.alias) or self._is_none(b) for b in bindings
+        )
+
+    def _is_none(self, binding: ast.AST) -> bool:
+        value = assigned(self.module.tree, binding)
+        return isinstance(value, ast.Constant) and value.value is None
+
+    def kept(self, known: Term, at: Moment, until: Moment) -> bool:
+        """Tell whether nothing that may run between two moments of a body changes a term."""
+        assumed = NOTHING.with_fact(known, Known(True))
+        texts = {operand.text for operand in known.operands}
+        stay = {text for text in texts if self._is_final(text, at) or self._closed_path(text, at)}
+        changes = keeping(cautious(at.graph), stay)
+        order = at.graph.order()
+        return not any(
+            point not in (at.point, until.point)
+            and order.may_run_between(at.point, point, until.point)
+            and not after(point, assumed, changes)[1].facts
+            for point in at.graph.points
+        )
+
+    def _is_final(self, name: str, at: Moment) -> bool:
+        """Tell whether a name of an outer scope is bound once."""
+        scopes, body = self.module.scopes, at.graph.root
+        owner = scopes.find(body, name) if not isinstance(body, ast.GeneratorExp) else None
+        if owner is None or owner is body or len(scopes.bindings(owner, name)) != 1:
+            return False
+        return not (isinstance(owner, ast.Module) and self.is_set_elsewhere(name))
+
+    def is_set_elsewhere(self, name: str) -> bool:
+        """Tell whether an attribute of a name is set anywhere, as on a module."""
+        return any(
+            node.attr == name and not isinstance(node.ctx, ast.Load)
+            for module in self.project.modules.values()
+            if name in module.tree.text
+            for node in module.tree.nodes(ast.Attribute)
+        )
+
+    def _closed_path(self, text: str, at: Moment) -> bool:
+        """Tell whether a path is an item of a collection of this body that nothing else can reach."""
+        try:
+            node = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            return False
+        base = node.value if isinstance(node, ast.Subscript) else None
+        if not isinstance(base, ast.Name):
+            return False
+        names = self.module.tree.nodes(ast.Name)
+        own = (n for n in names if n.id == base.id and self.module.scopes.owner(n) is at.graph.root)
+        first = next(own, None)
+        return first is not None and self.is_closed(first, ast.Dict(keys=[], values=[]))
+
+    def is_closed(self, node: ast.expr, display: ast.expr) -> bool:
+        """Tell whether the collection of a variable is reached through that variable alone, item by item."""
+        if not isinstance(node, ast.Name):
+            return False
+        tree, scopes = self.module.tree, self.module.scopes
+        owner = scopes.owner(node)
+        if isinstance(owner, ast.Module) and self.is_read_elsewhere(node.id):
+            return False
+        return all(
+            self._looks_in(name, display)
+            for name in tree.nodes(ast.Name)
+            if name.id == node.id and scopes.owner(name) is owner
+        )
+
+    def _looks_in(self, name: ast.Name, display: ast.expr) -> bool:
+        up = self.module.tree.parent(name)
+        if not isinstance(name.ctx, ast.Load):
+            return True
+        if isinstance(up, ast.Subscript):
+            return up.value is name and isinstance(up.slice, ast.Constant)
+        if isinstance(up, ast.Attribute):
+            return self.is_namespace(display)
+        return isinstance(up, ast.Starred) or (isinstance(up, ast.keyword) and up.arg is None)
+
+    def is_read_elsewhere(self, name: str) -> bool:
+        """Tell whether another file may read or write a name of this one."""
+        others = (
+            m for m in self.project.modules.values() if m is not self.module and name in m.tree.text
+        )
+        return any(
+            any(a.name in (name, "*") for a in other.tree.nodes(ast.alias))
+            or any(n.attr == name for n in other.tree.nodes(ast.Attribute))
+            for other in others
+        )
+
+    def only_holds(self, call: ast.Call) -> bool:
+        """Tell whether a call makes an object that keeps its arguments, and does nothing else."""
+        return self.is_dict(call) or self.is_namespace(call) or self.is_partial(call)
+
+    def is_partial(self, node: ast.expr) -> bool:
+        """Tell whether an expression is a call of ``functools.partial``."""
+        made = isinstance(node, ast.Call) and self.project.external(self.module, node.func)
+        return made == "functools.partial"
+
+    def is_dict(self, node: ast.expr) -> bool:
+        """Tell whether an expression is ``dict(...)``."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "dict"
+            and self.module.scopes.owner(node.func) is None
+        )
+
+    def is_namespace(self, node: ast.expr) -> bool:
+        """Tell whether an expression makes a namespace."""
+        return (
+            isinstance(node, ast.Call)
+            and self.project.external(self.module, node.func) in _NAMESPACES
+        )

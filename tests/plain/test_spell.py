@@ -1,0 +1,157 @@
+"""What is read in place of a use of Apex under another name, and where it stays as it is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plain.spell import spelt_out
+from amp_migrate.project import build
+from amp_migrate.unit.build import Index
+
+SPELT = {
+    "a local name": (
+        "scope = amp.scale_loss\nwith scope(loss, opt) as s:\n    s.backward()",
+        "scope = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
+    "a name in both arms of one flag": (
+        "if on:\n    init = amp.initialize\nif on:\n    model, opt = init(model, opt)",
+        "if on:\n    init = None\nif on:\n    model, opt = amp.initialize(model, opt)",
+    ),
+    "a partial": (
+        "init = functools.partial(amp.initialize, model, opt_level='O1')\nmodel, opt = init(opt, verbosity=0)",
+        "init = None\nmodel, opt = amp.initialize(model, opt, opt_level='O1', verbosity=0)",
+    ),
+    "a partial of a partial, over lines": (
+        "a = functools.partial(\n    amp.initialize,\n    model,\n)\nb = functools.partial(a, opt)\nb()",
+        "a = (None\n\n\n)\nb = None\namp.initialize(model, opt)",
+    ),
+    "a partial whose keyword is given again": (
+        "init = functools.partial(amp.initialize, opt_level='O1')\ninit(model, opt, opt_level='O2')",
+        "init = None\namp.initialize(model, opt, opt_level='O2')",
+    ),
+    "a partial that is called where it is made": (
+        "functools.partial(amp.initialize, make())(opt)",
+        "amp.initialize(make(), opt)",
+    ),
+    "an entry of a dictionary": (
+        "tools = {'scale': amp.scale_loss, 'lr': 0.1}\nwith tools['scale'](loss, opt) as s:\n    s.backward()",
+        "tools = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
+    "an entry of a dictionary with others": (
+        "tools = {'scale': amp.scale_loss, 'lr': 0.1}\ntools['scale'](loss, opt)\nprint(tools['lr'])",
+        "tools = {'lr': 0.1}\namp.scale_loss(loss, opt)\nprint(tools['lr'])",
+    ),
+    "amp in a namespace with others": (
+        "box = types.SimpleNamespace(lr=0.1, amp=amp)\nbox.amp.initialize(model, opt)\nprint(box.lr)",
+        "box = types.SimpleNamespace(lr=0.1)\namp.initialize(model, opt)\nprint(box.lr)",
+    ),
+    "an item of a tuple with others": (
+        "tools = (amp.initialize, make())\ntools[0](model, opt)",
+        "tools = (None, make())\namp.initialize(model, opt)",
+    ),
+    "an item that is stored": (
+        "state['f'] = amp.scale_loss\nwith state['f'](loss, opt) as s:\n    s.backward()",
+        "state['f'] = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
+    "an item of a tuple": (
+        "tools = (amp.initialize, amp.scale_loss)\ntools[0](model, opt)\ntools[1](loss, opt)",
+        "tools = None\namp.initialize(model, opt)\namp.scale_loss(loss, opt)",
+    ),
+    "amp in a namespace": (
+        "box = types.SimpleNamespace(amp=amp, lr=0.1)\nbox.amp.initialize(model, opt)",
+        "box = None\namp.initialize(model, opt)",
+    ),
+    "amp under a name of its own": (
+        "half = apex.amp\nhalf.initialize(model, opt)\ndef f():\n    return half.state_dict()",
+        "half = None\napex.amp.initialize(model, opt)\ndef f():\n    return apex.amp.state_dict()",
+    ),
+    "a tuple of arguments": (
+        "parts = (model, opt)\namp.initialize(*parts, opt_level='O1')",
+        "parts = None\namp.initialize(model, opt, opt_level='O1')",
+    ),
+    "a list that is read elsewhere too": (
+        "parts = [loss, opt]\nwith amp.scale_loss(*parts) as s:\n    s.backward()\nprint(parts[0])",
+        "parts = [loss, opt]\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()\nprint(parts[0])",
+    ),
+    "a tuple of what is computed": (
+        "parts = (loss.mean(), opt)\nwith amp.scale_loss(*parts) as s:\n    s.backward()",
+        "parts = (loss.mean(), opt)\nwith amp.scale_loss(parts[0], parts[1]) as s:\n    s.backward()",
+    ),
+    "keywords": (
+        "options = dict(models=model, optimizers=opt)\namp.initialize(**options)",
+        "options = None\namp.initialize(models=model, optimizers=opt)",
+    ),
+    "a second name of the keywords of a function": (
+        "def f(*a, **k):\n    parts = [k]\n    return amp.initialize(*a, **parts[0])",
+        "def f(*a, **k):\n    parts = None\n    return amp.initialize(*a, **k)",
+    ),
+}
+
+KEPT = {
+    "a name that is bound again": "f = amp.scale_loss\nf = other\nf(loss, opt)",
+    "a name that may be another function": "f = amp.scale_loss\nif on:\n    f = other\nf(loss, opt)",
+    "a name that travels": "f = amp.scale_loss\nuse(f)\nf(loss, opt)",
+    "an argument that is bound again": "f = functools.partial(amp.scale_loss, loss)\nloss = loss / 2\nf(opt)",
+    "an attribute that a call may set": (
+        "f = functools.partial(amp.scale_loss, self.loss)\nself.halve()\nf(opt)"
+    ),
+    "an argument with an effect": "f = functools.partial(amp.initialize, make())\nother()\nf(opt)",
+    "a list that grows": "parts = [model]\nparts.append(opt)\namp.initialize(*parts)",
+    "a list with a second name": "parts = [model, opt]\nmore = parts\nchange(more)\namp.initialize(*parts)",
+    "an entry that is set in between": "p = [model, opt]\np[0] = other\namp.initialize(*p)",
+    "a dictionary of which a key is computed": "t = {'f': amp.scale_loss}\nt[key] = other\nt['f'](loss, opt)",
+    "a name that another function sets": (
+        "f = amp.scale_loss\ndef g():\n    global f\n    f = other\ng()\nf(loss, opt)"
+    ),
+    "a star of unknown length": "amp.initialize(*make())",
+}
+
+IMPORTS = "import functools, types\nimport apex\nfrom apex import amp\nfrom data import model, opt, loss\n"
+
+
+def _spelt(text: str) -> str:
+    index = Index(build({"train.py": Tree("train.py", IMPORTS + text)}))
+    found = spelt_out(index.project, index.sites, ())
+    return found["train.py"].text.removeprefix(IMPORTS) if found else text
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n")]
+
+
+@pytest.mark.parametrize("case", SPELT)
+@pytest.mark.parametrize("inside", [False, True])
+def test_spelt_out(case: str, inside: bool) -> None:
+    before, after = SPELT[case]
+    if inside:
+        head = "def run(model, opt, loss, on, state):\n"
+        before, after = (head + textwrap.indent(text, "    ") for text in (before, after))
+    assert _lines(_spelt(before)) == _lines(after)
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_kept(case: str) -> None:
+    assert _spelt(KEPT[case]) == KEPT[case]
+
+
+def test_uses_that_are_left_keep_their_spelling() -> None:
+    text = SPELT["a local name"][0]
+    index = Index(build({"train.py": Tree("train.py", IMPORTS + text)}))
+    assert spelt_out(index.project, index.sites, {("train.py", 6, 5)}) == {}
+
+
+def test_places_before_and_after() -> None:
+    text = IMPORTS + "f = amp.scale_loss; f(*[loss, opt]); f(loss, opt)"
+    index = Index(build({"train.py": Tree("train.py", text)}))
+    tree = spelt_out(index.project, index.sites, ())["train.py"]
+    for respelt in tree.respelt:
+        calls = [n for n in tree.module.body if tree.span(n)[:2] == respelt.place]
+        assert len(calls) == 1
+        assert tree.segment(calls[0]) == "amp.scale_loss(loss, opt)"
+        assert text.split("\n")[respelt.before[0] - 1][respelt.before[1] :].startswith("f(")
+        assert [tree.lines[s.line - 1][s.column : s.end_column] for s in respelt.unused] == [
+            "f = None"
+        ]
