@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.model import Class, Function, Module
@@ -79,6 +80,11 @@ class Lookup:
         if isinstance(node, ast.Call):
             return self._import_call(module, node)
         return ()
+
+    def called(self, module: Module, call: ast.Call) -> str:
+        """Return the last name of what a call calls, by which it was imported; "" where it has none."""
+        outside = [m for m in self.expression(module, call.func) if isinstance(m, str)]
+        return outside[0].rpartition(".")[2] if outside else tail(call)
 
     def seen_from(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:
         """Return what `name` means in `scope`."""

@@ -138,6 +138,10 @@ class Training:
             cleared = named | self.objects.around(named)
         yield Event(Kind.ZERO_GRAD, call, cleared or None)
 
+    def _reads(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call clips gradients or computes their norm."""
+        return bool({tail(call), self.project.lookup.called(module, call)} & READS_GRADIENTS)
+
     def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module = function.module
         name = self.project.external(module, call.func)
@@ -146,7 +150,7 @@ class Training:
             yield Event(Kind.MAKE, call, frozenset({made}))
         elif self.objects.makes_scaler(module, call):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
-        elif tail(call) in READS_GRADIENTS and not self.project.callees(call):
+        elif self._reads(module, call) and not self.project.callees(call):
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
             read = self.objects.training(owners)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.branches import CLIPS
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.reads.unscale import Unscale
 from amp_migrate.project import Function, Module
@@ -20,7 +20,7 @@ from amp_migrate.unit.unit import Unit
 def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
     """Raise `Cannot` for a clip of `master_params` that no `unscale_` of its optimizer precedes."""
     for site in unit.of(Kind.MASTER_PARAMS):
-        if site.node in gone or site.function in unit.clip_helpers or not _clipped(site):
+        if site.node in gone or site.function in unit.clip_helpers or not _clipped(unit, site):
             continue
         here = [u for u in unscales if u.function is site.function and _before(u, site.node)]
         if not any(_same_optimizer(unit, u, site) for u in here):
@@ -85,8 +85,11 @@ def _steps_between(
     )
 
 
-def _clipped(site: Site) -> bool:
-    return any(isinstance(up, ast.Call) and tail(up) in CLIPS for up in _expressions(site))
+def _clipped(unit: Unit, site: Site) -> bool:
+    called = unit.project.lookup.called
+    return any(
+        isinstance(up, ast.Call) and called(site.module, up) in CLIPS for up in _expressions(site)
+    )
 
 
 def _expressions(site: Site) -> Iterable[ast.AST]:

@@ -139,7 +139,7 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
 def _use(
     unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
 ) -> Use | None:
-    tree = function.module.tree
+    tree, called = function.module.tree, unit.project.lookup.called
     if isinstance(node, ast.Attribute) and _is_of_weight(unit, function, node):
         return Use(_statement(tree, node), node, False, None)
     if (
@@ -149,12 +149,12 @@ def _use(
         return None
     if node in masters:
         parent = tree.parent(node)
-        if isinstance(parent, ast.Call) and tail(parent) in CLIPS:
+        if isinstance(parent, ast.Call) and called(function.module, parent) in CLIPS:
             return None
         return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(_statement(tree, node), node, True, None)
-    name = tail(node)
+    name = called(function.module, node)
     if any(word in name for word in _REDUCE):
         return None
     if name in CLIPS or _clips(node, name):
@@ -194,7 +194,8 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
     for node in walk(function.node):
         if not isinstance(node, ast.Call):
             continue
-        if _reads_parameters(tree, node) or tail(node) in CLIPS:
+        named = unit.project.lookup.called(function.module, node)
+        if _reads_parameters(tree, node) or named in CLIPS:
             return True
         if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
             return True
