@@ -138,7 +138,14 @@ def _training(
     name: str, before: str, after: str, **faults: tuple[tuple[str, str], ...]
 ) -> Training:
     table = {fault.replace("_", " "): edits for fault, edits in faults.items()}
-    return Training(name, {"train.py": dedent(before)}, {"train.py": dedent(after)}, table)
+    return Training(name, _files(before), _files(after), table)
+
+
+def _files(text: str) -> dict[str, str]:
+    """Split a text into files at lines ``# file: name``; it is ``train.py`` where there is none."""
+    first, *others = dedent(text).split("# file: ")
+    named = (part.partition("\n") for part in others)
+    return {name: body for name, _, body in named} or {"train.py": first}
 
 
 def _flat(*pairs: tuple[str, str]) -> tuple[tuple[str, str], ...]:
@@ -167,5 +174,17 @@ PROGRAMS = (
             ("loader, args.fp16)", "loader, scaler)"),
         ),
         no_training_is_scaled=(("enabled=args.do_train and args.fp16", "enabled=False"),),
+    ),
+    _training(
+        "a helper that a program without Apex shares",
+        _SHARED_BEFORE,
+        _SHARED_AFTER,
+        a_flag_of_the_other_program_is_read=(("enabled=half", "enabled=options.half"),),
+        a_scaler_is_used_that_the_other_program_does_not_pass=(
+            (
+                "    return scores(options, network, loader, half)",
+                "    return scores(options, network, loader, scaler.is_enabled())",
+            ),
+        ),
     ),
 )

@@ -11,6 +11,7 @@ from amp_migrate.check.casts.assumed import Facts, Initialize
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.initialized import OFF, ON, Initialized, States
+from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
@@ -116,7 +117,12 @@ class Forwards:
     def _elsewhere(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what is cast now in programs that never had AMP."""
         apex = Initialized(self.old.program, {item.call for item in self.every}, Facts())
-        entries = [f for f in _tops(self.old) if not apex.leads(f)]
+        project = self.old.project
+        begin = [f for f in project.functions() if not apex.leads(f) and not project.callers(f)]
+        lacking = Lacking(self.old, self.new)
+        yield from lacking.flags(begin)
+        yield from lacking.parameters()
+        entries = [f for f in begin if f.node is None]
         native = Casting(self.new.program, Facts())
         begun = native.spread(self._same(entries), sure=True)
         for at, call, function in self._runs(begun):
