@@ -133,6 +133,95 @@ _TURNS_AFTER = """
 """
 _HALF = ("autocast(enabled=half)", "autocast(enabled=scaler.is_enabled())")
 
+_SHARED_BEFORE = """
+    # file: common.py
+    import torch
+
+    def scores(options, network, loader):
+        with torch.no_grad():
+            return [network(x) for x in loader]
+
+    def report(options, network, loader):
+        return scores(options, network, loader)
+
+    # file: fit.py
+    import argparse
+    import torch
+    from apex import amp
+    from common import report
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--half", action="store_true")
+    options = parser.parse_args()
+    network = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    if options.half:
+        network, optimizer = amp.initialize(network, optimizer, opt_level="O1")
+    for x in [torch.randn(3, 4)]:
+        optimizer.zero_grad()
+        loss = network(x).mean()
+        if options.half:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+    print(report(options, network, [torch.randn(3, 4)]))
+
+    # file: score.py
+    import argparse
+    import torch
+    from common import report
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--weights")
+        options = parser.parse_args()
+        print(report(options, torch.nn.Linear(4, 3), [torch.randn(3, 4)]))
+"""
+_SHARED_AFTER = """
+    # file: common.py
+    import torch
+
+    def scores(options, network, loader, half=False):
+        with torch.no_grad(), torch.cuda.amp.autocast(enabled=half):
+            return [network(x) for x in loader]
+
+    def report(options, network, loader, half=False, scaler=None):
+        return scores(options, network, loader, half)
+
+    # file: fit.py
+    import argparse
+    import torch
+    from common import report
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--half", action="store_true")
+    options = parser.parse_args()
+    network = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled=options.half)
+    for x in [torch.randn(3, 4)]:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=options.half):
+            loss = network(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    print(report(options, network, [torch.randn(3, 4)], options.half, scaler))
+
+    # file: score.py
+    import argparse
+    import torch
+    from common import report
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--weights")
+        options = parser.parse_args()
+        print(report(options, torch.nn.Linear(4, 3), [torch.randn(3, 4)]))
+"""
+
 
 def _training(
     name: str, before: str, after: str, **faults: tuple[tuple[str, str], ...]
