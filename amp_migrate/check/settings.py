@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.check.casts.assumed import Initialize, argument
-from amp_migrate.check.events.claims import BOUNDS, Claims
+from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
@@ -36,12 +36,13 @@ def scales(
     given = _Given(new)
     for item in every:
         place = Place(item.function.module.path, item.call.lineno)
+        kept_nowhere = claims.note(DIFFERING_BOUNDS, place)
         reported = claims.note(BOUNDS, place)
         for name in _POSITIONS:
             values = stated(item, name)
             direct = argument(item.call, name, _POSITIONS[name])
             named = direct is not None and folded(direct) is None
-            left_out = reported and named and name in _BOUNDS
+            left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
             if values and not left_out and not any(given.has(name, v) for v in values):
                 value = values[0]
                 text = (

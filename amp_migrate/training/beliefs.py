@@ -23,6 +23,8 @@ LEAVE_GRADIENTS_ALONE = frozenset(
 )
 # Methods of containers and averaged copies that keep parameters, and do nothing with their gradients.
 KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
+# Methods of networks that write parameters, and do nothing with their gradients.
+LOADS_PARAMETERS = frozenset({"load_state_dict", "_load_from_state_dict"})
 
 # Attributes of a gradient that say nothing of its values.
 SHAPE_OF_GRADIENT = frozenset(

@@ -34,9 +34,9 @@ class Event:
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
-    BACKWARD, where it has one. `assumed` tells of a READ_GRAD that nothing is known of what runs, of a FORWARD
-    that it is a method that may run only part of the network, and of HANDED that a library is given the optimizer,
-    or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
+    BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
+    nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of
+    HANDED that a library is given the optimizer, or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
     optimizers, not one of them.
     """
 
@@ -48,6 +48,7 @@ class Event:
     networks: frozenset[int] = frozenset()
     unsure: bool = False
     loss: str | None = None
+    network: str | None = None
     assumed: bool = False
     each: bool = False
 

@@ -13,8 +13,10 @@ from amp_migrate.training.beliefs import (
     READS_GRADIENTS,
     RUNS_NO_FORWARD,
 )
+from amp_migrate.training.bindings import bases
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.unseen import Unseen, is_known
@@ -34,7 +36,7 @@ class Training:
         self.objects = Objects(project)
         self.losses = Losses(project, graphs, self.objects, self._body)
         self._gradients = Gradients(project)
-        self._unseen = Unseen(project, self.objects, self.losses)
+        self._unseen = Unseen(project, self.objects, self.losses, Fresh(project, graphs))
         self._refusing = Refusing(project, self.objects)
         self._writes = Writes(self.objects)
         self._methods: dict[str, Recogniser] = {
@@ -155,7 +157,10 @@ class Training:
             owners = self.objects.owners(module, subject)
             read = self.objects.training(owners)
             each = self.objects.reads_each(module, subject)
-            yield Event(Kind.READ_GRAD, call, read, assumed=name is None, each=each)
+            network = _one_name(module, subject)
+            yield Event(
+                Kind.READ_GRAD, call, read, assumed=name is None, each=each, network=network
+            )
         elif _takes_gradient(call):
             yield from self._named_gradient(function, call)
         elif self._refusing.runs(function, call, name):
@@ -163,7 +168,7 @@ class Training:
         else:
             yield from self._forward(function, call)
             yield from self._handed(function, call, name)
-            given = self._unseen.given(module, call, name)
+            given = self._unseen.given(function, call, name)
             if given and call not in self.losses.computing:
                 yield Event(Kind.READ_GRAD, call, self.objects.training(given), assumed=True)
             elif self._writes.by_call(function, call):
@@ -223,6 +228,12 @@ def _takes_gradient(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Name) or call.func.id != "getattr" or len(call.args) < 2:
         return False
     return isinstance(call.args[1], ast.Constant) and call.args[1].value == "grad"
+
+
+def _one_name(module: Module, node: ast.expr) -> str | None:
+    """Return the name of the one network that an expression takes parameters of; None for anything else."""
+    found = {base.id if isinstance(base, ast.Name) else None for base in bases(module, node, set())}
+    return found.pop() if len(found) == 1 else None
 
 
 def _trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:

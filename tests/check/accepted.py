@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from check.planted import Training
+from check.planted import Training, files
 
 
 def _single(
@@ -204,4 +204,148 @@ _REPORTED = _single(
     the_training_is_not_cast=("with torch.cuda.amp.autocast():", "if True:"),
 )
 
-ACCEPTED = (_OTHER_NAMES, _HELPER_READS, _STATE_IN_A_HELPER, _REPORTED)
+_NEW_NETWORK = _single(
+    "a network is made and loaded behind a training that ends within a window",
+    """
+    import torch
+    from apex import amp
+    from weights import load_weights
+
+    class Net(torch.nn.Module):
+        @classmethod
+        def made(cls, args):
+            model = cls()
+            model = load_weights(model, args.weights)
+            load_weights(model, args.weights)
+            return model
+
+    def train(args, loader):
+        model = Net.made(args)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        for i, x in enumerate(loader):
+            loss = model(x).mean()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            if i % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+
+    train(first, first_loader)
+    train(second, second_loader)
+    """,
+    """
+    import torch
+    from weights import load_weights
+
+    class Net(torch.nn.Module):
+        @classmethod
+        def made(cls, args):
+            model = cls()
+            model = load_weights(model, args.weights)
+            load_weights(model, args.weights)
+            return model
+
+    def train(args, loader):
+        model = Net.made(args)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        for i, x in enumerate(loader):
+            with torch.cuda.amp.autocast():
+                loss = model(x).mean()
+            scaler.scale(loss).backward()
+            if i % 2:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+
+    train(first, first_loader)
+    train(second, second_loader)
+    """,
+    it_is_loaded_from_behind_a_backward=(
+        "        if i % 2:",
+        "        load_weights(model, args.weights)\n        if i % 2:",
+    ),
+)
+
+_SHARED_BEFORE = """
+    # file: steps.py
+    import torch
+    from apex import amp
+
+    def train(net, optimizer, loader):
+        for i, x in enumerate(loader):
+            loss, parts = net(x)
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            if i % 2:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+
+    # file: one.py
+    import torch
+    from apex import amp
+    from steps import train
+
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    train(model, optimizer, loader)
+
+    # file: both.py
+    import one
+    import torch
+    from apex import amp
+    from steps import train
+
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    train(model, optimizer, loader)
+    """
+_SHARED_AFTER = """
+    # file: steps.py
+    import torch
+
+    def train(net, optimizer, loader, scaler):
+        for i, x in enumerate(loader):
+            with torch.cuda.amp.autocast():
+                loss, parts = net(x)
+            scaler.scale(loss).backward()
+            if i % 2:
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+
+    # file: one.py
+    import torch
+    from steps import train
+
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    train(model, optimizer, loader, scaler)
+
+    # file: both.py
+    import one
+    import torch
+    from steps import train
+
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    train(model, optimizer, loader, scaler)
+    """
+_SHARED = Training(
+    "two trainings of two networks by one function",
+    files(_SHARED_BEFORE),
+    files(_SHARED_AFTER),
+    {
+        "the gradients are clipped scaled": (("            scaler.unscale_(optimizer)\n", ""),),
+    },
+)
+
+ACCEPTED = (_NEW_NETWORK, _SHARED, _OTHER_NAMES, _HELPER_READS, _STATE_IN_A_HELPER, _REPORTED)

@@ -17,7 +17,7 @@ class Training:
     claims: tuple[tuple[str, str, int] | tuple[str, str, int, int, bool], ...] = ()
 
 
-def _files(text: str) -> dict[str, str]:
+def files(text: str) -> dict[str, str]:
     """Split a text into files at lines ``# file: name``."""
     found: dict[str, str] = {}
     for part in dedent(text).split("# file: ")[1:]:
@@ -38,7 +38,7 @@ def _training(
     for fault, edits in faults.items():
         assert isinstance(edits, list)
         table[fault.replace("_", " ")] = tuple(edits)
-    return Training(name, _files(before), _files(after), table, claims)
+    return Training(name, files(before), files(after), table, claims)
 
 
 _ADVERSARIES_BEFORE = """

@@ -147,6 +147,16 @@ WRONG = {
         _LOSS + _BACKWARD + "scaler.step(optimizer)\n" + _UNSCALE + "scaler.update()\n",
         Breach.UNSCALED_LATE,
     ),
+    "a second backward behind unscale_ and zero_grad": (
+        _LOSS
+        + _BACKWARD
+        + _UNSCALE
+        + "optimizer.zero_grad()\n"
+        + _LOSS
+        + _BACKWARD
+        + "scaler.step(optimizer)\nscaler.update()\n",
+        Breach.SCALED_STEP,
+    ),
     "plain step": (
         _LOSS + _BACKWARD + "optimizer.step()\noptimizer.zero_grad()\n",
         Breach.SCALED_STEP,

@@ -16,6 +16,7 @@ gen, disc = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
 opt_g = torch.optim.Adam(gen.parameters())
 opt_d = torch.optim.Adam(disc.parameters())
 scaler = torch.cuda.amp.GradScaler()
+disc(x).sum().backward()
 scaler.step(opt_g)
 scaler.step(opt_d)
 """
@@ -92,6 +93,9 @@ QUIET = (
     "from copy import deepcopy\nema = deepcopy(disc)",
     "torch.nn.utils.parameters_to_vector(disc.parameters())",
     "engine.backward(disc(x).sum())",
+    "import logging\nlogging.getLogger('train').info('%s', disc)",
+    "text = '{}'.format(disc)",
+    "disc._load_from_state_dict(state, prefix, disc, True, [], [], [])",
 )
 
 

@@ -13,6 +13,7 @@ from amp_migrate.protocol.faults import Place
 BACKENDS = "AMP114"
 RAISES = "AMP115"
 BOUNDS = "AMP102"
+DIFFERING_BOUNDS = "AMP105"
 UNCAST = "AMP107"
 
 _KINDS = {

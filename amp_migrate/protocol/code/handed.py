@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.flow.assumption import Assumption, Known
@@ -30,6 +30,8 @@ class Handed:
                 yield _optimizer(name), Known(number)
             for name, numbers in self._reaches(call, callee, known):
                 yield _reach(name), Known(tuple(sorted(numbers)))
+            for name, numbers in self._trains(call, callee, known):
+                yield _trained(name), Known(tuple(sorted(numbers)))
 
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
@@ -40,9 +42,11 @@ class Handed:
 
     def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that a backward on a loss may reach, where the call says what it computed."""
-        stated = known.get(_reach(loss))
-        found = stated.value if isinstance(stated, Known) else None
-        return frozenset(found) if isinstance(found, tuple) else None
+        return _numbers(known, _reach(loss))
+
+    def trained(self, network: str, known: Assumption) -> frozenset[int] | None:
+        """Return the optimizers that train a network, where the call says which network it hands on."""
+        return _numbers(known, _trained(network))
 
     def given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
         """Return the arguments of a call by the names of the parameters that take them."""
@@ -69,13 +73,38 @@ class Handed:
             if stated is not None:
                 yield name, stated
 
+    def _trains(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[str, frozenset[int]]]:
+        """Yield the parameters that a call gives a network, with the optimizers that train it."""
+        objects = self._program.training.objects
+        for name in self._networks.get(callee, ()):
+            given = self.given(call, callee).get(name)
+            if given is None:
+                continue
+            stated = self.trained(given.id, known) if isinstance(given, ast.Name) else None
+            if stated is None:
+                module = self._project.module_of(given)
+                stated = objects.training(objects.groups(module, given))
+            if stated is not None:
+                yield name, stated
+
     @cached_property
     def _losses(self) -> dict[Function, set[str]]:
         """The parameters of functions on which a backward runs, there or in what those call."""
+        return self._parameters(lambda event: event.loss)
+
+    @cached_property
+    def _networks(self) -> dict[Function, set[str]]:
+        """The parameters of functions whose gradients are read, there or in what those call."""
+        return self._parameters(lambda event: event.network)
+
+    def _parameters(self, of: Callable[[Event], str | None]) -> dict[Function, set[str]]:
+        """Return the parameters of functions that events name, there or in what those call."""
         found: dict[Function, set[str]] = {}
         for function, events in self._program.training.by_function.items():
-            named = {e.loss for held in events.values() for e in held if e.loss is not None}
-            parameters = named & set(function.parameters.names)
+            named = {of(event) for held in events.values() for event in held}
+            parameters = {name for name in function.parameters.names if name in named}
             if parameters:
                 found[function] = parameters
         queue = list(found)
@@ -105,6 +134,16 @@ class Handed:
                 numbers = objects.optimizers_of(module, given)
                 if len(numbers) == 1:
                     yield name, next(iter(numbers))
+
+
+def _numbers(known: Assumption, term: Term) -> frozenset[int] | None:
+    stated = known.get(term)
+    found = stated.value if isinstance(stated, Known) else None
+    return frozenset(found) if isinstance(found, tuple) else None
+
+
+def _trained(name: str) -> Term:
+    return Term(f"trained({name})", frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _reach(name: str) -> Term:

@@ -22,6 +22,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.visits import Visits
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
+_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(")
 _DEEPEST = 4  # an object that holds one of its kind would have names without end
 
 
@@ -135,7 +136,7 @@ class Memory:
         return known.with_fact(term, value)
 
     def _is_shared(self, term: Term) -> bool:
-        return term.text.startswith(("type(", "scaled(", "optimizer(", "reach(")) or all(
+        return term.text.startswith(_ABOUT_OBJECTS) or all(
             _last(operand.text) in self._shared
             for operand in term.operands
             if operand.aspect is not Aspect.CONTENT

@@ -208,6 +208,9 @@ class Run:
             number = self._memory.handed.optimizer(event, known)
             if number is not None:
                 return replace(event, optimizers=frozenset({number}))
+        if event.network is not None and not event.certain:
+            trained = self._memory.handed.trained(event.network, known)
+            event = event if trained is None else replace(event, optimizers=trained)
         if event.loss is None:
             return event
         if event.optimizers is None or len(event.optimizers) > 1:

@@ -250,10 +250,10 @@ def _differing(context: Context) -> Iterator[Decision]:
     """Bounds that differ between programs which share a step cannot be written there."""
     options = [context.unit.options[site] for site in context.creations]
     if len({(o.pinned, o.minimum, o.maximum) for o in options}) > 1:
-        site = next(iter(context.creations))
         message = "the bounds of the loss scale differ between the programs that share this step, and are not kept"
         advice = "clamp with scaler.update(value) after scaler.update() where a bound matters"
-        yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+        for site in context.creations:
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
 def _joint(context: Context) -> Iterator[Decision]:

@@ -7,39 +7,59 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     KEEPS_PARAMETERS,
     LEAVE_GRADIENTS_ALONE,
+    LOADS_PARAMETERS,
     RUNS_NO_FORWARD,
 )
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.scaled import Losses
 
+_LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
+_REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
 _COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})
 
 
 class Unseen:
     """Asks which networks a call gives to code of which nothing is known."""
 
-    def __init__(self, project: Project, objects: Objects, losses: Losses) -> None:
+    def __init__(self, project: Project, objects: Objects, losses: Losses, fresh: Fresh) -> None:
         self._project = project
+        self._fresh = fresh
         self._objects = objects
         self._losses = losses
 
-    def given(self, module: Module, call: ast.Call, name: str | None) -> set[int]:
+    def given(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
-        if self._project.callees(call) or is_known(call, name):
+        module = function.module
+        if self._project.callees(call) or is_known(call, name) or self._only_reports(module, call):
             return set()
         found: set[int] = set()
         for argument in _arguments(call):
             if hands_over(module, argument):
-                found |= self._objects.owners(module, argument)
+                of_new = [self._fresh.is_new(function, b) for b in bases(module, argument, set())]
+                found |= self._objects.owners(module, argument) if not all(of_new) else set()
             elif isinstance(argument, ast.Name | ast.Attribute):
-                found |= self._networks(module, argument)
+                networks = self._networks(module, argument)
+                found |= networks if not self._fresh.is_new(function, argument) else set()
         return found | (self._kept(module, call) if name is None else set())
+
+    def _only_reports(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is a method of a text, a logger or another object that does nothing with gradients."""
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        receiver = call.func.value
+        if isinstance(receiver, ast.JoinedStr):
+            return True
+        if isinstance(receiver, ast.Constant):
+            return isinstance(receiver.value, str)
+        made = self._project.values.made_by(module, receiver)
+        return bool(made) and {name.partition(".")[0] for name in made} <= _REPORTS
 
     def _networks(self, module: Module, node: ast.expr) -> frozenset[int]:
         """Return the names of a network that some optimizer trains."""
@@ -122,7 +142,7 @@ def is_known(call: ast.Call, name: str | None) -> bool:
         return name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
     if isinstance(call.func, ast.Name):
         return hasattr(builtins, call.func.id)
-    return isinstance(call.func, ast.Attribute) and call.func.attr in KEEPS_PARAMETERS
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _LEAVES_GRADIENTS
 
 
 def _arguments(call: ast.Call) -> Iterator[ast.expr]:
