@@ -27,6 +27,7 @@ class Settings:
     programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
     relative to `root`. With `dependencies` lines that ask for Apex outside of the code go. With `tracked` files that git does not track are none of the project.
+    `dtype` is the type that autocast casts to.
     """
 
     select: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Settings:
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
     tracked: bool = False
+    dtype: str = "float16"
     root: Path = Path()
 
     def enabled(self, code: str) -> bool:

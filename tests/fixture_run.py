@@ -81,7 +81,8 @@ def _prepare(mode: Mode, apex: bool) -> None:
 def _redirect(casts: bool) -> None:
     class Autocast(torch.amp.autocast):
         def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
-            super().__init__("cpu", dtype=torch.float16, enabled=enabled and casts, **kwargs)
+            given = {"dtype": torch.float16, **kwargs}
+            super().__init__("cpu", enabled=enabled and casts, **given)
 
     class GradScaler(torch.amp.GradScaler):
         def __init__(self, *device: str, **kwargs: Any) -> None:

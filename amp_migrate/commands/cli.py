@@ -21,7 +21,7 @@ FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _CODEMOD = "codemod"
 _EXTRA = ("torch", "numpy", "matplotlib")
-_DTYPES = ("float16",)
+_DTYPES = ("float16", "bfloat16")
 MIGRATES = (*Settings.__dataclass_fields__, "force_exclude")
 """What a command that migrates without writing has in common with the one that writes."""
 

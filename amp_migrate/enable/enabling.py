@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.events.compare import compare
-from amp_migrate.enable.describe import TRACE, Draft, Unwritable, describe
-from amp_migrate.enable.findings import Told, told
-from amp_migrate.enable.flags import Flags
-from amp_migrate.enable.trainings import Training, Trainings
+from amp_migrate.enable.described.checkpoints import Checkpoints
+from amp_migrate.enable.described.describe import TRACE, Unwritable, describe
+from amp_migrate.enable.described.draft import Draft
+from amp_migrate.enable.described.flags import Flags
+from amp_migrate.enable.described.trainings import Training, Trainings
+from amp_migrate.enable.findings import Told, told, without_scaler
+from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate, replace_text
 from amp_migrate.facts.mentions import skips_file
 from amp_migrate.facts.tree import Tree
@@ -60,7 +63,7 @@ class Enabled:
 
 def enable(sources: Sequence[Source], choices: Choices, settings: Settings) -> Enabled:
     """Add AMP to the trainings of some files, which are one project; none of them uses Apex."""
-    settings = replace(settings, select=(), only_fixes=False, respell=False)
+    settings = replace(settings, select=(), only_fixes=False, respell=False, dtype=choices.dtype)
     trees = dict(_trees(sources))
     trainings = Trainings(build(trees))
     return _Attempts(sources, trees, trainings, choices, settings).answer()
@@ -110,13 +113,14 @@ class _Attempts:
         drafts: dict[Module, Draft] = {}
         for training in now:
             try:
-                describe([training], flags.condition, {}, self._choices.scaled)
+                describe([training], flags.condition, {})
             except Unwritable as cause:
                 line = cause.module.tree.span(cause.node).line
                 said = cause.message, cause.advice
                 self._left[training] = Left("AMP590", cause.module.path, line, *said)
                 return None
-        describe(now, flags.condition, drafts, self._choices.scaled)
+        saved = self._checkpoints(now, drafts)
+        describe(now, flags.condition, drafts)
         options = [
             _option(parser.module, parser.node, name) for parser, name in flags.write(drafts)
         ]
@@ -127,6 +131,7 @@ class _Attempts:
         ]
         result = migrate(described, self._settings, notes=False)
         spoken = told(self._trees, texts, result)
+        spoken.findings = [*saved, *spoken.findings]
         if self._refused(now, spoken):
             return None
         after = {
@@ -137,9 +142,29 @@ class _Attempts:
             for path, text in after.items()
             if text is not None and text != self._sources[path].text
         }
+        if not self._choices.scaled:
+            try:
+                written = without_scale(self._trees, written)
+                spoken.findings = without_scaler(spoken.findings, self._choices.dtype)
+            except Kept as cause:
+                why = "the switch of AMP cannot be brought to where networks run"
+                self._leave(now, cause.path, 1, why)
+                return None
         if self._traced(now, written) or self._untrue(now, written, spoken):
             return None
         return self._enabled(written, [*options, *spoken.findings], spoken.compared, now)
+
+    def _checkpoints(self, now: list[Training], drafts: dict[Module, Draft]) -> list[Finding]:
+        """Write the state of the GradScaler into checkpoints; return what is said about that."""
+        if not self._choices.scaled:
+            return []
+        objects = self._trainings.program.training.objects
+        checkpoints = Checkpoints(self._trainings.optimizers, objects)
+        found = [item for training in now for item in checkpoints.write(training, drafts)]
+        return [
+            Finding(p.module.path, p.module.tree.span(p.node), "AMP508", Status.ROUTINE, said)
+            for p, said in found
+        ]
 
     def _refused(self, now: list[Training], spoken: Told) -> bool:
         """Leave the trainings that the planner leaves; tell whether there are any."""
@@ -176,7 +201,7 @@ class _Attempts:
             tuple(
                 Claim(f.code, f.path, f.span.line)
                 for f in spoken.findings
-                if f.status is Status.FIXED
+                if f.status is Status.FIXED or f.code == "AMP508"
             )
         )
         trees = self._trees | {path: Tree(path, text) for path, text in written.items()}
@@ -198,7 +223,11 @@ class _Attempts:
         here = [t for t in now if any(module.path == path for module in t.modules)]
         for training in here or now:
             self._left[training] = Left(
-                "AMP595", path, line, message, "report this to amp-migrate, and add AMP by hand"
+                "AMP592",
+                path,
+                line,
+                message,
+                "write it in a plainer way, then run again, or add AMP by hand",
             )
 
     def _enabled(

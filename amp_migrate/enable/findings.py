@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -51,6 +52,21 @@ def told(trees: Mapping[str, Tree], texts: Mapping[str, str], result: Result) ->
             found.findings += [kept] if kept is not None else []
     for item in result.compared:
         found.compared.append(_compared(item, moved.get(item.path, [])))
+    return found
+
+
+def without_scaler(findings: list[Finding], dtype: str) -> list[Finding]:
+    """Return findings as they are of a training that has no GradScaler."""
+    found = []
+    for finding in findings:
+        if finding.code in ("AMP502", "AMP503"):
+            said = re.sub(r"under `.*`", f"under autocast to {dtype}", finding.message)
+            found.append(replace(finding, message=said))
+        elif finding.code == "AMP507":
+            said = f"{finding.message.partition(' ')[0]} is told whether AMP is on"
+            found.append(replace(finding, message=said))
+        elif finding.code not in ("AMP504", "AMP505", "AMP506"):
+            found.append(finding)
     return found
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.enabling import Choices, Enabled, Left
-from amp_migrate.enable.trainings import Training
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Finding, Status
 from amp_migrate.plan.unit_summary import Choice, Role

@@ -151,6 +151,25 @@ RULES = (
         """,
     ),
     _adds(
+        "AMP508",
+        "checkpoints have the state of the GradScaler",
+        "Saves the state of the GradScaler where that of the optimizer is saved, and loads it where there is one.",
+        "A resumed training otherwise starts at a scale of 65536 again, and skips steps until it has come down. Checkpoints "
+        "of the FP32 training load as before.",
+        """
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+        checkpoint = torch.load("last.pt")
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        """,
+        """
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}, "last.pt")
+        checkpoint = torch.load("last.pt")
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        if checkpoint.get("scaler"):
+            scaler.load_state_dict(checkpoint["scaler"])
+        """,
+    ),
+    _adds(
         "AMP509",
         "an option of the command line switches AMP",
         "Gives the parser `--amp/--no-amp`, which is on by default. `--flag NAME` names it, `--always` leaves it out.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from amp_migrate.enable.describe import ALIAS, SCALED
+from amp_migrate.enable.described.describe import ALIAS, SCALED
 from amp_migrate.source.align import Change, moved_line
 
 _FOREIGN = re.compile(
@@ -28,6 +28,7 @@ _SAID = (
     (r"amp\.initialize runs once, under", "the optimizer is made once, under"),
     (r"move amp\.initialize from", "make the optimizer outside of"),
     (r"although amp is initialized", "although its optimizer gets scaled gradients"),
+    (r"migrated, this training would", "with AMP, this training would"),
     (r", as under Apex", ", as before"),
     (r"(which|that) Apex did( not do)?", r"\1 the training wants\2"),
     (r"and migrate this code by hand", "and add AMP to this code by hand"),

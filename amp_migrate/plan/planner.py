@@ -55,7 +55,7 @@ class Planner:
         self._notes = notes
         self._settings = settings
         self._trees = trees
-        self._spelling = Spelling(settings.api == "torch.amp")
+        self._spelling = Spelling(settings.api == "torch.amp", dtype=settings.dtype)
         self._index: Index | None = None
         if any(uses_apex(tree) or may_use_apex(tree.text) for tree in trees.values()):
             self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """The API that the written code uses; `remembers`: the GradScaler is one that remembers an overflow."""
+    """The API that the written code uses; `remembers`: the GradScaler is one that remembers an overflow.
+
+    `dtype` is what autocast casts to, of which float16 is its default.
+    """
 
     torch_amp: bool = False
     remembers: bool = False
+    dtype: str = "float16"
 
     def autocast(self, enabled: str = "") -> str:
         """Return an autocast call; `enabled` is the text of its condition, empty where it is always on."""
         arguments = ['"cuda"'] if self.torch_amp else []
+        if self.dtype != "float16" and enabled != "False":
+            arguments.append(f"dtype=torch.{self.dtype}")
         arguments += [f"enabled={enabled}"] if enabled else []
         return f"{self._base}.autocast({', '.join(arguments)})"
 

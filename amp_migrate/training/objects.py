@@ -157,7 +157,7 @@ class Objects:
     @cached_property
     def makes(self) -> dict[ast.Call, Module]:
         """The calls that make an optimizer; where a function returns what it makes, the calls of that function."""
-        found = dict(self._making)
+        found = dict(self.making)
         seen = set(found)
         queue = list(found.items())
         for call, module in queue:
@@ -172,7 +172,7 @@ class Objects:
         return found
 
     @cached_property
-    def _making(self) -> dict[ast.Call, Module]:
+    def making(self) -> dict[ast.Call, Module]:
         """The calls that make an optimizer of torch."""
         found = {}
         for module in self._project.modules.values():
@@ -245,7 +245,7 @@ class Objects:
     def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
         """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
         found: set[int] = set()
-        for making, where in self._making.items() if call in self.makes else ():
+        for making, where in self.making.items() if call in self.makes else ():
             maker = self._project.function_of(where, making)
             for site in self._project.calls_of(maker):
                 given = self._project.arguments(site, maker) if site.call is call else {}

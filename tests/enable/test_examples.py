@@ -52,6 +52,7 @@ PROGRAMS = {
     + HERE
     + TRAIN_STEP
     + "for batch in loader:\n    train_step(model, optimizer, batch)\n",
+    "AMP508": START + WHOLE + HERE,
     "AMP509": HEAD + "parser = argparse.ArgumentParser()\n" + HERE + OPTIMIZER + WHOLE,
     "AMP590": HEAD
     + "class Trainer:\n    def __init__(self, model, optimizer):\n        self.optimizer = optimizer\n"

@@ -169,7 +169,8 @@ class CPUAutocast(torch.amp.autocast):
     casts = True
 
     def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
-        super().__init__("cpu", dtype=torch.float16, enabled=enabled and self.casts, **kwargs)
+        given = {"dtype": torch.float16, **kwargs}
+        super().__init__("cpu", enabled=enabled and self.casts, **given)
 
 
 class CPUGradScaler(torch.amp.GradScaler):

@@ -17,11 +17,12 @@ DIFFERING_BOUNDS = "AMP105"
 UNCAST = "AMP107"
 
 _KINDS = {
-    "AMP201": Does.CLEAR,
-    "AMP204": Does.CLEAR,
-    "AMP207": Does.READ,
-    "AMP208": Does.READ,
-    "AMP210": Does.STEP,
+    "AMP201": (Does.CLEAR,),
+    "AMP204": (Does.CLEAR,),
+    "AMP207": (Does.READ,),
+    "AMP208": (Does.READ,),
+    "AMP210": (Does.STEP,),
+    "AMP508": (Does.SAVE, Does.LOAD),
 }
 _TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
 
@@ -81,8 +82,7 @@ class Claims:
                 without_apex |= claim.code == BACKENDS
                 if not _inside(function, claim.line):
                     continue
-                if claim.code in _KINDS:
-                    kinds.add(_KINDS[claim.code].value)
+                kinds.update(kind.value for kind in _KINDS.get(claim.code, ()))
                 if claim.code in _TESTS:
                     lines.add(claim.line)
         return Allowed(frozenset(kinds), frozenset(lines), without_apex)

@@ -142,6 +142,9 @@ def _use(
     tree, called = function.module.tree, unit.project.lookup.called
     if isinstance(node, ast.Attribute) and _is_of_weight(unit, function, node):
         return Use(_statement(tree, node), node, False, None)
+    if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
+        if unit.project.function_of(function.module, node) is function:
+            return Use(_statement(tree, node), node, False, node.value)
     if (
         not isinstance(node, ast.Call)
         or unit.project.function_of(function.module, node) is not function
@@ -192,6 +195,8 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
         return False
     tree = function.module.tree
     for node in walk(function.node):
+        if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
+            return True
         if not isinstance(node, ast.Call):
             continue
         named = unit.project.lookup.called(function.module, node)
@@ -234,20 +239,27 @@ def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
     return _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node)
 
 
+def _reads_groups(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether the parameter groups of an optimizer are visited for gradients whose scale matters."""
+    groups = node.attr == "param_groups" and isinstance(node.ctx, ast.Load)
+    return groups and _reads_grad(tree, node) and not _reduces(tree, node)
+
+
 def _passes_parameters(call: ast.Call) -> bool:
     """Tell whether a call is the list of parameters itself, as in ``for p in model.parameters()``."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in _LISTS
 
 
-def _reads_grad(tree: Tree, call: ast.Call) -> bool:
-    for up in tree.ancestors(call):
+def _reads_grad(tree: Tree, node: ast.expr) -> bool:
+    for up in tree.ancestors(node):
         if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
             whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
-            return whole is not None and any(
+            if whole is not None and any(
                 isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
                 or added_to(tree, n)) and not only_freed(tree, n)
                 for n in ast.walk(whole)
-            )  # fmt: skip
+            ):  # fmt: skip
+                return True
         if isinstance(up, ast.stmt):
             return False
     return False

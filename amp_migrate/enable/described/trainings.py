@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from amp_migrate.enable.optimizers import Optimizer, Optimizers
+from amp_migrate.enable.described.optimizers import Optimizer, Optimizers
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.relatives import family
 
 
@@ -79,8 +80,14 @@ class Trainings:
             training.native = bool(
                 scaled.intersection(training.optimizers)
                 or self._native.intersection(training.modules)
+                or self._native.intersection(self._run_with(training))
             )
         return found
+
+    def _run_with(self, training: Training) -> set[Module]:
+        """Return the files of the functions that the programs run in which a training runs a backward."""
+        starts = {up for b in training.backwards for up in upwards(self.project, b.function)}
+        return {f.module for start in starts for f in reachable(self.project, start)}
 
     def _backwards(self) -> Iterator[tuple[Function, Event]]:
         for function, held in self.program.training.by_function.items():
@@ -110,7 +117,13 @@ class Trainings:
         beside = [o for o in every if o in stepped]
         both = [o for o in reached if o in beside]
         alone = list(every) if len(every) == 1 else []
-        return both or reached or beside or alone
+        return both or reached or beside or alone or self._around(function)
+
+    def _around(self, function: Function) -> list[Optimizer]:
+        """Return the optimizers that the programs step in which a function runs."""
+        run = {f for up in upwards(self.project, function) for f in reachable(self.project, up)}
+        found = {o for f in run for o, _ in self._stepped(f)}
+        return [o for o in self.optimizers.every if o in found]
 
     def _stepped(self, function: Function) -> Iterator[tuple[Optimizer, str]]:
         """Yield the optimizers that a function steps, as it calls them."""

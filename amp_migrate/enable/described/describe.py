@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
-from amp_migrate.enable.optimizers import Optimizer
-from amp_migrate.enable.trainings import Backward, Training
+from amp_migrate.enable.described.draft import Draft
+from amp_migrate.enable.described.optimizers import Optimizer
+from amp_migrate.enable.described.trainings import Backward, Training
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
 
@@ -32,70 +32,21 @@ class Unwritable(Exception):
         self.advice = advice
 
 
-@dataclass
-class Draft:
-    """The text of a file with parts of it replaced; every part by its offsets in the old text."""
-
-    tree: Tree
-    parts: list[tuple[int, int, str]] = field(default_factory=list)
-
-    def put(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
-        """Put a text in place of what stands between two places (line from 1, column)."""
-        self.parts.append((self._offset(*start), self._offset(*end), text))
-
-    def below(self, statement: ast.stmt, text: str) -> None:
-        """Put a line of its own below a statement, in its block."""
-        line = self.tree.lines[statement.lineno - 1]
-        margin = line[: len(line) - len(line.lstrip())]
-        end = statement.end_lineno or statement.lineno
-        whole = self.tree.lines[end - 1]
-        if end == len(self.tree.lines):
-            self.put((end, len(whole)), (end, len(whole)), f"\n{margin}{text}")
-        else:
-            self.put((end + 1, 0), (end + 1, 0), f"{margin}{text}\n")
-
-    def above(self, statement: ast.stmt, text: str) -> None:
-        """Put a line of its own above a statement."""
-        line = self.tree.lines[statement.lineno - 1]
-        margin = line[: len(line) - len(line.lstrip())]
-        self.put((statement.lineno, 0), (statement.lineno, 0), f"{margin}{text}\n")
-
-    def under(self, node: ast.expr, text: str) -> None:
-        """Put a line of its own below the lines of an expression, with the indentation of its first."""
-        line = self.tree.lines[node.lineno - 1]
-        margin = line[: len(line) - len(line.lstrip())]
-        below = (node.end_lineno or node.lineno) + 1
-        self.put((below, 0), (below, 0), f"{margin}{text}\n")
-
-    def text(self) -> str:
-        """Return the new text."""
-        found, at = [], 0
-        for start, end, text in sorted(self.parts, key=lambda part: part[:2]):
-            found += [self.tree.text[at:start], text]
-            at = end
-        return "".join([*found, self.tree.text[at:]])
-
-    def _offset(self, line: int, column: int) -> int:
-        return sum(len(above) + 1 for above in self.tree.lines[: line - 1]) + column
-
-
 Enabled = Callable[[Optimizer], str]
 
 
-def describe(
-    trainings: Iterable[Training], enabled: Enabled, drafts: dict[Module, Draft], scaled: bool
-) -> None:
+def describe(trainings: Iterable[Training], enabled: Enabled, drafts: dict[Module, Draft]) -> None:
     """Write trainings into drafts of their files; `enabled` is the condition of AMP where an optimizer is made.
 
-    Without `scaled` there is to be no loss scale, and only the networks are named. Raises `Unwritable`.
+    Raises `Unwritable`.
     """
-    used: set[Module] = set()
+    used = set(drafts)
     for training in trainings:
         for function in dict.fromkeys(o.function for o in training.optimizers):
             own = [o for o in training.optimizers if o.function is function]
             used.add(function.module)
-            _initialize(own, enabled(own[0]), _draft(drafts, function.module), scaled)
-        for backward in training.backwards if scaled else ():
+            _initialize(own, enabled(own[0]), _draft(drafts, function.module))
+        for backward in training.backwards:
             used.add(backward.module)
             _backward(backward, _draft(drafts, backward.module))
     for module in used:
@@ -108,13 +59,13 @@ def _draft(drafts: dict[Module, Draft], module: Module) -> Draft:
     return drafts.setdefault(module, Draft(module.tree))
 
 
-def _initialize(own: list[Optimizer], enabled: str, draft: Draft, scaled: bool) -> None:
+def _initialize(own: list[Optimizer], enabled: str, draft: Draft) -> None:
     """Put the line that turns AMP on below the optimizers that one function makes."""
     for optimizer in own:
         _refuse_nameless(optimizer)
     names = list(dict.fromkeys(o.name for o in own if o.name))
     networks = list(dict.fromkeys(text for o in own for text in o.networks))
-    arguments = [_listed(networks), *([_listed(names)] if scaled else []), 'opt_level="O1"']
+    arguments = [_listed(networks), _listed(names), 'opt_level="O1"']
     if enabled:
         arguments.append(f"enabled={enabled}")
     anchor = _below_all(own[0].module.tree, [o.statement for o in own])
@@ -198,7 +149,10 @@ def _backward(backward: Backward, draft: Draft) -> None:
     optimizers = _listed(list(backward.names)) if backward.names else "[]"
     loss = tree.segment(backward.loss)
     block = f"with {ALIAS}.scale_loss({loss}, {optimizers}) as {SCALED}: {run}"
-    draft.put(span[:2], span[2:], _apart(tree, statement) + block)
+    before, behind, end = _apart(draft, statement)
+    ahead = tree.lines[span.line - 1][: span.column]
+    start = (span.line, len(ahead.rstrip()) if before else span.column)
+    draft.put(start, (span.end_line, end), before + block + behind)
 
 
 def _after(tree: Tree, call: ast.Call, node: ast.expr) -> str:
@@ -210,17 +164,20 @@ def _after(tree: Tree, call: ast.Call, node: ast.expr) -> str:
     return "\n".join(lines)
 
 
-def _apart(tree: Tree, statement: ast.stmt) -> str:
-    """Return what puts a statement that shares its line on a line of its own."""
+def _apart(draft: Draft, statement: ast.stmt) -> tuple[str, str, int]:
+    """Return what puts a statement on lines of its own, before and behind it, and the column where it then ends."""
+    tree = draft.tree
     span = tree.span(statement)
-    line = tree.lines[span.line - 1]
-    before = line[: span.column]
-    if not before.strip():
-        return ""
-    margin = line[: len(line) - len(line.lstrip())]
+    line, last = tree.lines[span.line - 1], tree.lines[span.end_line - 1]
     holder = tree.holder(statement)
     inline = getattr(holder, "lineno", 0) == statement.lineno and not isinstance(holder, ast.Module)
-    return f"\n{margin}{'    ' if inline else ''}"
+    margin = line[: len(line) - len(line.lstrip())] + (draft.step if inline else "")
+    before = f"\n{margin}" if line[: span.column].strip() else ""
+    rest = last[span.end_column :]
+    if not rest.lstrip().startswith(";"):
+        return before, "", span.end_column
+    more = rest.lstrip()[1:].lstrip()
+    return before, f"\n{margin}" if more else "", len(last) - len(more)
 
 
 def _first_statement(tree: Tree) -> ast.stmt:

@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from amp_migrate.enable.describe import Draft
+from amp_migrate.enable.described.draft import Draft
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.order import dominates
 
 HELP = "mixed precision"
+NAMES = ("amp", "use_amp", "mixed_precision")
+"""The names of an option that switches AMP, in the order of preference."""
 _PARSES = frozenset({"parse_args", "parse_known_args"})
 _CLICK = frozenset({"click.command", "click.group"})
 
@@ -21,13 +23,14 @@ _CLICK = frozenset({"click.command", "click.group"})
 class Parser:
     """Where a program reads its options: `kind` is "argparse", "click" or "absl", `node` what reads or declares them.
 
-    `options` are the names that it has already, with ``_`` for ``-``.
+    `options` are the names that it has already, with ``_`` for ``-``; `mapped` tells that a dictionary holds them.
     """
 
     kind: str
     module: Module
     node: ast.AST
     options: set[str] = field(default_factory=set)
+    mapped: bool = False
 
     def add(self, draft: Draft, name: str) -> None:
         """Write one more option, which is on by default, into a draft of the file."""
@@ -108,7 +111,7 @@ class Parsers:
     def reach(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
         """Return how a function calls its options where a statement stands, with their parsers; None without any.
 
-        The text is a prefix: ``args.``, ``FLAGS.``, or nothing for the parameters of a click command.
+        The text has braces where the name of an option goes: ``args.{}``, ``FLAGS.{}``, ``{}`` for a click command.
         """
         return self._namespace(function, before) or self._command(function) or self._flags(function)
 
@@ -128,18 +131,27 @@ class Parsers:
                         continue
                     held = first
                 found = self._project.values.groups(module, held)
-                yield Parser("argparse", module, call, self._options()), found
+                up = module.tree.parent(call)
+                mapped = isinstance(up, ast.Call) and path(up.func) == "vars"
+                yield (
+                    Parser("argparse", module, call, self._options(module, call, found), mapped),
+                    found,
+                )
 
-    def _options(self) -> set[str]:
-        """Return the options that any parser of the project gets, and the attributes that anything is asked for."""
+    def _options(self, module: Module, call: ast.Call, held: frozenset[int]) -> set[str]:
+        """Return the options that a parser has, as far as its file says, and what is read of what it gives."""
+        assert isinstance(call.func, ast.Attribute)
+        values = self._project.values
+        parser = values.groups(module, call.func.value)
         found: set[str] = set()
-        for module in self._project.modules.values():
-            found |= {node.attr for node in module.tree.nodes(ast.Attribute)}
-            for call in module.tree.nodes(ast.Call):
-                if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
-                    named = [*call.args, *(k.value for k in call.keywords if k.arg == "dest")]
-                    texts = [n.value for n in named if isinstance(n, ast.Constant)]
-                    found |= {t.lstrip("-").replace("-", "_") for t in texts if isinstance(t, str)}
+        for other in self._project.modules.values():
+            for node in other.tree.nodes(ast.Attribute):
+                up = other.tree.parent(node)
+                adds = node.attr == "add_argument" and isinstance(up, ast.Call)
+                if adds and (other is module or values.groups(other, node.value) & parser):
+                    found |= set(_named(up)) if isinstance(up, ast.Call) else set()
+                elif node.attr in NAMES and values.groups(other, node.value) & held:
+                    found.add(node.attr)
         return found
 
     def _namespace(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
@@ -147,7 +159,8 @@ class Parsers:
             groups = self._project.values.groups(function.module, node)
             own = [parser for parser, held in self._read if held & groups]
             if own:
-                return f"{path(node)}.", own
+                mapped = any(parser.mapped for parser in own)
+                return (f'{path(node)}["{{}}"]' if mapped else f"{path(node)}.{{}}"), own
         return None
 
     def _named(self, function: Function, before: ast.stmt) -> Iterator[ast.expr]:
@@ -177,7 +190,7 @@ class Parsers:
             return None
         if not any(isinstance(n, ast.Import) for n in function.module.tree.module.body):
             return None
-        return "", [Parser("click", function.module, node, set(function.parameters.names))]
+        return "{}", [Parser("click", function.module, node, set(function.parameters.names))]
 
     def _flags(self, function: Function) -> tuple[str, list[Parser]] | None:
         module = function.module
@@ -207,7 +220,14 @@ class Parsers:
             for c in declared
             if c.args and isinstance(c.args[0], ast.Constant) and isinstance(c.args[0].value, str)
         }
-        return f"{bound[0]}.", [Parser("absl", module, declared[-1], names)]
+        return f"{bound[0]}.{{}}", [Parser("absl", module, declared[-1], names)]
+
+
+def _named(call: ast.Call) -> Iterator[str]:
+    """Yield what an option is called by ``add_argument``, with ``_`` for ``-``."""
+    for node in [*call.args, *(k.value for k in call.keywords if k.arg == "dest")]:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.lstrip("-").replace("-", "_")
 
 
 def _first_of_pair(module: Module, call: ast.Call) -> ast.expr | None:

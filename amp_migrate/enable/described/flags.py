@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from amp_migrate.enable.describe import Draft, Unwritable
-from amp_migrate.enable.optimizers import Optimizer
-from amp_migrate.enable.parsers import Parser, Parsers
+from amp_migrate.enable.described.describe import Unwritable
+from amp_migrate.enable.described.draft import Draft
+from amp_migrate.enable.described.optimizers import Optimizer
+from amp_migrate.enable.described.parsers import NAMES, Parser, Parsers
 from amp_migrate.project import Module, Project
-
-NAMES = ("amp", "use_amp", "mixed_precision")
 
 
 class Flags:
@@ -36,7 +35,7 @@ class Flags:
                     "pass the options to that place, or use --always, then run again",
                 )
             return ""
-        prefix, parsers = found
+        spelt, parsers = found
         names = [self._name] if self._name else NAMES
         free = [name for name in names if not any(name in parser.options for parser in parsers)]
         if not free:
@@ -48,7 +47,7 @@ class Flags:
             )
         for parser in parsers:
             self._chosen[parser.module, parser.node] = parser, free[0]
-        return f"{prefix}{free[0]}"
+        return spelt.format(free[0])
 
     def write(self, drafts: dict[Module, Draft]) -> list[tuple[Parser, str]]:
         """Write the options that conditions read into drafts; return the parsers with the names of the options."""

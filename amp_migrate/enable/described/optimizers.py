@@ -58,7 +58,21 @@ class Optimizers:
         return [o for o in self.every if o.groups & groups]
 
     def _calls(self) -> Iterator[tuple[ast.Call, Module]]:
-        yield from self._objects.makes.items()
+        """Yield the calls that make optimizers; where a function gives one to a single caller, the call in it."""
+        inner = {
+            call: module
+            for call, module in self._objects.making.items()
+            if call not in self._objects.makes
+            and _name(module.tree.statement(call), call)
+            and len(self.project.calls_of(self.project.function_of(module, call))) == 1
+        }
+        yield from inner.items()
+        known = {
+            group for call, module in inner.items() for group in self._objects.groups(module, call)
+        }
+        for call, module in self._objects.makes.items():
+            if not known & self._objects.groups(module, call):
+                yield call, module
         stepping = self._stepping
         for module in self.project.modules.values():
             for call in module.tree.nodes(ast.Call):
@@ -112,13 +126,38 @@ class Optimizers:
         )
 
     def _networks(self, module: Module, function: Function, call: ast.Call) -> Iterator[ast.expr]:
-        """Yield the networks whose parameters a call is given, that can be read where it stands."""
+        """Yield the networks whose parameters a call is given, that can be read where it stands.
+
+        Of parts of a network the whole that is called.
+        """
         for node in [*call.args, *(k.value for k in call.keywords)]:
             for base in bases(module, node, set()):
-                if path(base) and self._visible(module, function, base):
-                    yield base
+                if self._visible(module, function, base):
+                    yield from self._whole(module, base)
             if path(node) and self._objects.is_network(module, node):
                 yield node
+
+    def _whole(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+        """Yield the outermost of an expression and what it is a part of that is called; else the name that it has."""
+        up: ast.expr | None = node
+        named: list[ast.expr] = []
+        while isinstance(up, ast.Attribute | ast.Subscript | ast.Name):
+            named += [up] if path(up) else []
+            up = None if isinstance(up, ast.Name) else up.value
+        run = [part for part in named if self._objects.groups(module, part) & self._called]
+        yield from [*run[-1:], *named[:1]][:1]
+
+    @cached_property
+    def _called(self) -> frozenset[int]:
+        """The names of what is called, but for functions and classes of the project."""
+        return frozenset(
+            group
+            for module in self.project.modules.values()
+            for call in module.tree.nodes(ast.Call)
+            if isinstance(call.func, ast.Name | ast.Attribute)
+            and not self.project.constructed(call)
+            for group in self._objects.groups(module, call.func)
+        )
 
     def _visible(self, module: Module, function: Function, node: ast.expr) -> bool:
         held = self.project.function_of(module, node)
