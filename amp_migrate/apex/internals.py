@@ -48,7 +48,7 @@ def initial_scale(unit: Unit, site: Site) -> str | None:
     return None
 
 
-_RITUAL = (
+MARKS = (
     "_lazy_init_maybe_master_weights",
     "_amp_stash",
     "_amp_lazy_init",
@@ -79,7 +79,7 @@ def refuse_moved_by_hand(unit: Unit) -> None:
 def refuse_ritual(unit: Unit) -> None:
     """Refuse code that restores the master weights of O2 by hand."""
     for module, node in _private(unit, ast.Attribute):
-        if isinstance(node, ast.Attribute) and node.attr in _RITUAL:
+        if isinstance(node, ast.Attribute) and node.attr in MARKS:
             raise Cannot(
                 "AMP909",
                 module,
@@ -92,7 +92,7 @@ def refuse_ritual(unit: Unit) -> None:
 def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
     """Refuse ``hasattr(optimizer, "_amp_stash")``, which asks whether Apex is on, where the test stays."""
     for module, node in _private(unit, ast.Constant):
-        if isinstance(node, ast.Constant) and node.value in _RITUAL and node not in folded:
+        if isinstance(node, ast.Constant) and node.value in MARKS and node not in folded:
             raise Cannot(
                 "AMP909",
                 module,
@@ -106,7 +106,7 @@ def _private(unit: Unit, kind: type[ast.expr]) -> Iterator[tuple[Module, ast.exp
     """Yield the nodes of a kind in the files of a unit, and in what its programs run of others that speak of Apex."""
     functions: set[Function] | None = None
     for module in unit.project.modules.values():
-        if not any(word in module.tree.text for word in _RITUAL):
+        if not any(word in module.tree.text for word in MARKS):
             continue
         own = module in unit.modules
         if not own and functions is None:

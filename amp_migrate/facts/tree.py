@@ -19,12 +19,13 @@ _BLOCKS = ("body", "orelse", "finalbody")
 class Respelt(NamedTuple):
     """A use of Apex that was spelt out: where it starts, by line and column, before and in this text.
 
-    `unused` are the assignments that nothing reads since then.
+    `unused` are the statements that do nothing since then. `asks`: it is no use of Apex, but asked for a mark of it.
     """
 
     before: tuple[int, int]
     place: tuple[int, int]
     unused: tuple[Span, ...]
+    asks: bool = False
 
 
 class Tree:

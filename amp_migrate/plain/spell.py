@@ -10,6 +10,7 @@ from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.held import Holding
+from amp_migrate.plain.marks import Idle, idle, mentions_mark
 from amp_migrate.plain.unused import Reads, Unused
 from amp_migrate.plain.write import Piece, Unwritable, of_call, of_unused, written
 from amp_migrate.project import Module, Project
@@ -32,6 +33,7 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     """Return the files in which Apex can be spelt out, by path; uses `without` stay as they are."""
     found: dict[str, Tree] = {}
     modules = dict.fromkeys(site.module for site in sites if _is_hidden(site))
+    modules |= dict.fromkeys(m for m in project.modules.values() if mentions_mark(m.tree))
     for module in modules:
         try:
             tree = _File(project, module, without).tree()
@@ -79,7 +81,10 @@ class _File:
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
-        return None
+        return self._written([], [], Reads(self._holding)) if self._idle() else None
+
+    def _idle(self) -> list[Idle]:
+        return [test for test in idle(self._tree) if not self._is_excluded(test.node)]
 
     def _spellings(self) -> Iterable[_Spelling]:
         for call in self._tree.nodes(ast.Call):
@@ -100,13 +105,16 @@ class _File:
                 if amp is not None:
                     yield _Spelling(node, amp.node, amp.through)
 
-    def _is_excluded(self, use: ast.expr) -> bool:
+    def _is_excluded(self, use: ast.expr | ast.stmt) -> bool:
         return (self._tree.path, *self._tree.span(use)[:2]) in self._without
 
     def _written(self, spellings: list[_Spelling], unused: list[Unused], reads: Reads) -> Tree:
         pieces: list[Piece] = [of_unused(self._tree, item) for item in unused]
         inside = {part for item in unused for part in ast.walk(item.value)}
-        calls: dict[ast.expr, frozenset[ast.stmt]] = {}
+        calls: dict[ast.expr | ast.stmt, frozenset[ast.stmt]] = {}
+        for test in self._idle():
+            pieces.append(test.piece)
+            calls[test.node] = frozenset([test.node] if isinstance(test.node, ast.If) else [])
         for spelling in spellings:
             if spelling.use in inside:
                 continue

@@ -94,7 +94,7 @@ def _entry(tree: Tree, unused: Unused) -> Span | None:
 
 
 def written(
-    tree: Tree, pieces: Iterable[Piece], calls: Mapping[ast.expr, frozenset[ast.stmt]]
+    tree: Tree, pieces: Iterable[Piece], calls: Mapping[ast.expr | ast.stmt, frozenset[ast.stmt]]
 ) -> Tree:
     """Return a file with pieces put in; `calls` are the uses of Apex that they spell out, with the statements that go."""
     ordered = sorted(set(pieces), key=lambda piece: piece.span)
@@ -110,14 +110,14 @@ def written(
         rest = lines[span.end_line - 1][span.end_column :]
         lines[span.line - 1 : span.end_line] = f"{head}{piece.text}{rest}".split("\n")
     found = Tree(tree.path, "\n".join(lines))
-    spans = {
-        found.span(node)[:2]: found.span(node) for node in found.nodes(ast.Assign, ast.AnnAssign)
-    }
+    statements = found.nodes(ast.Assign, ast.AnnAssign, ast.Expr)
+    spans = {span[:2]: span for span in map(found.span, statements)}
     found.respelt = tuple(
         Respelt(
             tree.span(node)[:2],
             _moved(tree, node, ordered),
             tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
+            isinstance(node, ast.If | ast.IfExp),
         )
         for node, gone in calls.items()
     )

@@ -88,9 +88,27 @@ SPELT = {
         "def f(*a, **k):\n    parts = [k]\n    return amp.initialize(*a, **parts[0])",
         "def f(*a, **k):\n    parts = None\n    return amp.initialize(*a, **k)",
     ),
+    "a test for Apex with the same arms": (
+        "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()\n    # behind",
+        "(None\n\n)\nopt.step()\n    # behind",
+    ),
+    "a test for Apex before the same return": (
+        "def f(o):\n    if not getattr(o, '_amp_stash', None):\n        return o.step()\n    return o.step()",
+        "def f(o):\n    (None\n)\n    return o.step()",
+    ),
+    "a test for Apex in an expression": (
+        "a = opt.step() if '_amp_stash' in vars(opt) else opt.step()",
+        "a = opt.step()",
+    ),
 }
 
 KEPT = {
+    "a test for Apex with other arms": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    step(opt)",
+    "a test for Apex that does more": "if hasattr(make(), '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()",
+    "a test for Apex whose arm goes on": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nopt.step()",
+    "a test for Apex in an elif": (
+        "if on:\n    pass\nelif hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()"
+    ),
     "a name that is bound again": "f = amp.scale_loss\nf = other\nf(loss, opt)",
     "a name that may be another function": "f = amp.scale_loss\nif on:\n    f = other\nf(loss, opt)",
     "a name that travels": "f = amp.scale_loss\nuse(f)\nf(loss, opt)",

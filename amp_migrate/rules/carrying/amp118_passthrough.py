@@ -28,9 +28,10 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.passthrough import target
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.plan.model import Decision, Drop, Edit, Status
+from amp_migrate.plan.model import Decision, Drop, Edit, Finding, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.source.span import Span
 from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule(
@@ -62,10 +63,22 @@ def _respelt(context: Context) -> Iterator[Decision]:
         for respelt in module.tree.respelt:
             sites = (s for s in context.unit.sites if s.module is module)
             site = next((s for s in sites if s.span[:2] == respelt.place), None)
+            edits: list[Edit] = [Drop(span) for span in respelt.unused]
             if site is not None:
-                edits: list[Edit] = [Drop(span) for span in respelt.unused]
                 message = f"is read as a call of {site.kind.value}"
                 yield decision(RULE, Status.ROUTINE, module, site.node, message, edits)
+            elif respelt.asks:
+                message = (
+                    "a test for what Apex leaves on an optimizer, with the same code both ways"
+                )
+                finding = Finding(
+                    module.path,
+                    Span(*respelt.place, *respelt.place),
+                    RULE.code,
+                    Status.ROUTINE,
+                    message,
+                )
+                yield Decision(finding, [(module.path, edit) for edit in edits])
 
 
 def _node(function: Function) -> ast.stmt:

@@ -1,0 +1,91 @@
+"""Tests for what Apex leaves on an optimizer, ``hasattr(optimizer, "_amp_stash")``, that decide nothing: both ways are the same code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.internals import MARKS
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plain.write import Piece
+
+_LOOKING = frozenset({"bool", "getattr", "hasattr", "vars"})
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A test that decides nothing, and the text without it; what stands in for an `if` is a statement to drop."""
+
+    node: ast.If | ast.IfExp
+    piece: Piece
+
+
+def mentions_mark(tree: Tree) -> bool:
+    """Tell whether a file may speak of what Apex leaves on optimizers."""
+    return any(mark in tree.text for mark in MARKS)
+
+
+def idle(tree: Tree) -> Iterator[Idle]:
+    """Yield the tests for marks of Apex after which either way does the same."""
+    for node in tree.nodes(ast.If):
+        piece = _without(tree, node) if _asks(node.test) else None
+        if piece is not None:
+            yield Idle(node, piece)
+    for choice in tree.nodes(ast.IfExp):
+        if _asks(choice.test) and _same([choice.body], [choice.orelse]):
+            span = tree.span(choice)
+            text = tree.segment(choice.body)
+            if span.line == span.end_line:
+                yield Idle(choice, Piece(span, f"({text})" if _binds_weaker(choice.body) else text))
+
+
+def _asks(test: ast.expr) -> bool:
+    """Tell whether a test looks for a mark, and does nothing else."""
+    looks = all(
+        isinstance(node.func, ast.Name) and node.func.id in _LOOKING
+        for node in ast.walk(test)
+        if isinstance(node, ast.Call)
+    )
+    effects = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return (
+        looks
+        and not any(isinstance(node, effects) for node in ast.walk(test))
+        and any(isinstance(n, ast.Constant) and n.value in MARKS for n in ast.walk(test))
+    )
+
+
+def _without(tree: Tree, node: ast.If) -> Piece | None:
+    """Return what stands for an `if` that decides nothing: a statement to drop, and its `else` if it has one."""
+    span = tree.span(node)
+    line = tree.lines[span.line - 1]
+    if line[: span.column].strip() or line.startswith("elif", span.column):
+        return None
+    if not node.orelse:
+        block = tree.block(node)
+        after = block[block.index(node) + 1 :][: len(node.body)]
+        if not isinstance(node.body[-1], _LEAVING) or not _same(node.body, after):
+            return None
+        return Piece(span, _nothing(span.end_line - span.line + 1))
+    first = tree.span(node.orelse[0])
+    if tree.lines[first.line - 1][: first.column].strip() or not _same(node.body, node.orelse):
+        return None
+    more = first.column - span.column
+    lines = tree.lines[first.line - 1 : span.end_line]
+    if more <= 0 or any(line[:more].strip() for line in lines):
+        return None
+    head = _nothing(first.line - span.line)
+    return Piece(span, "\n".join([head, *(line[more:] for line in lines)]))
+
+
+def _nothing(lines: int) -> str:
+    return "None" if lines == 1 else "(None" + "\n" * (lines - 1) + ")"
+
+
+def _same(one: list[ast.stmt] | list[ast.expr], other: list[ast.stmt] | list[ast.expr]) -> bool:
+    return [ast.dump(node) for node in one] == [ast.dump(node) for node in other]
+
+
+def _binds_weaker(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
