@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.contexts import enters_autocast
 from amp_migrate.facts.paths import defs, uses, walk
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
+from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.unit.order import dominates, inside
 
 
-def adopted(function: Function, loss: ast.expr, backward: ast.AST) -> ast.With | None:
+def adopted(
+    project: Project, function: Function, loss: ast.expr, backward: ast.AST
+) -> ast.With | None:
     """Return the last autocast that assigns the loss of a backward behind it; None where there is none."""
     tree = function.module.tree
     found = [
         node
         for node in walk(function.scope)
         if isinstance(node, ast.With)
-        and enters_autocast(node)
+        and enters_autocast(project, function.module, node)
         and not inside(tree, backward, node)
         and dominates(tree, node, backward)
         and uses(loss) & {name for stmt in node.body for name in defs(stmt)}

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.region import Region
-from amp_migrate.facts.contexts import in_autocast
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Module
+from amp_migrate.training.contexts import in_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import position
 from amp_migrate.unit.unit import Unit
@@ -65,7 +65,7 @@ def everywhere(unit: Unit, modules: Iterable[Module]) -> Iterator[tuple[Module, 
         if NAMES.search(module.tree.text):
             for node in module.tree.nodes(ast.Call):
                 if isinstance(node, ast.Call) and node.args and is_bce(unit, module, node.func):
-                    if not in_autocast(module.tree, node):
+                    if not in_autocast(unit.project, module, node):
                         yield module, node
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.autocast.bce import NAMES, STRAIGHT, is_bce
-from amp_migrate.autocast.region import Region
-from amp_migrate.facts.contexts import in_autocast
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.training.contexts import in_autocast
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.objects import Made
 
@@ -58,7 +58,7 @@ def called(unit: Unit, regions: Iterable[Region]) -> list[Called]:
         module = function.module
         for node in walk(function.scope) if NAMES.search(module.tree.text) else ():
             if isinstance(node, ast.Call) and is_bce(unit, module, node.func, maybe=True):
-                if not in_autocast(module.tree, node):
+                if not in_autocast(unit.project, module, node):
                     found.setdefault(node, Called(function, node, call, sure))
     return list(found.values())
 

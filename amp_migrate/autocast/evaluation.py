@@ -7,20 +7,19 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
-from amp_migrate.autocast.finished import runs_in_fp32
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.region import Region
+from amp_migrate.autocast.inference import without_gradients
 from amp_migrate.autocast.regions import merged
-from amp_migrate.facts.contexts import enters_autocast, in_autocast, runs_without_gradients
+from amp_migrate.autocast.slicing.finished import runs_in_fp32
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.networks import initialized
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.onward import Onward
-
-_NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
@@ -36,9 +35,9 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             if id(node) in taken or node in gone or not _may_run(near, module, node):
                 continue
             if _runs(unit, module, node, models) and (
-                _without_gradients(unit, module, node)
+                without_gradients(unit, module, node)
                 if unit.scales
-                else not _covered(module, node)
+                else not _covered(unit, module, node)
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
@@ -76,7 +75,7 @@ def _through_helpers(
         and node not in gone
         and helpers & set(unit.project.callees(node))
         and not _of_others(unit, module, node, models)
-        and _without_gradients(unit, module, node)
+        and without_gradients(unit, module, node)
     ]
 
 
@@ -102,7 +101,7 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
         and id(node) not in taken
         and node not in gone
         and unit.forwards.is_network(function.module, node.func)
-        and _without_gradients(unit, function.module, node)
+        and without_gradients(unit, function.module, node)
     ]
 
 
@@ -162,40 +161,11 @@ def _is_container(func: ast.Attribute) -> bool:
     return func.attr in ("module", "config")
 
 
-def _without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
-    tree = module.tree
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.With):
-            if enters_autocast(up):
-                return False
-            if any(any(word in ast.dump(i.context_expr) for word in _NO_GRAD) for i in up.items):
-                return not in_autocast(tree, up)
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(any(word in ast.dump(d) for word in _NO_GRAD) for d in up.decorator_list):
-                return True
-            return _evaluates(unit, module, up)
-    return False
-
-
-def _covered(module: Module, node: ast.AST) -> bool:
+def _covered(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
     function = module.tree.function(node)
-    return in_autocast(module.tree, node) or (function is not None and function.name == "forward")
-
-
-def _evaluates(
-    unit: Unit, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef
-) -> bool:
-    """Tell whether a function puts the model in evaluation mode and trains nothing."""
-    names = {
-        n.func.attr
-        for n in walk(function)
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
-    }
-    return (
-        "eval" in names
-        and not names & {"backward", "step"}
-        and not any(unit.trains(module, stmt) for stmt in function.body)
+    return in_autocast(unit.project, module, node) or (
+        function is not None and function.name == "forward"
     )
 
 
@@ -207,7 +177,7 @@ def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
     known = defs(first)
     last = _last_of_loss(unit, module, first, known)
     around = tree.holder(first)
-    while isinstance(around, ast.With) and not runs_without_gradients(around):
+    while isinstance(around, ast.With) and not runs_without_gradients(unit.project, module, around):
         outer = _last_of_loss(unit, module, around, known)
         if outer is not around:
             first, last = around, outer
@@ -231,6 +201,8 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
         if _only_assigns(stmt):
             known |= defs(stmt)
             continue
+        if isinstance(stmt, ast.Return) and _criterion(unit, module, stmt):
+            return stmt
         if not isinstance(stmt, _ASSIGNS):
             break
         computes = _criterion(unit, module, stmt) or _measures(unit, stmt, known)

@@ -7,6 +7,7 @@ import enum
 import re
 from collections.abc import Hashable
 
+from amp_migrate.autocast.slicing.later import runs_later
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
 
@@ -91,6 +92,8 @@ class Forwards:
         while isinstance(node, ast.Attribute) and node.attr == "module":
             node = node.value
         while isinstance(node, ast.Subscript):
+            if self._project.values.groups(module, node) & self._networks:
+                return True
             node = node.value
         dotted = path(node)
         if dotted is None:
@@ -137,6 +140,8 @@ class Forwards:
         if self._runs_given(module, call, callees):
             return Forward.NETWORK
         if callees:
+            later = runs_later(self._project, module, call)
+            callees = [callee for callee in callees if callee not in later]
             return max((self._function(f) for f in callees), default=Forward.NONE)
         if self.is_network(module, func):
             return Forward.NETWORK

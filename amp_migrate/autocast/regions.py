@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.region import Region, RegionFinder, Search
-from amp_migrate.facts.contexts import in_autocast
-from amp_migrate.facts.paths import uses, walk
+from amp_migrate.autocast.slicing.finder import RegionFinder
+from amp_migrate.autocast.slicing.region import Region, Search
+from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
+from amp_migrate.training.contexts import in_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, position
 from amp_migrate.unit.reach import reachable
@@ -53,10 +54,10 @@ def training(
             continue
         if unit.home.runners.computes(backward.function, backward.loss):
             unit.outside.append(backward)
-        if adopted(backward.function, backward.loss, backward.node) is not None:
+        if adopted(unit.project, backward.function, backward.loss, backward.node) is not None:
             covered.add(backward.function)
             continue
-        search = finder.find(backward.function, backward.node, uses(backward.loss))
+        search = finder.find(backward.function, backward.node, backward.loss)
         strength = unit.forwards.strength(backward.module, backward.loss)
         if strength >= Forward.CRITERION:
             inline = _inline(unit, backward)
@@ -70,9 +71,9 @@ def training(
         elsewhere += search.elsewhere
         if _runs_network(unit, search) or strength is Forward.NETWORK:
             covered.add(backward.function)
-        for site, node in search.inlines:
-            stmt = site.function.module.tree.statement(site.call)
-            inlines.append(Inline(site.function, stmt, node, _name(site.function), True))
+        for function, node in search.inlines:
+            if all(node is not inline.node for inline in inlines):
+                inlines.append(_given(function, node, inlines))
     for backward in unseen:
         if backward.function not in covered:
             raise _unseen(backward)
@@ -80,7 +81,7 @@ def training(
     for probe in [*unit.probes, *unit.beside]:
         if probe.function in unit.copying or probe.node in gone:
             continue
-        search = finder.find(probe.function, probe.node, uses(probe.loss))
+        search = finder.find(probe.function, probe.node, probe.loss)
         if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
             inlines.append(_inline(unit, probe))
         regions += search.regions
@@ -88,7 +89,7 @@ def training(
     regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
     for region in regions:
         setup.refuse(region)
-    kept = [r for r in regions if not in_autocast(r.module.tree, r.first)]
+    kept = [r for r in regions if not in_autocast(unit.project, r.module, r.first)]
     return kept, inlines, names
 
 
@@ -136,9 +137,16 @@ def _inline(unit: Unit, backward: Backward) -> Inline:
     )
 
 
-def _name(function: Function) -> str:
+def _given(function: Function, node: ast.expr, others: list[Inline]) -> Inline:
+    """Return the statement for an argument or a result, under a name that no other of its statement has."""
+    stmt = function.module.tree.statement(node)
+    taken = {other.name for other in others if other.statement is stmt}
+    return Inline(function, stmt, node, _name(function, taken), True)
+
+
+def _name(function: Function, taken: Iterable[str] = ()) -> str:
     top = function.node if function.node is not None else function.module.tree.module
-    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)}
+    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)} | set(taken)
     return next((name for name in LOSS_NAMES if name not in taken), "scaled_input")
 
 

@@ -97,7 +97,7 @@ def _refuse_unbound(modules: list[Module], chosen: Iterable[ast.If]) -> None:
 def _refuse_mixed(project: Project, found: list[Site]) -> None:
     """Native AMP in the very functions that use Apex would be doubled."""
     for function in dict.fromkeys(site.function for site in found if site.kind is not Kind.VALUE):
-        kept = _adopted(function, found)
+        kept = _adopted(project, function, found)
         for node in walk(function.scope):
             if (
                 is_native(project, function.module, node)
@@ -113,10 +113,10 @@ def _refuse_mixed(project: Project, found: list[Site]) -> None:
                 )
 
 
-def _adopted(function: Function, found: list[Site]) -> set[ast.AST]:
+def _adopted(project: Project, function: Function, found: list[Site]) -> set[ast.AST]:
     """Return what opens the autocasts under which the losses that Apex scales are computed: they stay."""
     scaled = [s for s in found if s.kind is Kind.SCALE_LOSS and s.function is function]
-    blocks = [adopted(function, s.call.args[0], s.node) for s in scaled if s.call.args]
+    blocks = [adopted(project, function, s.call.args[0], s.node) for s in scaled if s.call.args]
     return {item.context_expr for block in blocks if block for item in block.items}
 
 

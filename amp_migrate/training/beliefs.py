@@ -147,4 +147,6 @@ AUTOCASTS = frozenset(
         "torch.cuda.amp.autocast_mode.autocast",
     }
 )
+# Contexts of libraries and helpers with these names enter the autocast of torch.
+CALLED_AUTOCAST = frozenset({"autocast", "maybe_autocast"})
 WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"})

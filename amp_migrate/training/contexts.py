@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from enum import Enum
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import AUTOCASTS, WITHOUT_GRADIENTS
+from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import bound_value, returned
 
 _DECIDED = "torch.set_grad_enabled"
@@ -53,15 +54,27 @@ def _contexts(
         yield from _contexts(project, module, node.body, seen)
         yield from _contexts(project, module, node.orelse, seen)
     elif isinstance(node, ast.Name):
-        scope = module.scopes.owner(node)
-        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
-            value = bound_value(module, binding)
-            if value is not None:
-                yield from _contexts(project, module, value, seen)
+        for value in _bound(module, node):
+            yield from _contexts(project, module, value, seen)
     elif isinstance(node, ast.Call):
         for callee in project.callees(node):
             for value in returned(callee):
                 yield from _contexts(project, callee.module, value, seen)
+        for value in _bound(module, node.func):
+            if isinstance(value, ast.Call) and last_name(value) == "partial" and value.args:
+                whole = ast.Call(value.args[0], value.args[1:], [*value.keywords, *node.keywords])
+                yield from _contexts(project, module, whole, seen)
+
+
+def _bound(module: Module, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a name is bound to."""
+    if not isinstance(node, ast.Name):
+        return
+    scope = module.scopes.owner(node)
+    for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+        value = bound_value(module, binding)
+        if value is not None:
+            yield value
 
 
 def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:
@@ -98,3 +111,29 @@ def is_off(call: ast.Call) -> bool:
         k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
         for k in call.keywords
     )
+
+
+def enters_autocast(project: Project, module: Module, node: ast.With) -> bool:
+    """Tell whether a `with` enters autocast, on or off, of torch or of a library."""
+    return any(
+        context(project, module, item.context_expr) in (Context.CASTS, Context.NO_CASTS)
+        or last_name(item.context_expr) in CALLED_AUTOCAST
+        for item in node.items
+    )
+
+
+def in_autocast(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node stands under an autocast that the source has itself."""
+    above = module.tree.ancestors(node)
+    return any(isinstance(up, ast.With) and enters_autocast(project, module, up) for up in above)
+
+
+def runs_without_gradients(project: Project, module: Module, node: ast.AST) -> bool | None:
+    """Tell whether a node is ``with torch.no_grad():``; None for one that is where its argument says so."""
+    if not isinstance(node, ast.With):
+        return False
+    found = [context(project, module, item.context_expr) for item in node.items]
+    if Context.NO_GRAD in found:
+        return True
+    varies = any(undecided(project, module, item.context_expr) for item in node.items)
+    return None if varies else False

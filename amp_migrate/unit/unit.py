@@ -10,7 +10,7 @@ from functools import cached_property
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.forwards import Forwards
-from amp_migrate.autocast.region import Region
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.placement.steps.steps import Backward, Step

@@ -952,16 +952,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/evaluation_in_a_generator",
-        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
-        (
-            (
-                "        outputs = model(x)\n",
-                "        with torch.cuda.amp.autocast():\n            outputs = model(x)\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/evaluation_under_exit_stack",
         "put it under `with torch.cuda.amp.autocast(enabled=...):`",
         (

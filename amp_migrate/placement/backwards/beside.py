@@ -8,12 +8,12 @@ from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.contexts import runs_without_gradients
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.backwards.probes import cleared
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module
+from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.order import common, exclusive, key
@@ -84,8 +84,10 @@ def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
         ran = values.groups(module, call.func) & models.groups
         up = tree.parent(call)
         detached = isinstance(up, ast.Attribute) and up.attr in ("detach", "data")
-        if ran and not detached and not any(map(runs_without_gradients, tree.ancestors(call))):
-            return True
+        if ran and not detached:
+            above = tree.ancestors(call)
+            if not any(runs_without_gradients(unit.project, module, up) for up in above):
+                return True
     return False
 
 

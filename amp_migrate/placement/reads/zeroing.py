@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.autocast.region import Region
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.clearing import clears
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor

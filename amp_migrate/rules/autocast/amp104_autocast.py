@@ -28,8 +28,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.adopted import adopted
-from amp_migrate.autocast.region import Region
 from amp_migrate.autocast.regions import Inline
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -51,7 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
 def _refuse_other_flag(context: Context) -> None:
     """Raise `Cannot` for an autocast of the source that is not on exactly where Apex is."""
     for backward in context.unit.backwards:
-        block = adopted(backward.function, backward.loss, backward.node)
+        block = adopted(context.unit.project, backward.function, backward.loss, backward.node)
         if block is None or context.is_gone(backward.node):
             continue
         wanted = context.casts.enabled(backward.function, block, training=True) or "True"

@@ -27,13 +27,13 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.evaluation import evaluations, runs_in
-from amp_migrate.autocast.region import Region
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
-from amp_migrate.facts.contexts import runs_without_gradients
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.reach import reachable
@@ -144,7 +144,7 @@ def _evaluation(context: Context, region: Region) -> Decision:
     if (
         isinstance(holder, ast.With)
         and len(region.statements()) == len(holder.body)
-        and runs_without_gradients(holder)
+        and runs_without_gradients(context.unit.project, region.module, holder)
     ):
         edit = AddWithItem(tree.span(holder), call)
     else:

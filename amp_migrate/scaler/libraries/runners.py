@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from weakref import WeakKeyDictionary
 
-from amp_migrate.facts.contexts import enters_autocast
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
 from amp_migrate.values.values import Values
@@ -182,7 +182,7 @@ class Runners:
         for made in self.made():
             for function in self._processors(made):
                 model = (function.parameters.names or ("model",))[0]
-                if not _calls(function, model) and not _casts(function):
+                if not _calls(function, model) and not _casts(self._project, function):
                     raise Cannot(
                         "AMP904",
                         function.module,
@@ -194,7 +194,7 @@ class Runners:
         for module in self.programs():
             for cls in module.classes.values():
                 method = cls.methods.get("train_step")
-                if method is None or not _is_run(method) or _casts(method):
+                if method is None or not _is_run(method) or _casts(self._project, method):
                     continue
                 if not _runs_forward(method):
                     raise Cannot(
@@ -239,10 +239,11 @@ def _calls(function: Function, model: str) -> bool:
     return any(path(func) in (model, f"{model}.forward") for func in calls)
 
 
-def _casts(function: Function) -> bool:
+def _casts(project: Project, function: Function) -> bool:
     """Tell whether a function has an autocast of its own, as the finding of a hidden forward asks for."""
     return any(
-        isinstance(node, ast.With) and enters_autocast(node) for node in walk(function.scope)
+        isinstance(node, ast.With) and enters_autocast(project, function.module, node)
+        for node in walk(function.scope)
     )
 
 

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.autocast.forwards import Forward, Forwards, is_housekeeping
-from amp_migrate.facts.contexts import runs_without_gradients
-from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.autocast.slicing.effects import Effects
+from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.order import position
 from amp_migrate.unit.relatives import family
 
@@ -20,28 +22,36 @@ _SETUP = ("__init__", "__new__", "setup", "build", "compile")
 class Earlier:
     """Finds statements ``features = network(x)`` that nothing else ties to the backward."""
 
-    def __init__(self, forwards: Forwards, barrier: Barrier) -> None:
+    def __init__(
+        self, project: Project, forwards: Forwards, barrier: Barrier, effects: Effects
+    ) -> None:
+        self._project = project
         self._forwards = forwards
         self._barrier = barrier
+        self._effects = effects
 
     def above(
-        self, function: Function, before: list[ast.stmt], needed: set[str]
+        self, function: Function, before: list[ast.stmt], needed: Needed
     ) -> list[list[ast.stmt]]:
-        """Return the runs of neighbouring statements above a loop that compute paths `needed` in it."""
+        """Return the runs of neighbouring statements above a loop that compute what is `needed` in it."""
         module = function.module
         chosen: list[ast.stmt] = []
         for stmt in reversed(before):
-            written = defs(stmt)
-            if not isinstance(stmt, ast.Assign) or not written & needed:
+            if not isinstance(stmt, ast.Assign):
                 continue
-            needed -= written
-            needed |= uses(stmt)
+            if not touches(self._effects.writes(function, stmt), needed):
+                continue
+            renewed = self._effects.places.renewed(module, stmt)
+            needed.intersection_update(without(needed, renewed))
+            needed |= self._effects.reads(function, stmt)
             if self._runs_network(module, stmt):
                 chosen.append(stmt)
         return _neighbours(module.tree, chosen[::-1])
 
-    def methods(self, function: Function, kept: set[str]) -> list[tuple[Function, list[ast.stmt]]]:
-        """Return the statements of other methods that leave paths `kept` of ``self`` behind."""
+    def methods(
+        self, function: Function, kept: set[tuple[str, ...]]
+    ) -> list[tuple[Function, list[ast.stmt]]]:
+        """Return the statements of other methods that leave what `kept` leads to from ``self`` behind."""
         if function.cls is None or not kept:
             return []
         found = []
@@ -52,20 +62,28 @@ class Earlier:
                 found += self._left_by(method, kept)
         return found
 
-    def _left_by(self, method: Function, kept: set[str]) -> list[tuple[Function, list[ast.stmt]]]:
+    def _left_by(
+        self, method: Function, kept: set[tuple[str, ...]]
+    ) -> list[tuple[Function, list[ast.stmt]]]:
         tree = method.module.tree
+        own = method.parameters.positional[0] if method.takes_receiver else ""
+        needed = {Place(method.scope, own, steps) for steps in kept}
         stmts = [
             stmt
             for stmt in ast.walk(method.scope)
             if isinstance(stmt, ast.Assign)
-            and defs(stmt) & kept
-            and not any(map(runs_without_gradients, tree.ancestors(stmt)))
+            and touches(self._effects.places.writes(method.module, stmt), needed)
+            and not self._is_aside(method.module, stmt)
             and self._runs_network(method.module, stmt)
         ]
         blocks: dict[int, list[ast.stmt]] = {}
         for stmt in stmts:
             blocks.setdefault(id(tree.block(stmt)), []).append(stmt)
         return [(method, run) for block in blocks.values() for run in _neighbours(tree, block)]
+
+    def _is_aside(self, module: Module, stmt: ast.stmt) -> bool:
+        above = module.tree.ancestors(stmt)
+        return any(runs_without_gradients(self._project, module, up) for up in above)
 
     def _runs_network(self, module: Module, stmt: ast.Assign) -> bool:
         """Tell whether an assignment keeps what a network returns, and does not make a network itself."""

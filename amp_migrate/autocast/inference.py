@@ -1,0 +1,62 @@
+"""Which forwards run without gradients, by the contexts around them and around the calls that lead to them."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module
+from amp_migrate.training.contexts import (
+    Context,
+    decorated,
+    enters_autocast,
+    in_autocast,
+    runs_without_gradients,
+)
+from amp_migrate.unit.unit import Unit
+
+
+def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node runs without gradients, where no autocast of the source stands around it."""
+    return _runs_without(unit, module, node, set())
+
+
+def _runs_without(unit: Unit, module: Module, node: ast.AST, seen: set[Function]) -> bool:
+    project = unit.project
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.With):
+            if enters_autocast(project, module, up):
+                return False
+            if runs_without_gradients(project, module, up) is not False:
+                return not in_autocast(project, module, up)
+        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            break
+    function = project.function_of(module, node)
+    if function.node is None:
+        return False
+    if function in seen:
+        return True
+    if _is_aside(unit, function):
+        return True
+    seen.add(function)
+    calls = project.callers(function)
+    return bool(calls) and all(
+        _runs_without(unit, site.function.module, site.call, seen) for site in calls
+    )
+
+
+def _is_aside(unit: Unit, function: Function) -> bool:
+    """Tell whether a function has no gradients, or puts the model in evaluation mode and trains nothing."""
+    if Context.NO_GRAD in decorated(unit.project, function):
+        return True
+    names = {
+        n.func.attr
+        for n in walk(function.scope)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+    }
+    body = function.node.body if function.node is not None else []
+    return (
+        "eval" in names
+        and not names & {"backward", "step"}
+        and not any(unit.trains(function.module, stmt) for stmt in body)
+    )

@@ -1,0 +1,207 @@
+"""What calls read and write beyond their arguments, and what the places of a function are to those that call it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.autocast.slicing.places import Needed, Place, Places, item
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project.binding import bind
+from amp_migrate.project.targets import is_super
+
+Effect = tuple[frozenset[Place], frozenset[Place]]
+_NOTHING: Effect = (frozenset(), frozenset())
+
+
+class Effects:
+    """Summaries of functions, bottom-up over the calls: the places that they read and write, as their callers see them."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.places = Places(project)
+        self._known: dict[Function, Effect] = {}
+        self._calls: dict[Function, dict[ast.Call, list[CallSite]]] = {}
+
+    def reads(self, function: Function, node: ast.AST) -> Needed:
+        """Return the places that a node reads, itself and in what it calls."""
+        found = set(self.places.reads(function.module, node))
+        for read, _ in self._called(function, node):
+            found |= read
+        return found
+
+    def writes(self, function: Function, node: ast.AST) -> Needed:
+        """Return the places that a node writes, itself and in what it calls."""
+        found = set(self.places.writes(function.module, node))
+        for _, written in self._called(function, node):
+            found |= written
+        return found
+
+    def _called(self, function: Function, node: ast.AST) -> Iterator[Effect]:
+        for part in walk(node):
+            if not isinstance(part, ast.Call):
+                continue
+            for callee in self._project.callees(part):
+                for site in self._sites(callee, part):
+                    yield self._seen_by(site, callee, self._of(callee))
+
+    def _sites(self, callee: Function, call: ast.Call) -> list[CallSite]:
+        if callee not in self._calls:
+            known = self._calls[callee] = {}
+            for site in self._project.calls_of(callee):
+                known.setdefault(site.call, []).append(site)
+        return self._calls[callee].get(call, [])
+
+    def _seen_by(self, site: CallSite, callee: Function, effect: Effect) -> Effect:
+        read, written = effect
+        return (
+            frozenset(q for p in read for q in self.outward(site, callee, p)),
+            frozenset(q for p in written for q in self._exactly(site, callee, p)),
+        )
+
+    def _exactly(self, site: CallSite, callee: Function, place: Place) -> Needed:
+        """Return the places that a place of a function is for its caller, without those that a value is made of."""
+        if place.owner is not callee.scope:
+            return {place}
+        given = self.given(site, callee, place)
+        known = ((self.places.of(site.function.module, node), steps) for node, steps in given)
+        return {own.further(*steps) for own, steps in known if own is not None}
+
+    def _of(self, function: Function) -> Effect:
+        """Return the summary of a function; those that call one another are gone through until nothing is added."""
+        if function not in self._known:
+            group = self._unknown(function)
+            for member in group:
+                self._known[member] = _NOTHING
+            changed = True
+            while changed:
+                changed = False
+                for member in reversed(group):
+                    effect = self._summary(member)
+                    changed = changed or effect != self._known[member]
+                    self._known[member] = effect
+        return self._known[function]
+
+    def _unknown(self, function: Function) -> list[Function]:
+        found = {function: None}
+        queue = [function]
+        for member in queue:
+            for part in walk(member.scope):
+                for callee in self._project.callees(part) if isinstance(part, ast.Call) else ():
+                    if callee not in found and callee not in self._known:
+                        found[callee] = None
+                        queue.append(callee)
+        return queue
+
+    def _summary(self, function: Function) -> Effect:
+        read: Needed = set()
+        written: Needed = set()
+        for stmt in getattr(function.node, "body", ()):
+            read |= self.reads(function, stmt)
+            written |= self.writes(function, stmt)
+        return (
+            frozenset(p for p in read if _lasts(p, function)),
+            frozenset(p for p in written if _lasts(p, function)),
+        )
+
+    def outward(self, site: CallSite, callee: Function, place: Place) -> Needed:
+        """Return what a place of a function is where it is called: a variable around it stays what it is."""
+        if place.owner is not callee.scope:
+            return {place}
+        found: Needed = set()
+        for node, steps in self.given(site, callee, place):
+            own = self.places.of(site.function.module, node)
+            if own is not None:
+                found.add(own.further(*steps))
+            else:
+                found |= self.reads(site.function, node)
+        return found
+
+    def given(
+        self, site: CallSite, callee: Function, place: Place
+    ) -> Iterator[tuple[ast.expr, tuple[str, ...]]]:
+        """Yield the expressions of a call that a parameter stands for, with the steps that lead on from them."""
+        parameters, passed = callee.parameters, bind(site, callee)
+        name, steps = place.name, place.steps
+        taken = int(site.bound)
+        position = _position(parameters.positional, name)
+        if name == parameters.vararg:
+            position, steps = _index(steps, len(parameters.positional))
+        if position is not None and position < taken:
+            receiver = _receiver(site)
+            if receiver is not None:
+                yield receiver, steps
+        elif name in passed.given:
+            yield passed.given[name], steps
+        elif name == parameters.vararg or name in parameters.positional:
+            index = None if position is None else position - taken
+            rest = site.arguments()[len(parameters.positional) - taken :]
+            yield from _positional(site, index, rest, steps)
+        if name == parameters.kwarg:
+            for keyword, value in passed.keywords.items():
+                if not steps or steps[0] == item(keyword):
+                    yield value, steps[1:]
+            yield from ((value, steps) for value in passed.double_stars)
+        elif name in parameters.names and name not in passed.given:
+            yield from ((value, (item(name), *steps)) for value in passed.double_stars)
+
+
+def _positional(
+    site: CallSite, index: int | None, rest: list[ast.expr], steps: tuple[str, ...]
+) -> Iterator[tuple[ast.expr, tuple[str, ...]]]:
+    """Yield what a call gives at a position, directly or in ``*args``; all of the rest where it is not known."""
+    arguments = site.arguments()
+    if index is None:
+        yield from ((a.value if isinstance(a, ast.Starred) else a, ()) for a in rest)
+        return
+    stars = [i for i, a in enumerate(arguments) if isinstance(a, ast.Starred)]
+    if stars and index >= stars[0]:
+        star = arguments[stars[0]]
+        assert isinstance(star, ast.Starred)
+        yield star.value, (item(index - stars[0]), *steps)
+    elif index < len(arguments):
+        yield arguments[index], steps
+
+
+def _lasts(place: Place, function: Function) -> bool:
+    """Tell whether those that call a function can see a place: no variable of its own, but what is inside a parameter."""
+    if place.owner is function.scope:
+        parameters = function.parameters
+        known = (*parameters.names, parameters.vararg, parameters.kwarg)
+        return bool(place.steps) and place.name in known
+    return function.scope not in function.module.tree.ancestors(place.owner)
+
+
+def _position(names: tuple[str, ...], name: str) -> int | None:
+    return names.index(name) if name in names else None
+
+
+def _index(steps: tuple[str, ...], first: int) -> tuple[int | None, tuple[str, ...]]:
+    """Return the position that an item of ``*args`` has among the arguments, and the steps that lead on from it."""
+    number = steps[0][1:-1] if steps else ""
+    if not number.isdigit():
+        return None, ()
+    return first + int(number), steps[1:]
+
+
+def _receiver(site: CallSite) -> ast.expr | None:
+    """Return the object whose method a call runs; ``super()`` stands for that of the calling method."""
+    func = site.call.func
+    if site.constructor or not isinstance(func, ast.Attribute):
+        return None
+    if not is_super(func.value):
+        return func.value
+    holder: Function | None = site.function
+    while holder is not None and not holder.takes_receiver:
+        holder = holder.parent
+    return _first(holder) if holder is not None else None
+
+
+def _first(function: Function) -> ast.expr | None:
+    """Return an expression that reads the first parameter of a function."""
+    name = function.parameters.positional[0]
+    for node in ast.walk(function.scope):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            return node
+    return None

@@ -1,0 +1,277 @@
+"""Which statements autocast must cover for one backward: from the first forward to the last of the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.autocast.forwards import Forward, Forwards
+from amp_migrate.autocast.slicing.earlier import Earlier
+from amp_migrate.autocast.slicing.effects import Effects
+from amp_migrate.autocast.slicing.finished import finished
+from amp_migrate.autocast.slicing.later import heads, runs_later
+from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
+from amp_migrate.autocast.slicing.region import Region, Search
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.unit.order import SCOPES, Loop, levels, position
+
+_GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
+
+
+class RegionFinder:
+    """Finds the regions of a backward.
+
+    `barrier` tells that a statement steps or runs another backward, `setup` that it sets the training up.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        forwards: Forwards,
+        barrier: Callable[[Module, ast.stmt], bool],
+        setup: Callable[[Function, ast.stmt], bool],
+    ) -> None:
+        self._project = project
+        self._forwards = forwards
+        self._barrier = barrier
+        self._setup = setup
+        self._effects = Effects(project)
+        self._places = self._effects.places
+        self._earlier = Earlier(project, forwards, barrier, self._effects)
+        self._entered: set[Function] = set()
+        self._asked: set[tuple[ast.Call, frozenset[Place]]] = set()
+
+    def find(self, function: Function, at: ast.AST, loss: ast.expr) -> Search:
+        """Return the regions that compute a loss, read at the statement of `at`."""
+        self._asked.clear()
+        return self._find(function, at, self._effects.reads(function, loss), frozenset())
+
+    def _find(
+        self, function: Function, at: ast.AST, needed: Needed, seen: frozenset[Function]
+    ) -> Search:
+        found = self._local(function, at, needed)
+        if found.network:
+            found.regions += self._handed_in(function, needed)
+            return self._left_on_object(function, found, needed, seen | {function})
+        outer = self._in_callers(function, needed, seen | {function})
+        return Search(found.regions + outer.regions, outer.network, outer.inlines)
+
+    def _handed_in(self, function: Function, needed: Needed) -> list[Region]:
+        """Return the forward passes of callers whose result is an argument of the function."""
+        regions = []
+        own = {p for p in needed if p.owner is function.scope and not _is_kept(function, p)}
+        for site in self._project.callers(function):
+            wanted = {q for p in own for q in self._effects.outward(site, function, p)}
+            caller = site.function
+            tree = caller.module.tree
+            for level in levels(tree, site.call) if wanted else ():
+                before = tree.block(level)[: position(tree, level)]
+                runs = self._earlier.above(caller, before, wanted)
+                regions += [Region(caller.module, caller, run[0], run[-1]) for run in runs]
+        return regions
+
+    def _left_on_object(
+        self, function: Function, found: Search, needed: Needed, seen: frozenset[Function]
+    ) -> Search:
+        """Add the calls of methods that ran a network before and left its result on `self`."""
+        kept = {p for p in needed if _is_kept(function, p)}
+        for site in self._project.callers(function) if kept else ():
+            if site.bound and site.function not in seen and site.function.cls is not None:
+                wanted = {q for p in kept for q in self._effects.outward(site, function, p)}
+                here = self._local(site.function, site.call, wanted)
+                found.regions += [r for r in here.regions if self._calls_method(r)]
+        found.elsewhere += [
+            Region(method.module, method, stmts[0], stmts[-1])
+            for method, stmts in self._earlier.methods(function, {p.steps for p in kept})
+        ]
+        return found
+
+    def _calls_method(self, region: Region) -> bool:
+        """Tell whether a region is no more than calls of methods that run a network."""
+        return all(
+            isinstance(stmt, ast.Expr)
+            and (path(getattr(stmt.value, "func", stmt.value)) or "").startswith("self.")
+            and self._forwards.strength(region.module, stmt) is Forward.NETWORK
+            for stmt in region.statements()
+        )
+
+    def _local(self, function: Function, at: ast.AST, needed: Needed) -> Search:
+        tree = function.module.tree
+        result = Search()
+        looped = False
+        for level in levels(tree, at):
+            block = tree.block(level)
+            before = block[: position(tree, level)]
+            if looped or (result.network and any(self._setup(function, s) for s in before)):
+                runs = self._earlier.above(function, before, needed)
+                result.regions += [Region(function.module, function, r[0], r[-1]) for r in runs]
+                continue
+            self._level(function, before, needed, result)
+            holder = tree.holder(level)
+            if isinstance(holder, Loop):
+                if not result.network:
+                    self._level(function, block[len(before) + 1 :], needed, result)
+                looped = result.network
+            self._head(function, holder, needed, result)
+        computed = [stmt for region in result.regions for stmt in region.statements()]
+        for run in finished(computed, result.apart) if result.network else ():
+            result.regions.append(Region(function.module, function, run[0], run[-1]))
+        return result
+
+    def _head(self, function: Function, holder: ast.AST, needed: Needed, result: Search) -> None:
+        """Go on with what the head of a loop or a ``with`` takes the names from that are needed."""
+        for target, value in heads(holder):
+            named = list(self._places.targets(function.module, target))
+            if touches(named, needed):
+                needed |= self._effects.reads(function, value)
+                self._made(function, value, result)
+
+    def _made(self, function: Function, node: ast.AST, result: Search) -> None:
+        """Search the generators and context managers that a node makes: they run behind it."""
+        for part in walk(node):
+            if not isinstance(part, ast.Call):
+                continue
+            for callee in runs_later(self._project, function.module, part):
+                inner = Search()
+                self._given(callee, inner)
+                if inner.network:
+                    result.take(inner)
+
+    def _level(
+        self, function: Function, before: list[ast.stmt], needed: Needed, result: Search
+    ) -> None:
+        """Search a block backwards. Another backward or step ends a range, but not the search."""
+        chosen: list[ast.stmt] = []
+        for stmt in reversed(before):
+            if isinstance(stmt, SCOPES):
+                continue
+            written = self._effects.writes(function, stmt)
+            if self._ends(function, stmt):
+                self._add(function, chosen, result)
+                chosen = []
+                if touches(written, needed):
+                    self._behind(function, stmt, needed, result)
+            elif touches(written, needed):
+                chosen.append(stmt)
+                left = without(needed, self._places.renewed(function.module, stmt))
+                needed.intersection_update(left)
+                needed |= self._effects.reads(function, stmt)
+                self._made(function, stmt, result)
+        self._add(function, chosen, result)
+
+    def _ends(self, function: Function, stmt: ast.stmt) -> bool:
+        """Tell whether no autocast may reach over a statement: it trains, sets the training up, or hands control back."""
+        return (
+            self._barrier(function.module, stmt)
+            or self._setup(function, stmt)
+            or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(stmt))
+        )
+
+    def _behind(self, function: Function, stmt: ast.stmt, needed: Needed, result: Search) -> None:
+        """Search a statement that ends a range, and computes a part of the loss in itself."""
+        blocks = [block for _, block in ast.iter_fields(stmt) if _is_block(block)]
+        for block in blocks:
+            self._level(function, block, set(needed), result)
+        for node in walk(stmt) if not blocks else ():
+            for callee in self._project.callees(node) if isinstance(node, ast.Call) else ():
+                if self._holds_barrier(callee):
+                    self._given(callee, result)
+        needed |= self._effects.reads(function, stmt)
+
+    def _holds_barrier(self, function: Function) -> bool:
+        return function.node is not None and any(
+            self._barrier(function.module, stmt) for stmt in function.node.body
+        )
+
+    def _given(self, function: Function, result: Search) -> None:
+        """Add the forward passes of a helper that give what it returns; one that calls itself is searched once."""
+        if function in self._entered:
+            return
+        self._entered.add(function)
+        for node in walk(function.scope):
+            if isinstance(node, _GIVES) and node.value is not None:
+                here = self._local(function, node, self._effects.reads(function, node.value))
+                result.regions += here.regions
+                result.network = result.network or here.network
+                if not isinstance(node, ast.Return):
+                    self._handed_out(function, node.value, result)
+        self._entered.discard(function)
+
+    def _handed_out(self, function: Function, value: ast.expr, result: Search) -> None:
+        """Note what a generator computes only where it hands it out."""
+        for part in value.elts if isinstance(value, ast.Tuple) else [value]:
+            self._computed(function, part, result)
+
+    def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
+        chosen.reverse()
+        while chosen and self._is_aside(function, chosen[0]):
+            del chosen[0]
+        region, network = self._range(function, chosen)
+        if region is not None:
+            result.regions.append(region)
+            result.network = result.network or network
+        elif chosen:
+            result.apart.append(chosen)
+
+    def _range(self, function: Function, chosen: list[ast.stmt]) -> tuple[Region | None, bool]:
+        module = function.module
+        strengths = [self._forwards.strength(module, stmt) for stmt in chosen]
+        best = max(strengths, default=Forward.NONE)
+        if best is Forward.NONE:
+            return None, False
+        wanted = best if best >= Forward.CRITERION else Forward.UNKNOWN
+        running = [s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted]
+        first = next((s for s in running if not self._is_aside(function, s)), running[0])
+        return Region(module, function, first, chosen[-1]), best is Forward.NETWORK
+
+    def _is_aside(self, function: Function, stmt: ast.stmt) -> bool:
+        return runs_without_gradients(self._project, function.module, stmt) is True
+
+    def _in_callers(self, function: Function, needed: Needed, seen: frozenset[Function]) -> Search:
+        result = Search()
+        for site in self._project.callers(function):
+            wanted: Needed = set()
+            for place in needed:
+                wanted |= self._wanted(site, function, place, result)
+            self._go_on(site, wanted, seen, result)
+        for site, given in self._project.completions(function):
+            named = {p.name for p in needed if p.owner is function.scope} & given.keys()
+            wanted = {q for name in named for q in self._effects.reads(site.function, given[name])}
+            for name in named:
+                self._computed(site.function, given[name], result)
+            self._go_on(site, wanted, seen, result)
+        return result
+
+    def _go_on(
+        self, site: CallSite, wanted: Needed, seen: frozenset[Function], result: Search
+    ) -> None:
+        """Search the function of a call for what must be computed there, once for the same."""
+        asked = site.call, frozenset(wanted)
+        if wanted and asked not in self._asked:
+            self._asked.add(asked)
+            result.take(self._find(site.function, site.call, wanted, seen))
+
+    def _wanted(self, site: CallSite, function: Function, place: Place, result: Search) -> Needed:
+        """Return what the caller must have computed of a place; arguments that compute a loss are noted."""
+        if place.owner is function.scope:
+            for node, _ in self._effects.given(site, function, place):
+                self._computed(site.function, node, result)
+        return self._effects.outward(site, function, place)
+
+    def _computed(self, function: Function, node: ast.expr, result: Search) -> None:
+        if self._forwards.strength(function.module, node) >= Forward.CRITERION:
+            if (function, node) not in result.inlines:
+                result.inlines.append((function, node))
+            result.network = True
+
+
+def _is_kept(function: Function, place: Place) -> bool:
+    """Tell whether a place is an attribute of the object whose method a function is."""
+    own = function.parameters.positional[:1] if function.takes_receiver else ()
+    return place.owner is function.scope and place.name in own and bool(place.steps)
+
+
+def _is_block(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], ast.stmt)

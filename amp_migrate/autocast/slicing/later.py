@@ -1,0 +1,38 @@
+"""Code that runs behind the statement that calls it: generators, context managers, iterators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module, Project
+
+_ENTERED = {ast.withitem: ("__enter__",), ast.For: ("__iter__", "__next__")}
+
+
+def heads(holder: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what the head of a loop or a ``with`` binds, and of what."""
+    if isinstance(holder, ast.For | ast.AsyncFor):
+        yield holder.target, holder.iter
+    elif isinstance(holder, ast.With | ast.AsyncWith):
+        for item in holder.items:
+            if item.optional_vars is not None:
+                yield item.optional_vars, item.context_expr
+
+
+def runs_later(project: Project, module: Module, call: ast.Call) -> list[Function]:
+    """Return the functions that a call sets up, and that run where its result is used."""
+    up = module.tree.parent(call)
+    if isinstance(up, ast.Call) and call is not up.func:
+        return []  # what it is given to, as `next` or `list`, runs it
+    found = list(filter(is_generator, project.callees(call)))
+    for cls in project.constructed(call):
+        methods = (cls.method(name) for name in _ENTERED.get(type(up), ()))
+        found += [method for method in methods if method is not None]
+    return found
+
+
+def is_generator(function: Function) -> bool:
+    """Tell whether the body of a function runs only where its result is gone through."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function.scope))

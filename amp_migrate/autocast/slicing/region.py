@@ -1,0 +1,45 @@
+"""Statements that autocast must cover, and what a search for them finds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.order import position
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Region:
+    """Sibling statements `first` to `last` of one block that compute a loss."""
+
+    module: Module
+    function: Function
+    first: ast.stmt
+    last: ast.stmt
+
+    def statements(self) -> list[ast.stmt]:
+        """Return the statements of the region in order."""
+        tree = self.module.tree
+        return tree.block(self.first)[position(tree, self.first) : position(tree, self.last) + 1]
+
+
+@dataclass(slots=True)
+class Search:
+    """What a search found: regions, and whether one of them runs a network.
+
+    `inlines` are arguments and results that compute a loss themselves, with the functions that they stand in;
+    `apart` are statements behind another backward, a step or zero_grad that only compute with what is known.
+    """
+
+    regions: list[Region] = field(default_factory=list)
+    network: bool = False
+    inlines: list[tuple[Function, ast.expr]] = field(default_factory=list)
+    elsewhere: list[Region] = field(default_factory=list)
+    apart: list[list[ast.stmt]] = field(default_factory=list)
+
+    def take(self, other: Search) -> None:
+        """Add what another search found."""
+        self.regions += other.regions
+        self.inlines += other.inlines
+        self.network = self.network or other.network
