@@ -13,6 +13,7 @@ from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
+from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step, difference
@@ -68,7 +69,8 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         if rows := pair.rows():
             shown.append(Compared(*name, tuple(rows)))
     forwards = Forwards(old, new, tuple(every), networks, claims)
-    for name, difference in (*forwards.differences(), *scales(old, new, every, claims)):
+    others = (*scales(old, new, every, claims), *handed_over(new, claims))
+    for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))
     return Comparison(found, shown)
 
