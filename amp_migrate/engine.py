@@ -17,9 +17,10 @@ from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
-    from amp_migrate.check.training import Judge
+    from amp_migrate.check.training import Judge, Judgement
     from amp_migrate.plan.planner import Planner
     from amp_migrate.plan.unit_summary import UnitSummary
+    from amp_migrate.project import Project
     from amp_migrate.report import Compared
 
 
@@ -49,12 +50,16 @@ class Tally:
 
 @dataclass(slots=True)
 class Result:
-    """The outcome of a run over all sources, with the plan that led to it and the events that were compared."""
+    """The outcome of a run over all sources, with the plan that led to it and the events that were compared.
+
+    `written` is the project of the new texts, where the check read them.
+    """
 
     outcomes: list[Outcome]
     plan: Plan
     units: list[UnitSummary] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
+    written: Project | None = field(default=None, repr=False)
 
     @property
     def tally(self) -> Tally:
@@ -67,10 +72,16 @@ class Result:
         return Tally(migrated + fixed + left, migrated, fixed, left)
 
 
-def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -> Result:
+def migrate(
+    sources: Sequence[Source],
+    settings: Settings,
+    notes: bool = True,
+    known: Project | None = None,
+) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
-    Without `notes` nothing is said about native code that stays as it is.
+    Without `notes` nothing is said about native code that stays as it is. `known` is the project of the sources,
+    where they were read before.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -82,18 +93,26 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
     )
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
+    with _without_collector():
+        return _migrated(sources, settings, notes, known)
+
+
+def _migrated(
+    sources: Sequence[Source], settings: Settings, notes: bool, known: Project | None
+) -> Result:
     from amp_migrate.plain.spell import Use, left_as_it_was
     from amp_migrate.plan.planner import Planner
 
-    with _without_collector():
-        parsed, outcomes = _parse(sources)
-        first = Planner(parsed, settings, notes)
+    parsed, outcomes = _parse(sources, known)
+    if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
+        known = None
+    first = Planner(parsed, settings, notes, known)
     without: set[Use] = set()
     while True:
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
-        plan, units, compared = _planned(planner, trees, outcomes, settings)
+        plan, units, judgement = _planned(planner, trees, outcomes, settings)
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
         done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
         left = left_as_it_was(trees, changed, done) if spelt else set()
@@ -101,25 +120,26 @@ def migrate(sources: Sequence[Source], settings: Settings, notes: bool = True) -
             break
         without |= left
     _report(plan, outcomes)
-    return Result(list(outcomes.values()), plan, units, compared)
+    result = Result(list(outcomes.values()), plan, units)
+    if judgement is not None:
+        result.compared, result.written = judgement.compared, judgement.project
+    return result
 
 
 def _planned(
     planner: Planner, trees: dict[str, Tree], outcomes: dict[str, Outcome], settings: Settings
-) -> tuple[Plan, list[UnitSummary], list[Compared]]:
-    """Plan and rewrite until every check passes; return the plan, the units and the events that were compared."""
+) -> tuple[Plan, list[UnitSummary], Judgement | None]:
+    """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts."""
     refused: dict[object, Refusal] = {}
-    no_events: list[Compared] = []
     judge = cache(lambda: _judge(trees, planner))
     while True:
-        with _without_collector():
-            plan, units = planner.plan(refused)
-        failures, compared = _apply(plan, trees, outcomes), no_events
+        plan, units = planner.plan(refused)
+        failures = _apply(plan, trees, outcomes)
+        judgement = None if failures else _judgement(judge, outcomes, plan, settings)
+        if judgement is not None:
+            failures = _untrue(judgement, outcomes, refused)
         if not failures:
-            with _without_collector():
-                failures, compared = _untrue(judge, outcomes, plan, refused, settings)
-        if not failures:
-            return plan, units, compared
+            return plan, units, judgement
         for failure in failures:
             planner.refuse(failure, refused)
 
@@ -136,7 +156,10 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _parse(sources: Sequence[Source]) -> tuple[dict[str, Tree], dict[str, Outcome]]:
+def _parse(
+    sources: Sequence[Source], known: Project | None
+) -> tuple[dict[str, Tree], dict[str, Outcome]]:
+    """Return the trees of the files that can be read, and the outcomes of all."""
     from amp_migrate.facts.mentions import skips_file, uses_apex
 
     trees: dict[str, Tree] = {}
@@ -144,6 +167,10 @@ def _parse(sources: Sequence[Source]) -> tuple[dict[str, Tree], dict[str, Outcom
     for source in sources:
         outcome = outcomes[source.path] = Outcome(source.path, source)
         if skips_file(source.text):
+            continue
+        module = known.modules.get(source.path) if known is not None else None
+        if module is not None and module.tree.text == source.text:
+            trees[source.path] = module.tree
             continue
         try:
             trees[source.path] = Tree(source.path, source.text)
@@ -201,19 +228,15 @@ def _judge(trees: dict[str, Tree], planner: Planner) -> Judge:
     return Judge(trees, planner.project)
 
 
-def _untrue(
-    judge: Callable[[], Judge],
-    outcomes: dict[str, Outcome],
-    plan: Plan,
-    refused: dict[object, Refusal],
-    settings: Settings,
-) -> tuple[list[Refusal], list[Compared]]:
-    """Return why texts that pass as texts are no training as native AMP wants it, and the events that were compared."""
+def _judgement(
+    judge: Callable[[], Judge], outcomes: dict[str, Outcome], plan: Plan, settings: Settings
+) -> Judgement | None:
+    """Return what the check says of texts that pass as texts; None where they are not for it to judge."""
     from amp_migrate.facts.mentions import uses_apex
 
-    after = {o.path: o.after for o in outcomes.values() if o.after is not None}
+    after = _after(outcomes)
     if not settings.migrates or not any(uses_apex(outcomes[path].before.text) for path in after):
-        return [], []
+        return None
     from amp_migrate.check.events.claims import Claim, Claims
 
     claims = Claims(
@@ -222,8 +245,15 @@ def _untrue(
             for f in plan.findings()
         )
     )
+    return judge().judged(after, claims)
+
+
+def _untrue(
+    judgement: Judgement, outcomes: dict[str, Outcome], refused: dict[object, Refusal]
+) -> list[Refusal]:
+    """Return why texts are no training as native AMP wants it."""
+    after = _after(outcomes)
     found = []
-    judgement = judge().judged(after, claims)
     for objection in judgement.objections:
         paths = [place.path for place in reversed(objection.way) if place.path in after]
         paths = [path for path in paths if path not in refused] or [
@@ -234,7 +264,12 @@ def _untrue(
             Refusal(path, reason, place=objection.place, casts=objection.casts)
             for path in paths[:1]
         ]
-    return found, judgement.compared
+    return found
+
+
+def _after(outcomes: dict[str, Outcome]) -> dict[str, str]:
+    """Return the new texts."""
+    return {o.path: o.after for o in outcomes.values() if o.after is not None}
 
 
 def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:
@@ -252,7 +287,7 @@ def unstable(result: Result, settings: Settings) -> list[str]:
         )
         for outcome in result.outcomes
     ]
-    result = migrate(again, settings, notes=False)
+    result = migrate(again, settings, notes=False, known=result.written)
     return [outcome.path for outcome in result.outcomes if outcome.after is not None]
 
 

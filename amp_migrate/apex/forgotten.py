@@ -15,9 +15,12 @@ from amp_migrate.unit.build import Index
 Name = tuple[str, str]
 
 
-def indexed(trees: Mapping[str, Tree], supply: bool) -> Index:
-    """Return the Apex sites of a project; `supply` takes the names whose import was forgotten for what they mean."""
-    index = Index(build(trees))
+def indexed(trees: Mapping[str, Tree], supply: bool, known: Project | None = None) -> Index:
+    """Return the Apex sites of a project; `supply` takes the names whose import was forgotten for what they mean.
+
+    `known` is the project of the trees where it was built already.
+    """
+    index = Index(known or build(trees))
     names = forgotten(index) if supply else frozenset()
     return Index(build(trees, meant=dict.fromkeys(names, "apex.amp"))) if names else index
 

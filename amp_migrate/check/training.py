@@ -41,10 +41,11 @@ class Objection:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What speaks against new texts, and the events of both sides that were compared."""
+    """What speaks against new texts, the events of both sides that were compared, and the project of the new texts."""
 
     objections: list[Objection]
     compared: list[Compared]
+    project: Project
 
 
 class Judge:
@@ -66,7 +67,8 @@ class Judge:
         trees = dict(before)
         for path, text in after.items():
             trees[path] = Tree(path, text)
-        new = Program(build(trees))
+        project = build(trees)
+        new = Program(project)
         found = [
             Objection(fault.sentence(), fault.place, fault.way)
             for fault in _breaches(old, new, before, after)
@@ -75,7 +77,7 @@ class Judge:
         comparison = compare(old, new, claims)
         parted = (item for item in comparison.parted if item.key[0] in after)
         found += [_objection(item, before, after) for item in parted]
-        return Judgement(found, comparison.compared)
+        return Judgement(found, comparison.compared, project)
 
 
 def objections(

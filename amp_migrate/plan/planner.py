@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from amp_migrate.apex.forgotten import indexed
@@ -51,14 +51,22 @@ from amp_migrate.unit.cannot import Cannot
 class Planner:
     """Plans a project; units that a self-check refused are left on the next try."""
 
-    def __init__(self, trees: dict[str, Tree], settings: Settings, notes: bool = True) -> None:
+    def __init__(
+        self,
+        trees: Mapping[str, Tree],
+        settings: Settings,
+        notes: bool = True,
+        known: Project | None = None,
+    ) -> None:
         self._notes = notes
         self._settings = settings
         self._trees = trees
+        self._known = known
         self._spelling = Spelling(settings.api == "torch.amp", dtype=settings.dtype)
         self._index: Index | None = None
         if any(uses_apex(tree) or may_use_apex(tree.text) for tree in trees.values()):
-            self._index = indexed(trees, settings.enabled(amp213_import_missing.RULE.code))
+            supply = settings.enabled(amp213_import_missing.RULE.code)
+            self._index = indexed(trees, supply, known)
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
         self._left: set[Module] = set()
@@ -68,7 +76,7 @@ class Planner:
     @cached_property
     def project(self) -> Project:
         """The project that the plan is made for."""
-        return self._index.project if self._index else build(self._trees)
+        return self._index.project if self._index else self._known or build(self._trees)
 
     def spelt_out(self, without: Collection[Use]) -> dict[str, Tree]:
         """Return the files in which Apex is reached by other names or unpacked arguments, with it spelt out."""
