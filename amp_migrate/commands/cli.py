@@ -121,7 +121,11 @@ def main() -> None:
     "--unsafe", is_flag=True, default=None, help="Also rewrite what changes the training."
 )
 @click.option("--api", type=click.Choice(APIS), help="Spelling to write; auto asks the project.")
-@click.option("--scaler", type=click.Choice(SCALERS), help="Where a GradScaler may live.")
+@click.option(
+    "--scaler",
+    type=click.Choice(SCALERS),
+    help="Where a GradScaler lives: passed on, or a variable of its file.",
+)
 @click.option("--dependencies", is_flag=True, default=None, help="Remove requirements of Apex too.")
 @click.option("--resume-compat", is_flag=True, default=None, help="Keep loading Apex checkpoints.")
 @click.option("--exclude", type=Listed(), metavar="PATTERNS", help="In place of the default ones.")

@@ -45,7 +45,7 @@ from amp_migrate.scaler.libraries.engines import engine
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index, units
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import Cannot, OutOfReach
 
 
 class Planner:
@@ -213,8 +213,7 @@ class Planner:
     def _migrated(self, index: Index, found: list[Site]) -> Answer:
         """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""
         try:
-            context = prepare(index, found, self._settings, self._spelling)
-            decisions = list(self._decide(context))
+            context, decisions = self._decided(index, found)
         except Cannot:
             chosen = [s for s in found if s.kind is Kind.INITIALIZE]
             beside = all(chosen_beside_native(index.project, site) for site in chosen)
@@ -227,6 +226,25 @@ class Planner:
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         found += context.unit.switches
         return decisions, context.gone_nodes | folded | context.unit.switched(), ""
+
+    def _decided(self, index: Index, found: list[Site]) -> tuple[Context, list[Decision]]:
+        """Decide about a unit: its scaler is handed on if it can be, else a variable of the file, or as the user says."""
+        at_once = self._settings.scaler == "module"
+        try:
+            return self._tried(index, found, at_once)
+        except Cannot as cause:
+            if not at_once and not isinstance(cause, OutOfReach):
+                raise
+            try:
+                return self._tried(index, found, not at_once)
+            except Cannot:
+                raise cause from None
+
+    def _tried(
+        self, index: Index, found: list[Site], module_level: bool
+    ) -> tuple[Context, list[Decision]]:
+        context = prepare(index, found, self._settings, self._spelling, module_level)
+        return context, list(self._decide(context))
 
     def _fixes(self, found: list[Site], answer: Answer) -> Answer:
         """Return the corrections alone of a unit whose migration is known."""

@@ -52,21 +52,27 @@ RULES = (
         "AMP901",
         "the GradScaler cannot be brought to where it is needed",
         "Apex kept one loss scale for the whole process. A GradScaler is an object: every function that scales, steps,\n"
-        "clips or saves has to be given it, by all who call it. Where a registry, a framework or a file that was not given\n"
-        "calls such a function, nobody passes it.",
+        "clips or saves has to be given it, by all who call it. Where a registry or a framework calls such a function, the\n"
+        "GradScaler becomes a variable of the file that initializes. That ends where another file needs it, where `amp`\n"
+        "itself is passed on, where nothing in the files given initializes, and where two programs in one do so each in\n"
+        "its own way.",
         """
-        def main(model, optimizer):
-            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
-            framework.run(model, optimizer, step=train_step)  # who calls it, and with what?
+        def prepare(model, level):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            return amp.initialize(model, optimizer, opt_level=level)
+
+        teacher, teacher_optimizer = prepare(teacher, "O0")
+        model, optimizer = prepare(model, "O1")
         """,
         """
-        def main(model, optimizer):
-            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
-            for images, labels in loader:
-                train_step(model, optimizer, images)
+        def prepare(model):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            return amp.initialize(model, optimizer, opt_level="O1")
+
+        teacher_optimizer = torch.optim.SGD(teacher.parameters(), lr=0.1)
+        model, optimizer = prepare(model)
         """,
-        "Or give amp-migrate the files with the other calls too, or run it with `--scaler module`: the GradScaler is then\n"
-        "a variable of the file that initializes.",
+        "Or give amp-migrate the files with the other calls too, or take the other program out of the file.",
     ),
     _left(
         "AMP902",

@@ -41,16 +41,25 @@ from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index, make
-from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.unit.gather import gather
 from amp_migrate.unit.reach import scattered, upwards
 from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 
-def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:
-    """Return the context of one unit. Raises `Cannot` where it has to be left."""
-    unit = make(index, found, settings.scaler == "module")
+def prepare(
+    index: Index,
+    found: list[Site],
+    settings: Settings,
+    spelling: Spelling,
+    module_level: bool = False,
+) -> Context:
+    """Return the context of one unit, with its scaler as a variable of its file where `module_level`.
+
+    Raises `Cannot` where the unit has to be left.
+    """
+    unit = make(index, found, module_level)
     _refuse_unknown(unit)
     refuse_moved_by_hand(unit)
     refuse_ritual(unit)
@@ -166,7 +175,9 @@ def _refuse_scattered(unit: Unit) -> None:
     function, other = found
     site = unit.home.inits[function][0]
     if other is None:
-        raise Cannot(
+        if unit.home.module_level:
+            return
+        raise OutOfReach(
             "AMP901",
             site.module,
             site.node,

@@ -13,7 +13,7 @@ from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Project
 from amp_migrate.scaler.out_of_reach import entered_unmade
 from amp_migrate.scaler.places import always_constructed, sometimes_called
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
@@ -111,7 +111,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
         elif not trains:
             break
         else:
-            raise Cannot(
+            raise OutOfReach(
                 "AMP901",
                 site.module,
                 site.node,
@@ -149,9 +149,9 @@ def _made_with_object(project: Project, function: Function) -> bool:
 
 def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
     """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
-    if unit.home.is_attribute(site.function) or unit.home.made_global:
+    if unit.home.is_attribute(site.function) or unit.home.module_level:
         return
-    raise Cannot(
+    raise OutOfReach(
         "AMP901",
         site.module,
         site.node,

@@ -14,7 +14,12 @@ from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.scaler import in_reach
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.naming import free_name
-from amp_migrate.scaler.out_of_reach import made_before, refuse_before, refuse_unswitched
+from amp_migrate.scaler.out_of_reach import (
+    made_before,
+    refuse_before,
+    refuse_elsewhere,
+    refuse_unswitched,
+)
 from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
@@ -53,7 +58,6 @@ class Home:
         self.carriers = carriers
         self.runners = Runners(project, inits)
         self.module_level = module_level
-        self.made_global = False
         self.asked: dict[Function, Entry] = {}
         self.makers: dict[Function, Maker] = {}
         self._needing = needing
@@ -64,7 +68,9 @@ class Home:
         self.resolved: dict[Function, str] = {}
         self.constructed: set[Class] = set()
         self._constructing: set[Class] = set()
-        self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
+        self._attributes: set[Class] = set()
+        if not module_level:
+            self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
         self._attributes |= {empty.owner for empty in carriers.empty}
         self.returning = Returning(self)
 
@@ -78,11 +84,15 @@ class Home:
             text = self._all_or_nothing(function, node)
             self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
-        if function in self.inits and text == self.name:
+        if function in self.inits and text == self.name and not self._is_global(function):
             refuse_before(self.inits[function], function, node)
         if function in self.makers:
             refuse_unswitched(self.makers[function], node)
         return text
+
+    def _is_global(self, function: Function) -> bool:
+        """Tell whether a function reads the scaler from its file, which has a disabled one from the start."""
+        return self.module_level and function.node is not None
 
     def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
         """Resolve a function; where that fails, forget all that was noted on the way."""
@@ -135,6 +145,9 @@ class Home:
 
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self.resolved[function] = self.name
+        if self.module_level:
+            refuse_elsewhere(self.project, self.inits, self.carriers, function, node)
+            return self.name
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name
@@ -175,11 +188,7 @@ class Home:
         ):
             if self._is_constructed(function.cls, node):
                 return self.attribute(function)
-        try:
-            self._parameter(function, node)
-        except Cannot:
-            if not self._share(function):
-                raise
+        self._parameter(function, node)
         return self.name
 
     def _ask(self, function: Function, entry: Entry) -> str:
@@ -193,16 +202,6 @@ class Home:
         self.constructed.add(taker.cls)
         self._attributes.add(taker.cls)
         return self.attribute(function)
-
-    def _share(self, function: Function) -> bool:
-        """Keep the scaler at module level, where that is allowed, all initializes are in this file and no class keeps it."""
-        if not self.module_level or any(
-            f.module is not function.module or self.is_attribute(f) for f in self.inits
-        ):
-            return False
-        self.threads.pop(function, None)
-        self.made_global = bool(self.inits)
-        return self.made_global
 
     def _closure(self, function: Function, node: ast.AST) -> str:
         parent = function.parent

@@ -10,7 +10,8 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.unit.cannot import Cannot, place_of, spoken
+from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.unit.order import dominates, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
@@ -49,17 +50,10 @@ def unreachable(
         advice = (
             f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
         )
-        if any(maker.cls is not None for maker in inits):
-            if named:
-                advice = f"let code of the files given call {who} itself, then run again"
-        elif all(site.module is function.module for sites in inits.values() for site in sites):
-            advice = "run again with --scaler module, which keeps the GradScaler as a variable of this file"
-        elif named:
-            advice = (
-                f"let code that names {who} call it, or bring it and amp.initialize into one file and run again with "
-                "--scaler module"
-            )
-    return Cannot("AMP901", function.module, node, message, advice, (*made, *named))
+        if named:
+            advice = f"let code of the files given call {who} itself, or bring it and amp.initialize into one file, then run again"
+    kind = OutOfReach if made else Cannot
+    return kind("AMP901", function.module, node, message, advice, (*made, *named))
 
 
 def _helpers(
@@ -74,6 +68,23 @@ def _helpers(
                 yield maker, site.function
 
 
+def refuse_elsewhere(
+    project: Project,
+    inits: dict[Function, list[Site]],
+    carriers: Carriers,
+    function: Function,
+    node: ast.AST,
+) -> None:
+    """A variable of the file that initializes serves the functions of that file, which name it."""
+    if carriers.parameters or carriers.stored or carriers.passed:
+        reason = "amp itself is handed on, and a variable would not go with it"
+        raise unreachable(project, inits, function, node, reason)
+    if not inits or any(f.module is not function.module for f in inits):
+        reason = "it stands in another file"
+        made = tuple(site.place for sites in inits.values() for site in sites)
+        raise unreachable(project, inits, function, node, reason, made)
+
+
 def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
     """The creation climbs out of its guards until it comes before every use; that must be possible."""
     tree = function.module.tree
@@ -82,7 +93,7 @@ def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
     if not any(
         key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites
     ):
-        raise Cannot(
+        raise OutOfReach(
             "AMP901",
             function.module,
             node,

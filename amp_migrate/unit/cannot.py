@@ -39,6 +39,10 @@ class Cannot(Exception):
         return Finding(*place, self.code, Status.LEFT, *said, named=self.named)
 
 
+class OutOfReach(Cannot):
+    """The GradScaler cannot be handed to where it is needed."""
+
+
 def place_of(module: Module, node: ast.AST) -> Place:
     """Return where a node stands."""
     return Place(module.path, module.tree.span(node))

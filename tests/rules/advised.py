@@ -253,7 +253,6 @@ ADVISED = (
             ),
         ),
     ),
-    Advised("refused/callback_object", "run again with --scaler module", (), scaler="module"),
     Advised(
         "refused/class_alone",
         "where nothing does, Apex refuses amp.scale_loss: write loss.backward() in its place",
@@ -480,19 +479,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/initialized_in_the_first_pass_of_a_loop",
-        "call amp.initialize once, before the loop",
-        (
-            (
-                "    for epoch in range(epochs):\n"
-                "        if epoch == 0:\n"
-                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
-                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
-                "    for epoch in range(epochs):\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/initialized_on_two_ways",
         "keep one of the two, for both ways to get a model",
         (
@@ -681,17 +667,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/optimizer_missing_in_tests",
-        "let code of the files given call run() itself",
-        (
-            ("@hook\ndef run", "def run"),
-            (
-                "        for function in HOOKS:\n            print(function(state,",
-                "        for _ in range(1):\n            print(run(state,",
-            ),
-        ),
-    ),
-    Advised(
         "refused/options_out_of_sight",
         "write the options into the call of amp.initialize",
         (
@@ -763,7 +738,6 @@ ADVISED = (
                 "            loss = runner.model(runner.batch).sum()\n",
             ),
         ),
-        leads_to="AMP901",
     ),
     Advised(
         "refused/rehearsal_by_flag",
@@ -887,7 +861,6 @@ ADVISED = (
             ),
         ),
     ),
-    Advised("refused/steps_of_nobody", "run again with --scaler module", (), scaler="module"),
     Advised(
         "refused/trainer_without_apex_beside",
         "make the Student in a function of its own",
@@ -917,17 +890,6 @@ ADVISED = (
             ),
         ),
         leads_to="AMP904",
-    ),
-    Advised(
-        "refused/wrappers_without_a_base",
-        "with enabled=False where AMP is off",
-        (
-            (
-                "        self.adam = torch.optim.Adam(network.parameters())\n",
-                "        adam = torch.optim.Adam(network.parameters())\n"
-                "        network, self.adam = amp.initialize(network, adam, enabled=False)\n",
-            ),
-        ),
     ),
     Advised(
         "refused/zero_grad_behind_some_steps",

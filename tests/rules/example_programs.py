@@ -151,7 +151,7 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     "AMP308": f"{HEAD}{PARTS}{LOOP}{ZERO}{FORWARD}{IN_LOOP}\n{STEP}",
     "AMP309": {"requirements.txt": f"{EXAMPLE}\n", "train.py": WHOLE},
     "AMP401": f"import torch\n{EXAMPLE}\n",
-    "AMP901": f"{HEAD}import framework\n{IMPORT}{PARTS}{TRAIN_STEP}{EXAMPLE}\nmain(model, optimizer)\n",
+    "AMP901": f"{HEAD}{IMPORT}{PARTS}teacher = torch.nn.Linear(4, 2)\n{EXAMPLE}\n{LOOP}{FORWARD}{ZERO}{BACKWARD}{STEP}",
     "AMP904": WHOLE.replace(FORWARD + ZERO + BACKWARD, f"{ZERO}{IN_LOOP}\n").replace(
         IMPORT, f"import engine\n{IMPORT}"
     ),

@@ -58,6 +58,12 @@ def decide(context: Context) -> Iterator[Decision]:
             )
         creation = context.creations.get(site)
         yield _replaced(context, site, options, creation)
+        if unit.home.module_level and context.settings.scaler != "module" and creation is not None:
+            message = (
+                "the GradScaler is a variable of this file, as Apex had one for the process: code that needs it is called "
+                "from places that cannot pass it on"
+            )
+            yield decision(RULE, Status.NOTE, site.module, site.node, message)
         for remark in options.remarks:
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
         if creation is not None and never_updates(unit, site):
@@ -81,7 +87,7 @@ def _replaced(
         else:
             lines.append(made)
         edits += _default(context, site, creation)
-        if context.unit.home.made_global and site.function.node is not None:
+        if context.unit.home.module_level and site.function.node is not None:
             edits += _module_level(context, site)
     edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
@@ -105,7 +111,7 @@ def _first(made: str) -> str:
 def _is_used(context: Context, site: Site) -> bool:
     """Tell whether anything reaches the scaler that this initialize would make."""
     home = context.unit.home
-    if home.made_global:
+    if home.module_level:
         return True
     if any(stored.site.function is site.function for stored in home.carriers.stored):
         return True

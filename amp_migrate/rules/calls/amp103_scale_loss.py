@@ -3,7 +3,7 @@
 ## What it does
 Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
 `backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
-unscales in a backward). The scaled loss read elsewhere becomes the loss; handed on to what differentiates it, it stays
+unscales in a backward). The scaled loss read elsewhere becomes the loss; given to a function that differentiates it, it stays
 the scaled loss. A block that shares its `with`, or that an ExitStack enters, leaves the other contexts as they are.
 
 ## Why

@@ -99,7 +99,7 @@ def _refuse_made_elsewhere(context: Context, site: Site) -> None:
     """Refuse where more than the initializes makes a GradScaler, which would not remember."""
     home = context.unit.home
     if context.creations and not (
-        home.made_global or home.carriers.empty or home.runners.used or any(home.returning.late())
+        home.module_level or home.carriers.empty or home.runners.used or any(home.returning.late())
     ):
         return
     raise Cannot(
