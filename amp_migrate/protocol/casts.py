@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable
 from typing import NamedTuple
 
@@ -73,8 +74,28 @@ class CastMachine:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
             return Moved((state,), (Breach.REFUSED,))
-        if event.kind is Kind.FORWARD:
-            if state.no_grad:
-                return Moved((state._replace(cached=state.cached | event.networks),))
-            return Moved((state,), (Breach.CACHED,) if state.cached & event.networks else ())
+        return _forward(state, event) if event.kind is Kind.FORWARD else Moved((state,))
+
+
+class PartMachine(CastMachine):
+    """Follows one method of a network inside an autocast block; `parts` are the nodes of its class that run its parts."""
+
+    def __init__(self, parts: frozenset[ast.AST]) -> None:
+        self._parts = parts
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """The method begins inside of a block."""
+        return (Inside((Context.CASTS,)),)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state."""
+        assert isinstance(state, Inside)
+        if event.kind is Kind.PART and event.node in self._parts and state.casts:
+            return _forward(state, event)
         return Moved((state,))
+
+
+def _forward(state: Inside, event: Event) -> Moved:
+    if state.no_grad:
+        return Moved((state._replace(cached=state.cached | event.networks),))
+    return Moved((state,), (Breach.CACHED,) if state.cached & event.networks else ())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from amp_migrate.project import Project
+from amp_migrate.project import Class, Project
 from amp_migrate.protocol.binding import unbound
-from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.casts import CastMachine, Inside, PartMachine
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach, Fault
@@ -16,6 +17,7 @@ from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine
+from amp_migrate.training.events import Kind
 
 
 def faults(project: Project) -> list[Fault]:
@@ -36,14 +38,31 @@ def faults_of(program: Program) -> list[Fault]:
         (ScalerMachine(s.number), programs.of_scaler(s.number))
         for s in program.training.objects.scalers
     ]
-    for machine, entries in (*others, (CastMachine(), program.entries)):
+    for machine, entries in others:
         for fault in Run(program, machine, memory, entries).faults():
             found.setdefault(_key(fault), fault)
+    casts = Run(program, CastMachine(), memory, program.entries)
+    for fault in (*casts.faults(), *_in_methods(program, memory, casts)):
+        found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
         found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
+
+
+def _in_methods(program: Program, memory: Memory, casts: Run) -> Iterator[Fault]:
+    """Yield the parts of networks that a method runs without gradients and with them, in a block of its caller."""
+    parts: dict[Class, set[ast.AST]] = {}
+    for function, held in program.training.by_function.items():
+        found = {node for node, events in held.items() for e in events if e.kind is Kind.PART}
+        if found and function.cls is not None:
+            parts.setdefault(function.cls, set()).update(found)
+    for key in list(casts.summaries):
+        function, state = key.function, key.state.machine
+        if function.cls in parts and isinstance(state, Inside) and state.casts:
+            machine = PartMachine(frozenset(parts[function.cls]))
+            yield from Run(program, machine, memory, [(function, False)]).faults()
 
 
 def _key(fault: Fault) -> tuple[Breach, str, int]:

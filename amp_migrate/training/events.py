@@ -19,6 +19,7 @@ class Kind(Enum):
     SET_SCALE = "update(scale)"  # all of its scaler
     ZERO_GRAD = "zero_grad"  # those whose gradients it clears
     FORWARD = "forward"  # those that train the network
+    PART = "forward of a part"  # none: a method of a network runs a part of it
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
     MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
@@ -32,7 +33,7 @@ class Event:
 
     `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
-    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD.
+    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD, or the part.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
     nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of

@@ -18,6 +18,7 @@ from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.writes import Writes
@@ -39,6 +40,7 @@ class Training:
         self._unseen = Unseen(project, self.objects, self.losses, Fresh(project, graphs))
         self._refusing = Refusing(project, self.objects)
         self._writes = Writes(self.objects)
+        self._parts = Parts(project, self.objects)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
             "step": self._step,
@@ -206,6 +208,8 @@ class Training:
         if known:
             numbers = frozenset(o.number for o in known)
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part)
+        if run := self._parts.run(function, call):
+            yield Event(Kind.PART, call, networks=run)
 
     def _grad(self, function: Function, node: ast.Attribute) -> Iterator[Event]:
         owners = self.objects.owners(function.module, node.value)

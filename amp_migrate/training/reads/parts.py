@@ -1,0 +1,44 @@
+"""Runs of the parts of a network in its own methods, where some of them run without gradients."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project import Class, Function, Project
+from amp_migrate.training.beliefs import RUNS_NO_FORWARD
+from amp_migrate.training.objects import Groups, Objects
+
+_WITHOUT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+
+
+class Parts:
+    """Finds the calls of the parts of networks, in classes that stop gradients somewhere."""
+
+    def __init__(self, project: Project, objects: Objects) -> None:
+        self._project = project
+        self._objects = objects
+        self._stops: dict[Class, bool] = {}
+
+    def run(self, function: Function, call: ast.Call) -> Groups:
+        """Return the names of the part of its own network that a call in a method runs."""
+        cls, part = function.cls, call.func
+        if cls is None or not isinstance(part, ast.Attribute) or self._project.callees(call):
+            return frozenset()
+        receiver = function.parameters.positional[:1]
+        base: ast.expr = part
+        while isinstance(base, ast.Attribute):
+            base = base.value
+        if not isinstance(base, ast.Name) or base.id not in receiver:
+            return frozenset()
+        if part.attr in RUNS_NO_FORWARD or not self._stops_gradients(cls):
+            return frozenset()
+        return self._objects.groups(function.module, part)
+
+    def _stops_gradients(self, cls: Class) -> bool:
+        if cls not in self._stops:
+            self._stops[cls] = any(
+                isinstance(node, ast.Name | ast.Attribute)
+                and (node.id if isinstance(node, ast.Name) else node.attr) in _WITHOUT
+                for node in ast.walk(cls.node)
+            )
+        return self._stops[cls]
