@@ -53,8 +53,11 @@ def _returned(project: Project, module: Module, body: list[ast.stmt]) -> ast.Cal
     if not body:
         return None
     first = body[0]
-    if isinstance(first, ast.Return) and isinstance(first.value, ast.Call) and len(body) == 1:
-        return first.value
+    if isinstance(first, ast.Return) and len(body) == 1:
+        chosen = first.value
+        if isinstance(chosen, ast.IfExp) and _is_amp(project, module, chosen.test):
+            chosen = chosen.body
+        return chosen if isinstance(chosen, ast.Call) else None
     if not isinstance(first, ast.If) or len(body) > 2 or not _is_amp(project, module, first.test):
         return None
     other = first.orelse or body[1:]

@@ -10,9 +10,10 @@ from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.held import Holding
+from amp_migrate.plain.inline import Inlined, Inlining
 from amp_migrate.plain.marks import Idle, idle, mentions_mark
 from amp_migrate.plain.unused import Reads, Unused
-from amp_migrate.plain.write import Piece, Unwritable, of_call, of_unused, written
+from amp_migrate.plain.write import Piece, Unwritable, of_call, of_inlined, of_unused, written
 from amp_migrate.project import Module, Project
 
 Use = tuple[str, int, int]
@@ -27,6 +28,7 @@ class _Spelling:
     source: ast.expr | None
     through: tuple[ast.expr, ...]
     plain: Plain | None = None
+    inlined: Inlined | None = None
 
 
 def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use]) -> dict[str, Tree]:
@@ -53,6 +55,8 @@ def _is_hidden(site: Site) -> bool:
             site.module.tree.parent(site.node),
             ast.Assign | ast.Dict | ast.keyword | ast.Tuple | ast.List,
         )
+    if isinstance(site.module.tree.parent(site.node), ast.Return):
+        return site.kind in _TAKING
     return site.kind in _TAKING and _is_unpacked(site)
 
 
@@ -68,6 +72,7 @@ class _File:
         self._without = without
         self._holding = Holding(project, module)
         self._calls = Calls(self._holding)
+        self._inlining = Inlining(self._holding)
 
     def tree(self) -> Tree | None:
         """Return the file with its uses spelt out; None where there are none that can be."""
@@ -89,8 +94,11 @@ class _File:
     def _spellings(self) -> Iterable[_Spelling]:
         for call in self._tree.nodes(ast.Call):
             plain = self._calls.plain(call)
+            inlined = self._inlining.of(call) if plain is None else None
             if plain is not None:
                 yield _Spelling(call, plain.callee, plain.through, plain)
+            elif inlined is not None:
+                yield _Spelling(call, inlined.returned.func, (call.func,), None, inlined)
         paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
             *self._tree.nodes(ast.Name),
             *self._tree.nodes(ast.Subscript),
@@ -120,6 +128,8 @@ class _File:
                 continue
             if spelling.plain is not None:
                 pieces += of_call(self._tree, spelling.plain, self._calls)
+            elif spelling.inlined is not None:
+                pieces.append(of_inlined(self._tree, spelling.inlined))
             elif spelling.source is not None:
                 pieces.append(
                     Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))
@@ -133,6 +143,8 @@ class _File:
         return written(self._tree, pieces, calls)
 
     def _target(self, statement: ast.stmt, reads: Reads) -> object:
+        if isinstance(statement, ast.FunctionDef):
+            return reads.of_function(statement)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if isinstance(statement, ast.AnnAssign):
             target = statement.target

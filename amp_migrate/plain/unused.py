@@ -16,9 +16,9 @@ _SETTING = (ast.Assign, ast.AnnAssign)
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """A value that nothing reads: the statement that only stores it, or the entry of a collection (a key or keyword)."""
+    """A value or function that nothing reads: the statement that only stores it, or the entry of a collection (a key or keyword)."""
 
-    value: ast.expr
+    value: ast.expr | ast.FunctionDef
     statement: ast.stmt | None = None
     entry: ast.expr | ast.keyword | None = None
 
@@ -59,6 +59,7 @@ class Reads:
             reads = self._loads.get(key, [])
             if not all(node in gone for node in reads) or self._is_shared(key):
                 continue
+            yield from self._functions(key)
             for target in self._stores.get(key, []):
                 statement = self._module.tree.parent(target)
                 if isinstance(statement, _SETTING) and statement.value is not None:
@@ -70,6 +71,17 @@ class Reads:
                 for entry in self._entries(sample):
                     if not any(entry.value in ast.walk(value) for value in whole):
                         yield entry
+
+    def of_function(self, node: ast.FunctionDef) -> Key:
+        """Return what tells the variable that a function is bound to from others."""
+        owner = self._module.scopes.find(self._module.scopes.scope_of(node), node.name)
+        return owner, node.name
+
+    def _functions(self, key: Key) -> Iterator[Unused]:
+        owner, name = key
+        for node in self._module.scopes.bindings(owner, name) if owner is not None else ():
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+                yield Unused(node, node)
 
     def _is_calm(self, value: ast.expr) -> bool:
         """Tell whether nothing happens when a value is computed, but that it is."""

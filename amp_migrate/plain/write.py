@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from amp_migrate.facts.tree import Respelt, Tree
 from amp_migrate.plain.calls import Calls, Plain
+from amp_migrate.plain.inline import Inlined
 from amp_migrate.plain.unused import Unused
 from amp_migrate.source.span import Span
 
@@ -61,6 +62,13 @@ def _opening(tree: Tree, call: ast.Call) -> tuple[int, int]:
     if line[at : at + 1] != "(":
         raise Unwritable
     return place.end_line, at + 1
+
+
+def of_inlined(tree: Tree, inlined: Inlined) -> Piece:
+    """Return what stands for a call of a function that returns one of Apex."""
+    span = tree.span(inlined.call)
+    lines = span.end_line - span.line
+    return Piece(span, f"({inlined.text}" + "\n" * lines + ")" if lines else inlined.text)
 
 
 def of_unused(tree: Tree, unused: Unused) -> Piece:

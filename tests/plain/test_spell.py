@@ -88,6 +88,18 @@ SPELT = {
         "def f(*a, **k):\n    parts = [k]\n    return amp.initialize(*a, **parts[0])",
         "def f(*a, **k):\n    parts = None\n    return amp.initialize(*a, **k)",
     ),
+    "a function that returns it": (
+        "def scaled(loss):\n    return amp.scale_loss(loss, opt)\nwith scaled(loss / 2) as s:\n    s.backward()",
+        "(None\n)\nwith amp.scale_loss(loss / 2, opt) as s:\n    s.backward()",
+    ),
+    "a function that is given amp": (
+        "def scaled(amp, loss, *more):\n    '''Scale.'''\n    return amp.scale_loss(loss, *more)\nscaled(amp, loss, opt)",
+        "(None\n\n)\namp.scale_loss(loss, opt)",
+    ),
+    "a function that calls what it is given": (
+        "def call(f, *args, **named):\n    return f(*args, **named)\ncall(amp.scale_loss, loss, opt, loss_id=1)",
+        "(None\n)\namp.scale_loss(loss, opt, loss_id=1)",
+    ),
     "a test for Apex with the same arms": (
         "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()\n    # behind",
         "(None\n\n)\nopt.step()\n    # behind",
@@ -103,6 +115,12 @@ SPELT = {
 }
 
 KEPT = {
+    "a function that does more": "def f(x):\n    print(x)\n    return amp.scale_loss(x, opt)\nf(loss)",
+    "a function that also travels": "def f(x):\n    return amp.scale_loss(x, opt)\nf(loss)\nuse(f)",
+    "an argument that is evaluated twice": "def f(x):\n    return amp.initialize(x, x)\nf(make())",
+    "a function whose name means another there": (
+        "def f(x):\n    return amp.scale_loss(x, opt)\ndef g(opt):\n    f(loss)"
+    ),
     "a test for Apex with other arms": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    step(opt)",
     "a test for Apex that does more": "if hasattr(make(), '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()",
     "a test for Apex whose arm goes on": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nopt.step()",
