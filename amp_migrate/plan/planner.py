@@ -69,6 +69,7 @@ class Planner:
             self._index = indexed(trees, supply, known)
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
+        self._out_of_reach: dict[Site, OutOfReach] = {}
         self._left: set[Module] = set()
         self._cut: set[Module] = set()
         self._remarks = Remarks(trees, lambda: self.project)
@@ -184,7 +185,9 @@ class Planner:
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         try:
             if refused is not None:
-                raise refused_unit(found, refused, index.project)
+                raise self._out_of_reach.get(found[0]) or refused_unit(
+                    found, refused, index.project
+                )
             refuse_skipped(found)
             native = fallback(index.project, index.availability, found, index.sites)
             if native is not None:
@@ -232,13 +235,13 @@ class Planner:
         at_once = self._settings.scaler == "module"
         try:
             return self._tried(index, found, at_once)
-        except Cannot as cause:
-            if not at_once and not isinstance(cause, OutOfReach):
-                raise
+        except OutOfReach as cause:
             try:
-                return self._tried(index, found, not at_once)
+                decided = self._tried(index, found, not at_once)
             except Cannot:
                 raise cause from None
+            self._out_of_reach[found[0]] = cause
+            return decided
 
     def _tried(
         self, index: Index, found: list[Site], module_level: bool
