@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from amp_migrate.check.casts.forwards import CAST, UNCAST
 from amp_migrate.check.events.claims import RAISES, Claims
 from amp_migrate.check.events.compare import Parted, compare
+from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
@@ -72,7 +73,9 @@ class Judge:
         found = [
             Objection(fault.sentence(), fault.place, fault.way)
             for fault in _breaches(old, new, before, after)
-            if fault.breach is not Breach.REFUSED or not claims.say(RAISES, fault.place)
+            if fault.breach is not Breach.REFUSED
+            or not claims.say(RAISES, fault.place)
+            or is_swallowed(old, fault.place)
         ]
         comparison = compare(old, new, claims)
         parted = (item for item in comparison.parted if item.key[0] in after)
