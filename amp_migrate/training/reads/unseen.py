@@ -19,6 +19,7 @@ from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.scaled import Losses
+from amp_migrate.values.objects import Written
 
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
@@ -37,7 +38,7 @@ class Unseen:
     def given(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
         module = function.module
-        if self._project.callees(call) or is_known(call, name) or self._only_reports(module, call):
+        if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
             return set()
         found: set[int] = set()
         for argument in _arguments(call):
@@ -49,8 +50,11 @@ class Unseen:
                 found |= networks if not self._fresh.is_new(function, argument) else set()
         return found | (self._kept(module, call) if name is None else set())
 
-    def _only_reports(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a call is a method of a text, a logger or another object that does nothing with gradients."""
+    def _is_harmless(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call runs a lambda, or a method of a text, a logger or the like, which use no gradients."""
+        facts = self._project.values.facts(module, call.func)
+        if facts and all(isinstance(fact, Written) for fact in facts):
+            return True  # a lambda: what it does is seen
         if not isinstance(call.func, ast.Attribute):
             return False
         receiver = call.func.value
