@@ -99,6 +99,15 @@ WRONG = {
         "program.py:11 model(x) at program.py:10 ran in the same autocast block without gradients: on torch before 2.13 "
         "the weights get no gradients from this forward; give model(x) an autocast block of its own",
     ),
+    "a store into what a test asks": (
+        _HEAD
+        + "seen = {}\nfor i, x in enumerate(loader):\n    loss = model(x).mean()\n    if seen:\n"
+        "        loss.backward()\n    else:\n        scaler.scale(loss).backward()\n    seen[i] = x\n"
+        "    if i % 2:\n        scaler.step(optimizer)\n        scaler.update()\n        optimizer.zero_grad()\n",
+        "AMP404",
+        "program.py:11 this backward is not scaled, but scaler.step(optimizer) at program.py:16 divides its gradients by "
+        "the loss scale; write scaler.scale(loss).backward()",
+    ),
     "a scaler that a test makes": (
         "import torch\n\ndef train(args, model, optimizer, loader):\n    if args.fp16:\n"
         "        scaler = torch.cuda.amp.GradScaler()\n    for x in loader:\n"
@@ -272,6 +281,18 @@ RIGHT = {
     "    if args.fp16:\n        scaler = torch.cuda.amp.GradScaler()\n    for x in loader:\n        loss = model(x)\n"
     "        if args.fp16:\n            scaler.scale(loss).backward()\n            scaler.step(optimizer)\n"
     "            scaler.update()\n        else:\n            loss.backward()\n            optimizer.step()\n",
+    "a flag outlives a store into something else": "import torch\n\nclass Backward:\n    def __init__(self):\n"
+    "        self.scaler = torch.cuda.amp.GradScaler()\n\n    def __call__(self, loss, optimizer, update=True):\n"
+    "        self.scaler.scale(loss).backward()\n        if update:\n            self.scaler.step(optimizer)\n"
+    "            self.scaler.update()\n\ndef train(model, optimizer, loader, backward, rates, use_amp, every):\n"
+    "    optimizer.zero_grad()\n    for i, x in enumerate(loader):\n        for group in optimizer.param_groups:\n"
+    "            group['lr'] = rates[i]\n        loss = model(x).mean() / every\n        if use_amp:\n"
+    "            backward(loss, optimizer, update=(i + 1) % every == 0)\n"
+    "            if (i + 1) % every == 0:\n                optimizer.zero_grad()\n        else:\n"
+    "            loss.backward()\n            if (i + 1) % every == 0:\n                optimizer.step()\n"
+    "                optimizer.zero_grad()\n\nmodel = torch.nn.Linear(4, 2)\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    "backward = Backward()\nfor epoch in range(9):\n    train(model, optimizer, loader, backward, rates, amp, 4)\n",
     "a list that holds itself": _HEAD
     + _LOOP
     + "    found = [loss]\n    found = [found, x]\n    show(found)\n"

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
-from amp_migrate.project import Class, Function
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
@@ -46,6 +47,7 @@ class Memory:
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
+        self._paths: dict[Module, dict[tuple[ScopeNode, str], ast.expr]] = {}
         self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -190,11 +192,39 @@ class Memory:
     def may_change(self, point: Point, operand: Operand) -> bool:
         """Tell whether what runs at a point may write an operand: attributes that a called function may store.
 
-        A store into an attribute or item may be, under another name, one into any of that name.
+        A store into an attribute or item may be, under another name, one into any of that name; it changes what is
+        inside the object that it stores into, and no other.
         """
         if point.kind in (Kind.STORE, Kind.DELETE):
-            return True
+            return operand.aspect is not Aspect.CONTENT or self._may_hold(point.node, operand.text)
         return isinstance(point.node, ast.Call) and self._writes(point.node, operand)
+
+    def _may_hold(self, target: ast.AST, text: str) -> bool:
+        """Tell whether what an attribute or item is stored into may be the object of a path in the same function."""
+        if not isinstance(target, ast.Attribute | ast.Subscript):
+            return True
+        module = self._project.module_of(target)
+        named = self._named(module).get((module.scopes.scope_of(target), text))
+        if named is None:
+            return True
+        values = self._project.values
+        stored, asked = values.groups(module, target.value), values.groups(module, named)
+        return not stored or not asked or bool(stored & asked)
+
+    def _named(self, module: Module) -> dict[tuple[ScopeNode, str], ast.expr]:
+        """Return an expression for every path that stands in a scope of a module."""
+        if module not in self._paths:
+            found: dict[tuple[ScopeNode, str], ast.expr] = {}
+            nodes: list[ast.expr] = [
+                *module.tree.nodes(ast.Name),
+                *module.tree.nodes(ast.Attribute),
+            ]
+            for node in nodes:
+                text = path(node)
+                if text is not None:
+                    found.setdefault((module.scopes.scope_of(node), text), node)
+            self._paths[module] = found
+        return self._paths[module]
 
     def _writes(self, call: ast.Call, operand: Operand) -> bool:
         if operand.aspect is not Aspect.PATH:
