@@ -91,9 +91,9 @@ class Forwards:
         """Tell whether an expression is a network, by use, by class or by name."""
         while isinstance(node, ast.Attribute) and node.attr == "module":
             node = node.value
+        if _holds_item(node) and self._project.values.groups(module, node) & self._networks:
+            return True
         while isinstance(node, ast.Subscript):
-            if self._project.values.groups(module, node) & self._networks:
-                return True
             node = node.value
         dotted = path(node)
         if dotted is None:
@@ -127,6 +127,12 @@ class Forwards:
                 if best is Forward.NETWORK:
                     break
         return best
+
+    def may_run(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a statement or expression may run a network: unknown means yes."""
+        wanted = (Forward.UNKNOWN, Forward.NETWORK)
+        calls = (part for part in walk(node) if isinstance(part, ast.Call))
+        return any(self.call(module, part) in wanted for part in calls)
 
     def call(self, module: Module, call: ast.Call) -> Forward:
         """Tell what one call computes."""
@@ -209,6 +215,13 @@ class Forwards:
         best = Forward.NONE if best is Forward.UNKNOWN else best
         self._memo[function] = best
         return best
+
+
+def _holds_item(node: ast.expr) -> bool:
+    """Tell whether an expression leads through an item of a container, as ``held["nets"].model``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Subscript)
 
 
 def _external(name: str) -> Forward:

@@ -120,21 +120,20 @@ def _reached(unit: Unit, regions: list[Region]) -> set[Function]:
 
 def _runs_network(unit: Unit, search: Search) -> bool:
     """Tell whether a search came upon a network, or at least upon calls that may be one."""
-    if search.network:
-        return True
-    strengths = [
-        unit.forwards.strength(r.module, stmt) for r in search.regions for stmt in r.statements()
-    ]
-    return Forward.UNKNOWN in strengths
+    return search.network or any(
+        unit.forwards.may_run(r.module, stmt) for r in search.regions for stmt in r.statements()
+    )
 
 
 def _inline(unit: Unit, backward: Backward) -> Inline:
     tree = backward.module.tree
     stmt = tree.statement(backward.node)
-    name = _name(backward.function)
-    return Inline(
-        backward.function, stmt, backward.loss, name, backward in [*unit.probes, *unit.beside]
-    )
+    loss, name = backward.loss, _name(backward.function)
+    named = backward.loss
+    if isinstance(named, ast.NamedExpr) and isinstance(named.target, ast.Name):
+        loss, name = named.value, named.target.id
+    replaces = backward in [*unit.probes, *unit.beside]
+    return Inline(backward.function, stmt, loss, name, replaces)
 
 
 def _given(function: Function, node: ast.expr, others: list[Inline]) -> Inline:

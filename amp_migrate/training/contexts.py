@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import bound_value, returned
@@ -97,6 +98,16 @@ def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:
     return None
 
 
+def _entered(node: ast.With) -> Iterator[ast.expr]:
+    """Yield the contexts that statements of a block enter on the stack that it opens."""
+    stacks = [i.optional_vars.id for i in node.items if isinstance(i.optional_vars, ast.Name)]
+    for stmt in node.body:
+        call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
+        if isinstance(call, ast.Call) and last_name(call) == "enter_context" and call.args:
+            if path(call.func) in [f"{stack}.enter_context" for stack in stacks]:
+                yield call.args[0]
+
+
 def decorated(project: Project, function: Function) -> tuple[Context, ...]:
     """Return the contexts in which every run of a function stands."""
     if function.node is None:
@@ -133,6 +144,8 @@ def runs_without_gradients(project: Project, module: Module, node: ast.AST) -> b
     if not isinstance(node, ast.With):
         return False
     found = [context(project, module, item.context_expr) for item in node.items]
+    if Context.STACK in found:
+        found += [context(project, module, entered) for entered in _entered(node)]
     if Context.NO_GRAD in found:
         return True
     varies = any(undecided(project, module, item.context_expr) for item in node.items)

@@ -913,21 +913,4 @@ ADVISED = (
             ),
         ),
     ),
-    Advised(
-        "refused/evaluation_under_exit_stack",
-        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
-        (
-            (
-                "    for _ in range(2):\n        print(model(torch.randn(6, 4)).mean().item())\n",
-                "    show(model)\n",
-            ),
-            (
-                "model = torch.nn.Linear(4, 2)\n",
-                "\ndef show(model):\n    for _ in range(2):\n"
-                "        with torch.cuda.amp.autocast():\n"
-                "            print(model(torch.randn(6, 4)).mean().item())\n\n\n"
-                "model = torch.nn.Linear(4, 2)\n",
-            ),
-        ),
-    ),
 )

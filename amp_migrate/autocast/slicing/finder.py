@@ -136,8 +136,12 @@ class RegionFinder:
             for callee in runs_later(self._project, function.module, part):
                 inner = Search()
                 self._given(callee, inner)
-                if inner.network:
+                if inner.network or self._has_loss(inner):
                     result.take(inner)
+
+    def _has_loss(self, found: Search) -> bool:
+        computed = ((r.module, stmt) for r in found.regions for stmt in r.statements())
+        return any(self._forwards.strength(*pair) >= Forward.CRITERION for pair in computed)
 
     def _level(
         self, function: Function, before: list[ast.stmt], needed: Needed, result: Search
