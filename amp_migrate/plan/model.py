@@ -97,7 +97,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class AddParameter:
-    """Give a function a parameter, last before ``*args``, keyword-only ones and ``**kwargs``.
+    """Give a function a parameter, last before keyword-only ones and ``**kwargs``; behind ``*args`` it is one of them.
 
     Where all parameters (but ``self``) are keyword-only, so is the new one.
 

@@ -220,10 +220,6 @@ class Project:
         """
         return self._arguments(site, target, _FORWARDS)
 
-    def forwards_all(self, site: CallSite) -> bool:
-        """Tell whether the call passes on its function's own ``**kwargs``, and so any extra keyword."""
-        return forwards_keywords(site)
-
     def _arguments(self, site: CallSite, target: Function, depth: int) -> dict[str, ast.expr]:
         passed = bind(site, target)
         given = dict(passed.given)

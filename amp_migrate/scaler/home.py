@@ -291,9 +291,8 @@ class Home:
         for call in calls:
             text = self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
-            if self.project.forwards_all(call) and call.function in self.threads:
-                continue
-            keyword = None if fills_all(call, function) else self.name
+            beyond = function.parameters.vararg is not None
+            keyword = None if fills_all(call, function) and not beyond else self.name
             thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
         count = len(calls)
         thread.sentence = (

@@ -94,14 +94,6 @@ def test_forwarded_arguments_are_followed() -> None:
     assert arguments(case, "n.py", "f(*args, **kwargs)", "f") == {"a": "1", "b": "2", "c": "3"}
 
 
-def test_forwarding_is_told() -> None:
-    """Only a call that passes on its own **kwargs lets an extra keyword through."""
-    case = Case(FORWARD)
-    sites = case.project.callers(case.function("n.py", "f"))
-    told = {ast.unparse(site.call): case.project.forwards_all(site) for site in sites}
-    assert told == {"f(*args, **kwargs)": True, "f(1, 2, c=kwargs.pop('c'))": False}
-
-
 def test_parameters_of_a_function() -> None:
     """Names in order, which of them have defaults, and the catch-alls."""
     case = Case({"m.py": "def f(a, b=1, *c, d, e=2, **g): pass\n"})

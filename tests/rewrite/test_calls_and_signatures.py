@@ -13,7 +13,7 @@ PARAMETERS = [
     ("def f(a, b): pass", "def f(a, b, s): pass"),
     ("def f(a, b=1): pass", "def f(a, b=1, s=None): pass"),
     ("def f(a: int = 1,) -> None: pass", "def f(a: int = 1, s=None,) -> None: pass"),
-    ("def f(a, *args, k=1, **kw): pass", "def f(a, s, *args, k=1, **kw): pass"),
+    ("def f(a, *args, k=1, **kw): pass", "def f(a, *args, k=1, s, **kw): pass"),
     ("def f(a, *, k): pass", "def f(a, s, *, k): pass"),
     ("def f(*, k): pass", "def f(*, k, s): pass"),
     ("def f(self, *, k=1, **kw): pass", "def f(self, *, k=1, s, **kw): pass"),
@@ -26,7 +26,7 @@ PARAMETERS = [
     ("def f(\n    a,\n    *,\n    k,\n): pass", "def f(\n    a,\n    s,\n    *,\n    k,\n): pass"),
     ("def f(\n    a, b\n): pass", "def f(\n    a, b, s\n): pass"),
     ("def f(a,\n      b): pass", "def f(a,\n      b,\n      s): pass"),
-    ("def f(a, b,\n      *args): pass", "def f(a, b, s,\n      *args): pass"),
+    ("def f(a, b,\n      *args): pass", "def f(a, b,\n      *args, s): pass"),
     ("@d\nasync def f(self): pass", "@d\nasync def f(self, s): pass"),
 ]
 

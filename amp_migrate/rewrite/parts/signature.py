@@ -18,7 +18,7 @@ _EQUAL = cst.AssignEqual(commas.NOTHING, commas.NOTHING)
 def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.FunctionDef:
     """Return a function with one more positional-or-keyword parameter, the last of its kind.
 
-    Where every parameter is keyword-only, so is the new one.
+    Where every parameter is keyword-only, so is the new one, and where ``*args`` takes what is given beyond the others.
     """
     params = function.params
     positional = [*params.posonly_params, *params.params]
@@ -64,7 +64,7 @@ def _renamed(params: cst.Parameters, names: Mapping[str, str]) -> cst.Parameters
 
 def _placed(params: cst.Parameters, new: cst.Param, opening: commas.Space) -> cst.Parameters:
     between = commas.separator(_spaces(params), opening)
-    if _takes_keywords_alone(params):
+    if _takes_keywords_alone(params) or isinstance(params.star_arg, cst.Param):
         return _among_keywords(params, new, between)
     follows = params.star_kwarg or params.kwonly_params or _has_star(params)
     if params.posonly_params and not params.params:
