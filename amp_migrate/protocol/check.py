@@ -14,6 +14,7 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.placeholder import stale
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine
@@ -47,6 +48,8 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
+        found.setdefault(_key(fault), fault)
+    for fault in stale(program):
         found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
 

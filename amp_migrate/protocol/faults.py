@@ -43,6 +43,10 @@ class Breach(Enum):
     )
     SCALED_LOSS = "a loss is used that is multiplied by the loss scale"
     REMADE = "a GradScaler is made anew while its optimizer goes on"
+    PLACEHOLDER = (
+        "a GradScaler that is off is passed on before the one that takes its place is made"
+    )
+    IDLE = "nothing uses the GradScaler that is made here, as another of that name is used"
     UNBOUND = "the GradScaler is used on a path that does not make it"
 
 

@@ -361,7 +361,86 @@ _LIMIT_AFTER = """
             scaler.update(8192.0)
 """
 
+_VARIABLE_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    def train(loader, epochs):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def start():
+            nonlocal model, optimizer
+            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+
+        start()
+        for x in loader:
+            step(model, optimizer, x)
+
+    def step(model, optimizer, x):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+    train([torch.randn(2, 4)], 2)
+"""
+_VARIABLE_AFTER = """
+    # file: train.py
+    import torch
+
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+
+    def train(loader, epochs):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def start():
+            global scaler
+            scaler = torch.cuda.amp.GradScaler()
+
+        start()
+        for x in loader:
+            step(model, optimizer, x)
+
+    def step(model, optimizer, x):
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = model(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    train([torch.randn(2, 4)], 2)
+"""
+_GIVEN = ("def step(model, optimizer, x):", "def step(model, optimizer, x, scaler):")
+
 TRAININGS = (
+    _training(
+        "a GradScaler as variable of the file",
+        _VARIABLE_BEFORE,
+        _VARIABLE_AFTER,
+        the_one_made_is_local=[("        global scaler\n", "")],
+        the_one_that_is_off_is_given=[
+            ("def train(loader, epochs):", "def train(loader, epochs, scaler):"),
+            ("train([torch.randn(2, 4)], 2)", "train([torch.randn(2, 4)], 2, scaler)"),
+            _GIVEN,
+            ("step(model, optimizer, x)\n\n", "step(model, optimizer, x, scaler)\n\n"),
+        ],
+        the_one_that_is_off_is_a_default=[
+            ("def step(model, optimizer, x):", "def step(model, optimizer, x, scaler=scaler):")
+        ],
+        the_one_that_is_off_is_kept=[
+            (
+                "    model = torch.nn.Linear(4, 1)\n",
+                "    model = torch.nn.Linear(4, 1)\n    kept = scaler\n",
+            ),
+            _GIVEN,
+            ("step(model, optimizer, x)\n\n", "step(model, optimizer, x, kept)\n\n"),
+        ],
+    ),
     _training(
         "two networks that take turns",
         _ADVERSARIES_BEFORE,

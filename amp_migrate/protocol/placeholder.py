@@ -1,0 +1,122 @@
+"""GradScalers that are off until another takes their place, and what still holds them then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from amp_migrate.facts.scopes import ScopeNode
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.contexts import is_off
+
+
+class _Variable(NamedTuple):
+    """A name that is bound to a GradScaler that is off, and to one that is on elsewhere."""
+
+    module: Module
+    scope: ScopeNode
+    name: str
+
+
+def stale(program: Program) -> Iterator[Fault]:
+    """Yield a fault for every read that passes a GradScaler on which another replaces later, and for one never read."""
+    found = _Placeholders(program)
+    for variable in found.variables():
+        for load in found.passed_on(variable):
+            place = Place(variable.module.path, load.lineno)
+            yield Fault(Breach.PLACEHOLDER, place, (place,))
+    for module, name in found.idle():
+        place = Place(module.path, name.lineno)
+        yield Fault(Breach.IDLE, place, (place,))
+
+
+class _Placeholders:
+    """Follows the variables of a program that hold a GradScaler which is off from the start."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._objects = program.training.objects
+
+    def variables(self) -> list[_Variable]:
+        """Return the names with a GradScaler that is off, and one that is not."""
+        off: set[_Variable] = set()
+        on: set[_Variable] = set()
+        for module, call in self._objects.made_scalers:
+            for name in self._targets(module, call):
+                scope = module.scopes.owner(name)
+                if scope is not None:
+                    (off if is_off(call) else on).add(_Variable(module, scope, name.id))
+        return sorted(off & on, key=lambda v: (v.module.path, v.name))
+
+    def idle(self) -> Iterator[tuple[Module, ast.Name]]:
+        """Yield the local names of GradScalers that nothing reads, where another of that name is off."""
+        made = [(m, c, n) for m, c in self._objects.made_scalers for n in self._targets(m, c)]
+        off = {(m.path, name.id) for m, call, name in made if is_off(call)}
+        for module, call, name in made:
+            scope = module.scopes.owner(name)
+            if is_off(call) or (module.path, name.id) not in off or scope is module.tree.module:
+                continue
+            names = (n for n in module.tree.nodes(ast.Name) if n.id == name.id)
+            loads = (n for n in names if isinstance(n.ctx, ast.Load))
+            if not any(module.scopes.owner(n) is scope for n in loads):
+                yield module, name
+
+    def _targets(self, module: Module, call: ast.Call) -> list[ast.Name]:
+        names = (n for n in module.tree.nodes(ast.Name) if isinstance(n.ctx, ast.Store))
+        return [name for name in names if bound_value(module, name) is call]
+
+    def passed_on(self, variable: _Variable) -> Iterator[ast.Name]:
+        """Yield the reads that hand the object on, behind which the variable may get another."""
+        for function in self._program.relevant | {variable.module.top}:
+            if function.module is not variable.module:
+                continue
+            graph = self._program.graph(function)
+            copies = [p for p in graph.points if self._copies(variable, p)]
+            order = graph.order(exceptions=False)
+            for point in copies:
+                later = (p for p in graph.points if self._replaces(variable, p, set()))
+                if any(order.may_reach(point, other) for other in later):
+                    if isinstance(point.node, ast.Name) and not self._replaced(
+                        variable, function, point
+                    ):
+                        yield point.node
+
+    def _replaced(self, variable: _Variable, function: Function, point: Point) -> bool:
+        """Tell whether every path to a point of a function has given the variable the other object."""
+        graph = self._program.graph(function)
+        made = [p for p in graph.points if self._replaces(variable, p, set())]
+        order = graph.order(exceptions=False)
+        return order.must_pass(graph.entry, point, made)
+
+    def _copies(self, variable: _Variable, point: Point) -> bool:
+        if point.kind is not Kind.LOAD or not self._names(variable, point):
+            return False
+        up = variable.module.tree.parent(point.node)
+        return not isinstance(up, ast.Attribute | ast.Compare | ast.If | ast.While | ast.Expr)
+
+    def _replaces(self, variable: _Variable, point: Point, above: set[Function]) -> bool:
+        """Tell whether a point may give the variable a GradScaler that is on, by itself or in what it runs."""
+        if point.kind is Kind.STORE and self._names(variable, point):
+            made = point.value
+            return isinstance(made, ast.Call) and not is_off(made)
+        if point.kind is not Kind.CALL or not isinstance(point.node, ast.Call):
+            return False
+        for callee in self._program.calls.of(point.node):
+            if callee in above or callee.module is not variable.module:
+                continue
+            above.add(callee)
+            points = self._program.graph(callee).points
+            if any(self._replaces(variable, p, above) for p in points):
+                return True
+        return False
+
+    def _names(self, variable: _Variable, point: Point) -> bool:
+        node = point.node
+        if not isinstance(node, ast.Name) or node.id != variable.name:
+            return False
+        return variable.module.scopes.owner(node) is variable.scope
