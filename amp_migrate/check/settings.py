@@ -16,6 +16,7 @@ from amp_migrate.protocol.faults import Place
 _POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 _BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
 _WITHOUT_EFFECT = {"max_loss_scale": 2.0**24}
+_OWN = frozenset({"backoff_factor", "growth_factor", "growth_interval", "init_scale"})
 _NEVER = 10**6  # turns after which a scale that must stay may grow, at the least
 _OPERATORS = {
     ast.Add: operator.add,
@@ -49,6 +50,38 @@ def scales(
                     f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
                 )
                 yield key(item.function), Difference((Step(Label(text), place, None),))
+    yield from _added(old, new, every)
+
+
+def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
+    """Yield the GradScalers with settings of their own, in functions whose `amp.initialize` has none."""
+    plain = {key(item.function) for item in every if _has_none(item)}
+    before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
+    for module, call in new.program.training.objects.made_scalers:
+        name = key(new.project.function_of(module, call))
+        own = next((k for k in call.keywords if k.arg in _OWN), None)
+        if own is None or name not in plain or ast.unparse(call) in before:
+            continue
+        if ast.unparse(own.value) not in _set_by_hand(old, name):
+            text = f"{own.arg}={ast.unparse(own.value)} of the GradScaler is not that of Apex:"
+            place = Place(module.path, call.lineno)
+            yield name, Difference((Step(Label(text), None, place),))
+
+
+def _set_by_hand(old: Side, name: Key) -> set[str]:
+    """Return what the file of a function assigns to attributes, as to those of Apex's own scalers."""
+    trees = {function.module.tree for function in old.functions.get(name, ())}
+    return {
+        ast.unparse(node.value)
+        for tree in trees
+        for node in tree.nodes(ast.Assign)
+        if any(isinstance(target, ast.Attribute) for target in node.targets)
+    }
+
+
+def _has_none(item: Initialize) -> bool:
+    stars = any(k.arg is None for k in item.call.keywords)
+    return not stars and not any(stated(item, name) for name in _POSITIONS)
 
 
 def stated(item: Initialize, name: str) -> list[ast.expr]:

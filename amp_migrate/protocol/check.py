@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from amp_migrate.project import Class, Project
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine, Inside, PartMachine
+from amp_migrate.protocol.certain.known import Known
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach, Fault
@@ -35,13 +38,15 @@ def faults_of(program: Program) -> list[Fault]:
     programs = Programs(program)
     for fault in _gradients(program, programs, memory):
         found.setdefault(_key(fault), fault)
-    others: list[tuple[Machine, tuple[Entry, ...]]] = [
-        (ScalerMachine(s.number), programs.of_scaler(s.number))
-        for s in program.training.objects.scalers
-    ]
+    others: list[tuple[Machine, tuple[Entry, ...]]] = []
+    for scaler in program.training.objects.scalers:
+        entries = programs.of_scaler(scaler.number)
+        others.append((ScalerMachine(scaler.number), entries))
     for machine, entries in others:
         for fault in Run(program, machine, memory, entries).faults():
             found.setdefault(_key(fault), fault)
+    for fault in _remade(program, programs):
+        found.setdefault(_key(fault), fault)
     casts = Run(program, CastMachine(), memory, program.entries)
     for fault in (*casts.faults(), *_in_methods(program, memory, casts)):
         found.setdefault(_key(fault), fault)
@@ -52,6 +57,17 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in stale(program):
         found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
+
+
+def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
+    """Yield the GradScalers that are certainly made anew while an optimizer of theirs goes on."""
+    objects = program.training.objects
+    known = Known(program.project, objects)
+    memory = CertainMemory(program)
+    for scaler in objects.scalers:
+        if all(map(known.is_followed, scaler.optimizers)):
+            machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers))
+            yield from Run(program, machine, memory, programs.of_scaler(scaler.number)).faults()
 
 
 def _in_methods(program: Program, memory: Memory, casts: Run) -> Iterator[Fault]:

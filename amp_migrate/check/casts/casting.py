@@ -14,6 +14,8 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
 
+_HALF = frozenset({"torch.float16", "torch.half"})
+
 
 class Casts(Enum):
     """Whether casts are on at a place."""
@@ -49,6 +51,22 @@ class Casting:
                 return None
             child = up
         return None
+
+    def other_dtype(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a block around a node casts to a type of its own, which is not half precision."""
+        for up in function.module.tree.ancestors(node):
+            for item in up.items if isinstance(up, ast.With | ast.AsyncWith) else ():
+                call = item.context_expr
+                name = isinstance(call, ast.Call) and self._project.external(
+                    function.module, call.func
+                )
+                if isinstance(call, ast.Call) and name in AUTOCASTS:
+                    types = [k.value for k in call.keywords if k.arg == "dtype"]
+                    if types and not any(
+                        self._project.external(function.module, t) in _HALF for t in types
+                    ):
+                        return True
+        return False
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         call = node if isinstance(node, ast.Call) else None

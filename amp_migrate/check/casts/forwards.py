@@ -24,9 +24,10 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 
-CAST, UNCAST, ENABLED, DISABLED = (
+CAST, UNCAST, DTYPE, ENABLED, DISABLED = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
+    "is cast to a type that Apex did not use:",
     "is on, where Apex was off:",
     "is off, where Apex was on:",
 )
@@ -94,6 +95,8 @@ class Forwards:
                     yield _differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield _differs(CAST, at, call)
+            elif wanted == ON and native.other_dtype(function, call):
+                yield _differs(DTYPE, at, call)
         if item.trains and _is_scaled(item):
             yield from self._scalers(native, begun, False, DISABLED)
 

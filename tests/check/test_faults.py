@@ -1,0 +1,37 @@
+"""Which faults of a migrated training its events show, and which only a run does."""
+
+from __future__ import annotations
+
+import pytest
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.training import objections
+from amp_migrate.facts.tree import Tree
+from equivalence.faults import FAULTS, Fault
+from equivalence.programs import apex_program, native_program
+
+NO_EVENTS = {
+    "loss not divided": "what a loss is computed of is no event",
+    "loss divided twice": "what a loss is computed of is no event",
+    "autocast on the first micro-batch only": "nothing tells what the test comes out as",
+    "model.half() left in": "the type of weights is no event",
+    "eval mode left on": "the mode of a network is no event",
+    "learning rate doubled in a group": "settings of an optimizer are no events",
+    "micro-batches swapped": "the order of the data is no event",
+}
+"""Faults that `verify` finds when the program runs, and why reading it does not."""
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_what_events_show_is_refused(fault: Fault) -> None:
+    """Every fault is refused, but for those that are named above with the reason."""
+    before = {"train.py": Tree("train.py", apex_program("mlp"))}
+    found = objections(before, {"train.py": fault.seed(native_program("mlp"))}, Claims())
+    assert bool(found) is (fault.name not in NO_EVENTS)
+
+
+def test_the_migration_without_a_fault_passes() -> None:
+    """Nothing is said of the program that the faults are seeded into."""
+    before = {"train.py": Tree("train.py", apex_program("mlp"))}
+    assert objections(before, {"train.py": native_program("mlp")}, Claims()) == []
+    assert {fault.name for fault in FAULTS} >= NO_EVENTS.keys()
