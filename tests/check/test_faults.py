@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from equivalence.faults import FAULTS, Fault
+from equivalence.programs import apex_program, native_program
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.training import objections
 from amp_migrate.facts.tree import Tree
-from equivalence.faults import FAULTS, Fault
-from equivalence.programs import apex_program, native_program
 
 NO_EVENTS = {
     "loss not divided": "what a loss is computed of is no event",
