@@ -145,7 +145,8 @@ def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:
 
 def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     func = call.func
-    if path(func) is not None and unit.project.values.groups(module, func) & models:
+    named = isinstance(func, ast.Name | ast.Attribute | ast.Subscript)
+    if named and unit.project.values.groups(module, func) & models:
         return True
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
         return False

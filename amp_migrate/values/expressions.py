@@ -241,7 +241,7 @@ class Expressions:
         key = call.args[0] if call.args else None
         if isinstance(key, ast.Constant):
             return self.graph.field(base, f"[{key.value!r}]")
-        return None
+        return self.graph.field(base, EACH) if key is not None else None
 
     def _keywords(self, module: Module, call: ast.Call, result: int, form: str) -> None:
         for keyword in call.keywords:

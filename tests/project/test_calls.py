@@ -29,6 +29,7 @@ from tests.project.helpers import Case
         ("def f():\n    def g(): pass\n    g()", "g()", {"f.<locals>.g"}),
         ("def f(x): pass\ndef run(fn):\n    fn(1)\nrun(f)", "fn(1)", {"f"}),
         ("def f(x): pass\ntable = {'f': f}\ntable['f'](1)", "table['f'](1)", {"f"}),
+        ("def f(x): pass\ntable = {}\ntable.setdefault(key, []).append(f)\nfor g in table.get(key, []):\n    g(1)", "g(1)", {"f"}),
         ("import functools\ndef f(x, y): pass\ng = functools.partial(f, 1)\ng(2)", "g(2)", {"f"}),
         ("class A:\n    def m(self): pass\n    def n(self):\n        step = self.m\n        step()", "step()", {"A.m"}),
         ("class A:\n    def m(self): pass\nfor a in [A()]:\n    a.m()", "a.m()", {"A.m"}),
