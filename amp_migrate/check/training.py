@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from amp_migrate.check.casts.forwards import CAST, UNCAST
 from amp_migrate.check.events.claims import RAISES, Claims
@@ -16,6 +17,7 @@ from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
+from amp_migrate.project.connected import connected
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -42,33 +44,75 @@ class Objection:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What speaks against new texts, the events of both sides that were compared, and the project of the new texts."""
+    """What speaks against new texts, the events of both sides that were compared, and the project of all new texts.
+
+    There is no such project where the texts are several programs.
+    """
 
     objections: list[Objection]
     compared: list[Compared]
-    project: Project
+    project: Project | None = None
 
 
 class Judge:
     """Holds new texts of a training against the protocol of native AMP and against the old texts.
 
-    `before` holds every file, and `project` is made of them; what is asked of them is worked out once.
+    `before` holds every file, and `project` is made of them. Files that nothing connects are judged apart, as if each
+    program were given alone; what is asked of them is worked out once.
     """
 
     def __init__(self, before: Mapping[str, Tree], project: Project) -> None:
         self._before = before
-        self._old = Program(project)
+        self._project = project
+        self._old: dict[int, Program] = {}
+        self._known: dict[object, Judgement] = {}
 
     def judged(self, after: Mapping[str, str], claims: Claims) -> Judgement:
         """Return what speaks against the new texts of the files that change.
 
         The first place of the way of an objection that lies in a changed file comes last.
         """
-        before, old = self._before, self._old
-        trees = dict(before)
-        for path, text in after.items():
-            trees[path] = Tree(path, text)
-        project = build(trees)
+        trees = {path: Tree(path, text) for path, text in after.items()}
+        numbers = dict.fromkeys(self._numbers[path] for path in after)
+        if len(self._parts) == 1:
+            return self._judged(0, trees, after, claims)
+        made = [self._judged_apart(number, trees, after, claims) for number in numbers]
+        compared = [item for judgement in made for item in judgement.compared]
+        return Judgement(
+            [objection for judgement in made for objection in judgement.objections],
+            sorted(compared, key=lambda item: (item.path, item.function)),
+        )
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The group of connected files that each file belongs to."""
+        groups = connected(self._project)
+        return {path: groups[path.replace("\\", "/")] for path in self._before}
+
+    @cached_property
+    def _parts(self) -> dict[int, dict[str, Tree]]:
+        found: dict[int, dict[str, Tree]] = {}
+        for path, tree in self._before.items():
+            found.setdefault(self._numbers[path], {})[path] = tree
+        return found
+
+    def _judged_apart(
+        self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
+    ) -> Judgement:
+        """Judge one group of files; what was said of the same texts and claims is said again."""
+        part = self._parts[number]
+        texts = {path: text for path, text in after.items() if path in part}
+        own = Claims(tuple(claim for claim in claims.every if claim.path in part))
+        key = number, tuple(texts.items()), own
+        if key not in self._known:
+            self._known[key] = self._judged(number, trees, texts, own)
+        return self._known[key]
+
+    def _judged(
+        self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
+    ) -> Judgement:
+        before, old = self._parts[number], self._program(number)
+        project = build({**before, **{path: trees[path] for path in after}})
         new = Program(project)
         found = [
             Objection(fault.sentence(), fault.place, fault.way)
@@ -81,6 +125,15 @@ class Judge:
         parted = (item for item in comparison.parted if item.key[0] in after)
         found += [_objection(item, before, after) for item in parted]
         return Judgement(found, comparison.compared, project)
+
+    def _program(self, number: int) -> Program:
+        """Return the old texts of a group of files, read as a program."""
+        if number not in self._old:
+            whole = len(self._parts) == 1
+            meant = self._project.lookup.meant
+            part = self._project if whole else build(self._parts[number], meant=meant)
+            self._old[number] = Program(part)
+        return self._old[number]
 
 
 def objections(

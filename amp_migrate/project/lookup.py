@@ -49,7 +49,7 @@ class Lookup:
         """Start; `meant` says what a name that nothing in the file of a path binds stands for."""
         self.modules = modules
         self.layout = layout
-        self._meant = meant
+        self.meant = meant
         self._names: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._depth: dict[tuple[Module, ScopeNode, str], int] = {}
         self._cycle = sys.maxsize
@@ -90,7 +90,7 @@ class Lookup:
         """Return what `name` means in `scope`."""
         owner = module.scopes.find(scope, name)
         if owner is None:
-            meant = self._meant.get((module.path, name))
+            meant = self.meant.get((module.path, name))
             return (meant,) if meant is not None else self._starred(module, name)
         return self.bound(module, owner, name)
 
