@@ -27,7 +27,7 @@ class Settings:
     programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
     relative to `root`. With `dependencies` lines that ask for Apex outside of the code go. With `tracked` files that git does not track are none of the project.
-    `dtype` is the type that autocast casts to.
+    `dtype` is the type that autocast casts to; `enables` tells that trainings in FP32 get AMP.
     """
 
     select: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class Settings:
     extend_exclude: tuple[str, ...] = ()
     tracked: bool = False
     dtype: str = "float16"
+    enables: bool = False
     root: Path = Path()
 
     def enabled(self, code: str) -> bool:

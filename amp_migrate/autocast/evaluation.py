@@ -23,7 +23,10 @@ from amp_migrate.values.onward import Onward
 
 
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
-    """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves."""
+    """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves.
+
+    In a plain training, which is to get AMP, every forward counts that feeds no loss, as that of a picture.
+    """
     if unit.outside:
         return []
     models = initialized(unit)
@@ -36,6 +39,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 continue
             if _runs(unit, module, node, models) and (
                 without_gradients(unit, module, node)
+                or (unit.plain and _feeds_nothing(unit, module, node))
                 if unit.scales
                 else not _covered(unit, module, node)
             ):
@@ -160,6 +164,14 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
 
 def _is_container(func: ast.Attribute) -> bool:
     return func.attr in ("module", "config")
+
+
+def _feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward that no training region holds computes no loss of a backward pass."""
+    cls = unit.project.class_of(unit.project.function_of(module, node))
+    if _covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals()):
+        return False
+    return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
 
 
 def _covered(unit: Unit, module: Module, node: ast.AST) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.events.compare import compare
-from amp_migrate.enable.described.checkpoints import Checkpoints
+from amp_migrate.enable.additions import Additions, option, others
 from amp_migrate.enable.described.describe import TRACE, Unwritable, describe
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.flags import Flags
 from amp_migrate.enable.described.trainings import Training, Trainings
 from amp_migrate.enable.findings import Told, told, without_scaler
+from amp_migrate.enable.parallel import inside
 from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate, replace_text
 from amp_migrate.facts.mentions import skips_file
@@ -22,6 +22,7 @@ from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.project import Module, build
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.report import Compared
+from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -63,7 +64,9 @@ class Enabled:
 
 def enable(sources: Sequence[Source], choices: Choices, settings: Settings) -> Enabled:
     """Add AMP to the trainings of some files, which are one project; none of them uses Apex."""
-    settings = replace(settings, select=(), only_fixes=False, respell=False, dtype=choices.dtype)
+    settings = replace(
+        settings, select=(), only_fixes=False, respell=False, dtype=choices.dtype, enables=True
+    )
     trees = dict(_trees(sources))
     trainings = Trainings(build(trees))
     return _Attempts(sources, trees, trainings, choices, settings).answer()
@@ -95,6 +98,7 @@ class _Attempts:
         self._choices = choices
         self._settings = settings
         self._left: dict[Training, Left] = {}
+        self._additions = Additions(trainings, choices.dtype)
 
     def answer(self) -> Enabled:
         """Return what becomes of the trainings."""
@@ -112,6 +116,12 @@ class _Attempts:
         flags = Flags(self._trainings.project, self._choices.flag, self._choices.always)
         drafts: dict[Module, Draft] = {}
         for training in now:
+            why = self._additions.forbids(training)
+            if why is not None:
+                line = why.module.tree.span(why.node).line
+                said = why.message, why.advice
+                self._left[training] = Left(why.code, why.module.path, line, *said)
+                return None
             try:
                 describe([training], flags.condition, {})
             except Unwritable as cause:
@@ -119,11 +129,9 @@ class _Attempts:
                 said = cause.message, cause.advice
                 self._left[training] = Left("AMP590", cause.module.path, line, *said)
                 return None
-        saved = self._checkpoints(now, drafts)
+        added = self._additions.write(now, drafts)
         describe(now, flags.condition, drafts)
-        options = [
-            _option(parser.module, parser.node, name) for parser, name in flags.write(drafts)
-        ]
+        added += [option(parser, name) for parser, name in flags.write(drafts)]
         texts = {module.path: draft.text() for module, draft in drafts.items()}
         described = [
             replace_text(source, texts.get(path, source.text))
@@ -131,7 +139,7 @@ class _Attempts:
         ]
         result = migrate(described, self._settings, notes=False)
         spoken = told(self._trees, texts, result)
-        spoken.findings = [*saved, *spoken.findings]
+        spoken.findings = [*added, *spoken.findings]
         if self._refused(now, spoken):
             return None
         after = {
@@ -145,26 +153,17 @@ class _Attempts:
         if not self._choices.scaled:
             try:
                 written = without_scale(self._trees, written)
+                spelling = Spelling(self._settings.api == "torch.amp", dtype=self._choices.dtype)
+                places = self._additions.inside(now)
+                written = inside(written, self._trees, places, spelling)
                 spoken.findings = without_scaler(spoken.findings, self._choices.dtype)
             except Kept as cause:
-                why = "the switch of AMP cannot be brought to where networks run"
-                self._leave(now, cause.path, 1, why)
+                text = "the switch of AMP cannot be brought to where networks run"
+                self._leave(now, cause.path, 1, text)
                 return None
         if self._traced(now, written) or self._untrue(now, written, spoken):
             return None
-        return self._enabled(written, [*options, *spoken.findings], spoken.compared, now)
-
-    def _checkpoints(self, now: list[Training], drafts: dict[Module, Draft]) -> list[Finding]:
-        """Write the state of the GradScaler into checkpoints; return what is said about that."""
-        if not self._choices.scaled:
-            return []
-        objects = self._trainings.program.training.objects
-        checkpoints = Checkpoints(self._trainings.optimizers, objects)
-        found = [item for training in now for item in checkpoints.write(training, drafts)]
-        return [
-            Finding(p.module.path, p.module.tree.span(p.node), "AMP508", Status.ROUTINE, said)
-            for p, said in found
-        ]
+        return self._enabled(written, spoken.findings, spoken.compared, now)
 
     def _refused(self, now: list[Training], spoken: Told) -> bool:
         """Leave the trainings that the planner leaves; tell whether there are any."""
@@ -240,30 +239,7 @@ class _Attempts:
         trained = [
             (t, self._left.get(t)) for t in self._trainings.every if t in now or t in self._left
         ]
-        return Enabled(written, [*findings, *self._others()], trained, compared)
-
-    def _others(self) -> Iterator[Finding]:
-        """Yield what is said about trainings with AMP, and backward passes of which no optimizer is known."""
-        for training in self._trainings.every:
-            if training.native:
-                first = training.optimizers[0]
-                said = f"the training of `{first.spoken}` has native AMP already"
-                span = first.module.tree.span(first.call)
-                yield Finding(first.module.path, span, "AMP594", Status.NOTE, said)
-        for module, call in self._trainings.lost:
-            status = Status.LEFT if self._trainings.steps else Status.NOTE
-            said = "it is not known which optimizer steps on the gradients of this backward pass"
-            advice = (
-                "make the optimizer in the files given, by a class of torch.optim, then run again"
-            )
-            span = module.tree.span(call)
-            yield Finding(module.path, span, "AMP590", status, said, advice)
-
-
-def _option(module: Module, node: ast.AST, name: str) -> Finding:
-    flag = name.replace("_", "-")
-    said = f"the command line gets --{flag} and --no-{flag}; AMP is on by default"
-    return Finding(module.path, module.tree.span(node), "AMP509", Status.ROUTINE, said)
+        return Enabled(written, [*findings, *others(self._trainings)], trained, compared)
 
 
 def _places(training: Training) -> set[tuple[str, int]]:

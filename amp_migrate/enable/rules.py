@@ -49,7 +49,8 @@ def _adds(code: str, title: str, does: str, why: str, example: str, instead: str
     return _rule(code, title, does, why, example, instead, Safety.CHANGES)
 
 
-def _says(code: str, title: str, does: str, why: str, example: str, instead: str) -> Rule:
+def says(code: str, title: str, does: str, why: str, example: str, instead: str) -> Rule:
+    """Return a rule that only reports."""
     return _rule(code, title, does, why, example, instead, Safety.REPORT)
 
 
@@ -184,117 +185,16 @@ RULES = (
         args = parser.parse_args()
         """,
     ),
-    _says(
-        "AMP590",
-        "the training cannot be followed",
-        "Nothing. The finding names what stands in the way; the training stays in FP32 as a whole.",
-        "Half a training with AMP goes wrong without a word: a step that was forgotten uses gradients 65536 times too large.",
+    _adds(
+        "AMP510",
+        "a value out of the range of fp16 fills an FP32 tensor",
+        "Puts `.float()` before a `masked_fill` with a value beyond 65504, in networks and functions that run under autocast.",
+        "What autocast gives in fp16 cannot hold -1e9, and torch raises. Softmax runs in FP32 under autocast anyway.",
         """
-        trainer = Trainer(model, torch.optim.SGD(model.parameters(), lr=0.1))
-        loss = model(images).sum()
-        loss.backward()
-        trainer.optimizer.step()
+        scores = scores.masked_fill(mask == 0, -1e9)
         """,
         """
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = model(images).sum()
-        loss.backward()
-        optimizer.step()
-        """,
-    ),
-    _says(
-        "AMP591",
-        "the optimizer steps with a closure",
-        "Nothing. The training stays in FP32.",
-        "`GradScaler.step()` raises where it is given a closure, and LBFGS runs its closure several times for a step.",
-        """
-        def closure():
-            optimizer.zero_grad()
-            loss = criterion(model(images), labels)
-            loss.backward()
-            return loss
-        optimizer.step(closure)
-        """,
-        """
-        optimizer.zero_grad()
-        loss = criterion(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        """,
-    ),
-    _says(
-        "AMP592",
-        "AMP would change the training on some path",
-        "Nothing. The finding shows the lines that lead to the place where the training with AMP would go wrong.",
-        "Before a file is written, the new text is read again: gradients are unscaled once before anything reads them, "
-        "nothing steps on scaled ones, `update()` runs once between two steps, casts are on where a network runs.",
-        """
-        for i, (images, labels) in enumerate(loader):
-            if i > 0 and i % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
-            loss = criterion(model(images), labels)
-            loss.backward()
-        """,
-        """
-        for i, (images, labels) in enumerate(loader):
-            loss = criterion(model(images), labels)
-            loss.backward()
-            if (i + 1) % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
-        """,
-    ),
-    _says(
-        "AMP593",
-        "Apex comes first",
-        "Nothing. Files that use Apex, and what works together with them, stay as they are.",
-        "They have AMP already. `amp-migrate PATH` makes it native; a training with both would scale its losses twice.",
-        """
-        from apex import amp
-        """,
-        """
-        scaler = torch.cuda.amp.GradScaler()
-        """,
-    ),
-    _says(
-        "AMP594",
-        "the training has native AMP already",
-        "Nothing: the finding says that this training was seen.",
-        "Where autocast or a GradScaler is used, AMP was added by hand, or by an earlier run.",
-        """
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        scaler = torch.cuda.amp.GradScaler()
-        """,
-        """
-        (Nothing is to be done.)
-        """,
-    ),
-    _says(
-        "AMP595",
-        "the rewrite failed its own check",
-        "Nothing. The new text was read again, and was not the FP32 training with AMP: everything stays as it was.",
-        "Before a file is written it must parse, compile, define its names, keep to the protocol of GradScaler, cast forward "
-        "passes and losses, and take the same steps on the same gradients.",
-        """
-        (No program is known that gets this finding: it is a fault of amp-migrate. Please report it.)
-        """,
-        """
-        (Add AMP to this code by hand; `amp-migrate verify` compares it with what it was.)
-        """,
-    ),
-    _says(
-        "AMP596",
-        "a comment asks to leave a line that AMP needs",
-        "Nothing. `# amp-migrate: skip` keeps its line as it is, and so the whole training stays in FP32.",
-        "Every line of a training changes, or none does.",
-        """
-        optimizer.step()  # amp-migrate: skip
-        """,
-        """
-        optimizer.step()
+        scores = scores.float().masked_fill(mask == 0, -1e9)
         """,
     ),
 )

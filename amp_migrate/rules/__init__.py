@@ -25,11 +25,12 @@ def modules() -> tuple[ModuleType, ...]:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return every rule with its documentation, and the reasons to leave code, in order of their codes."""
-    from amp_migrate.enable.rules import RULES as enabling
+    from amp_migrate.enable import left as unenabled
+    from amp_migrate.enable import rules as enabling
     from amp_migrate.rules import left
 
     own = (replace(module.RULE, doc=module.__doc__ or "") for module in modules())
-    return (*own, *enabling, *left.RULES)
+    return (*own, *enabling.RULES, *unenabled.RULES, *left.RULES)
 
 
 def __getattr__(name: str) -> tuple[Rule, ...]:

@@ -40,6 +40,10 @@ class Losses:
         """
         return self._followed(function, loss)[0]
 
+    def computes(self, function: Function, loss: ast.expr, node: ast.AST) -> bool:
+        """Tell whether a node is among what computes a loss, as far as that can be followed back."""
+        return node in self._followed(function, loss)[1]
+
     @cached_property
     def computing(self) -> set[ast.AST]:
         """The nodes that compute the losses of backward passes."""

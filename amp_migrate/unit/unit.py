@@ -13,9 +13,12 @@ from amp_migrate.autocast.forwards import Forwards
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
+from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.scaler.home import Home
+from amp_migrate.training.objects import Objects
+from amp_migrate.training.scaled import Losses
 
 
 @dataclass(eq=False)
@@ -26,7 +29,7 @@ class Unit:
     Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
     nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
     function where they are still scaled, and divided by the loss scale. The forwards of `outside` run in a library.
-    The backward passes `unscaled` add to gradients that are unscaled already. `trains` tells whether a statement runs
+    The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `trains` tells whether a statement runs
     a backward or steps.
     """
 
@@ -48,6 +51,13 @@ class Unit:
     copying: set[Function] = field(default_factory=set)
     unscaled: set[Backward] = field(default_factory=set)
     scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
+    plain: bool = False
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What computes the losses of backward passes."""
+        project = self.project
+        return Losses(project, Graphs(), Objects(project), project.function_of)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

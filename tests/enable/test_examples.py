@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
+from amp_migrate.enable import left, rules
 from amp_migrate.enable.enabling import Choices
-from amp_migrate.enable.rules import RULES
 from amp_migrate.enable.run import run_sources
 from amp_migrate.plan.model import Status
 from amp_migrate.report import Report
@@ -16,6 +16,7 @@ from amp_migrate.rules.base import Safety
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
+RULES = (*rules.RULES, *left.RULES)
 EXAMPLE = "@@"
 HEAD = """\
 import argparse
@@ -54,6 +55,20 @@ PROGRAMS = {
     + "for batch in loader:\n    train_step(model, optimizer, batch)\n",
     "AMP508": START + WHOLE + HERE,
     "AMP509": HEAD + "parser = argparse.ArgumentParser()\n" + HERE + OPTIMIZER + WHOLE,
+    "AMP510": HEAD.replace("torch.nn.Linear(4, 2)", "Net()").replace(
+        "model = ",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = torch.nn.Linear(4, 2)\n    def forward(self, x):\n"
+        f"        scores, mask = self.fc(x), x[:, :2]\n        {EXAMPLE}\n        return scores\nmodel = ",
+        1,
+    )
+    + OPTIMIZER
+    + WHOLE,
+    "AMP511": START
+    + "def train(index):\n    optimizer.zero_grad()\n    output = model(loader[0][0])\n"
+    + INSIDE
+    + "    loss = criterion(total, loader[0][1])\n    loss.backward()\n    optimizer.step()\n",
+    "AMP512": HEAD + HERE + OPTIMIZER + WHOLE,
     "AMP590": HEAD
     + "class Trainer:\n    def __init__(self, model, optimizer):\n        self.optimizer = optimizer\n"
     + "images, labels = loader[0]\n"
@@ -63,9 +78,12 @@ PROGRAMS = {
     "AMP593": HERE + START + WHOLE,
     "AMP594": HEAD + HERE + WHOLE,
     "AMP596": START + LOOP + FORWARD + BACKWARD + INSIDE,
+    "AMP597": HEAD + HERE + OPTIMIZER + WHOLE,
 }
+DTYPES = {"AMP512": "bfloat16"}
 ADDS = [rule.code for rule in RULES if rule.safety is Safety.CHANGES]
 LEFT = [code for code in PROGRAMS if code.startswith("AMP59") and code not in ("AMP593", "AMP594")]
+LEFT.append("AMP512")
 
 
 def _code(rule: str, heading: str) -> str:
@@ -81,15 +99,17 @@ def _placed(rule: str, heading: str) -> str:
     return PROGRAMS[rule].replace(line, text)
 
 
-def _report(program: str) -> Report:
+def _report(program: str, rule: str = "") -> Report:
     compile(program, "train.py", "exec")
     source = Source.from_bytes("train.py", program.encode())
-    return run_sources([source], Settings(api="torch.cuda.amp"), Choices())
+    return run_sources(
+        [source], Settings(api="torch.cuda.amp"), Choices(DTYPES.get(rule, "float16"))
+    )
 
 
 @pytest.mark.parametrize("rule", ADDS)
 def test_example_becomes_what_the_page_says(rule: str) -> None:
-    report = _report(_placed(rule, "Example"))
+    report = _report(_placed(rule, "Example"), rule)
     assert rule in {finding.code for finding in report.findings}
     lines = [line.strip() for line in _code(rule, "Use instead").splitlines()]
     pattern = r"\n\s*".join(map(re.escape, lines))
@@ -98,17 +118,17 @@ def test_example_becomes_what_the_page_says(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", [code for code in PROGRAMS if code not in ADDS])
 def test_finding_of_the_page_comes_at_its_example(rule: str) -> None:
-    report = _report(_placed(rule, "Example"))
+    report = _report(_placed(rule, "Example"), rule)
     first = next(n for n, x in enumerate(PROGRAMS[rule].splitlines(), 1) if EXAMPLE in x)
     lines = range(first, first + len(_code(rule, "Example").splitlines()))
     found = [finding for finding in report.findings if finding.code == rule]
     assert [f for f in found if f.span.line in lines], report.findings
-    assert report.changes == []
+    assert bool(report.changes) == (rule == "AMP511")
 
 
 @pytest.mark.parametrize("rule", LEFT)
 def test_what_is_left_is_enabled_as_the_page_says(rule: str) -> None:
-    report = _report(_placed(rule, "Use instead"))
+    report = _report(_placed(rule, "Use instead"), rule)
     assert [f for f in report.findings if f.status is Status.LEFT] == []
     assert report.changes
 

@@ -36,6 +36,7 @@ gc.freeze()
 
 _SECONDS = 120  # a child that runs longer is ended, as one that hangs
 
+_is_enabled = torch.is_autocast_enabled
 _scalers: list[torch.amp.GradScaler] = []
 Record = list[tuple[object, ...]]
 
@@ -185,6 +186,7 @@ def _redirect(casts: bool) -> None:
     CPUAutocast.casts = casts
     for module in (torch.cuda.amp, torch.amp):
         vars(module).update(autocast=CPUAutocast, GradScaler=CPUGradScaler)
+    vars(torch).update(is_autocast_enabled=lambda device_type="cpu": _is_enabled("cpu"))
 
 
 class Recorder:

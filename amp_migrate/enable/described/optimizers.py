@@ -107,6 +107,8 @@ class Optimizers:
         if name is None or name.startswith("torch."):
             return False
         given = [*call.args, *(k.value for k in call.keywords)]
+        if any(part in self._objects.making for node in given for part in ast.walk(node)):
+            return False  # it holds an optimizer
         takes = any(True for node in given for _ in bases(module, node, set()))
         return takes and bool(self._objects.groups(module, call) & stepping)
 

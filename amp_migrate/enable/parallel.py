@@ -1,0 +1,106 @@
+"""Networks that run in threads: torch's own threads know that autocast is on and not its type, others know nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from amp_migrate.enable.described.trainings import Training
+from amp_migrate.enable.hazards import Hazard
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.plan.model import Wrap
+from amp_migrate.project import Class, Module, Project
+from amp_migrate.rewrite import rewrite
+from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.training.objects import Objects
+from amp_migrate.unit.reach import reachable
+
+_DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
+_THREADS = frozenset({"threading.Thread", "concurrent.futures.ThreadPoolExecutor"})
+_ADVICE = "enter `torch.autocast` in the function that the threads run, too"
+Place = tuple[str, str]
+
+
+class Parallel:
+    """Finds what runs the networks of trainings in threads."""
+
+    def __init__(self, project: Project, objects: Objects) -> None:
+        self._project = project
+        self._objects = objects
+
+    def replicated(self, training: Training) -> list[tuple[Module, ast.Call, list[Class]]]:
+        """Return the DataParallel of the networks of a training, with the classes that the project has of them."""
+        trained = {group for optimizer in training.optimizers for group in optimizer.trains}
+        return [
+            (module, call, self._project.instance_classes(module, call.args[0]))
+            for module in self._project.modules.values()
+            for call in module.tree.nodes(ast.Call)
+            if call.args and self._project.external(module, call.func) in _DATA_PARALLEL
+            if self._objects.groups(module, call.args[0]) & trained
+        ]
+
+    def unseen(self, training: Training) -> Hazard | None:
+        """Return a DataParallel whose network has no class here, into whose `forward` autocast could go."""
+        for module, call, classes in self.replicated(training):
+            if not classes or not all(_forward(cls) for cls in classes):
+                said = "DataParallel runs the network in threads, where autocast casts to float16, whatever it was asked"
+                how = "use DistributedDataParallel or --dtype float16, or put autocast inside the network's forward()"
+                return Hazard("AMP512", module, call, said, how)
+        return None
+
+    def forwards(self, trainings: Iterable[Training]) -> list[tuple[Hazard, Place]]:
+        """Return the methods `forward` that need autocast inside, each by its file and name, with what is said."""
+        found: dict[Place, Hazard] = {}
+        for training in trainings:
+            for module, call, classes in self.replicated(training):
+                for cls in classes:
+                    said = f"autocast stands inside {cls.qualname}.forward() too: the threads of DataParallel know no bfloat16"
+                    place = cls.module.path, f"{cls.qualname}.forward"
+                    found.setdefault(place, Hazard("AMP512", module, call, said))
+        return [(hazard, place) for place, hazard in found.items()]
+
+    def threads(self, trainings: Iterable[Training]) -> Iterator[Hazard]:
+        """Yield the threads that functions start which run a training."""
+        run = {
+            function
+            for training in trainings
+            for backward in training.backwards
+            for function in reachable(self._project, backward.function)
+        }
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                if self._project.external(module, call.func) in _THREADS:
+                    if self._project.function_of(module, call) in run:
+                        said = (
+                            "threads that a program starts know nothing of the autocast around them"
+                        )
+                        yield Hazard("AMP512", module, call, said, _ADVICE)
+
+
+def _forward(cls: Class) -> bool:
+    return cls.method("forward") is not None
+
+
+def inside(
+    texts: Mapping[str, str], old: Mapping[str, Tree], places: Iterable[Place], spelling: Spelling
+) -> dict[str, str]:
+    """Return texts in which some methods run under autocast where their callers do."""
+    found = dict(texts)
+    header = f"with {spelling.autocast('torch.is_autocast_enabled()')}:"
+    for path, name in places:
+        tree = Tree(path, found.get(path, old[path].text))
+        node = next(n for n in tree.nodes(ast.FunctionDef) if _name(tree, n) == name)
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        wrap = Wrap(tree.span(body[0]), tree.span(body[-1]), header)
+        found[path] = rewrite(tree.text, [wrap])
+    return found
+
+
+def _name(tree: Tree, node: FunctionNode) -> str:
+    """Return the qualified name of a method."""
+    parts = [node.name]
+    up = tree.parent(node)
+    while isinstance(up, ast.ClassDef):
+        parts.append(up.name)
+        up = tree.parent(up)
+    return ".".join(reversed(parts))
