@@ -21,7 +21,7 @@ RULES = (
     says(
         "AMP512",
         "a network runs in threads",
-        "With `--dtype bfloat16`, `forward()` of a network in DataParallel gets autocast inside; where its class is out of sight, the "
+        "With `--dtype bfloat16`, `forward()` of a network in DataParallel gets autocast inside; where its class is not in the files given, the "
         "training stays in FP32. Threads that the program starts itself are named.",
         "The threads of DataParallel enter autocast anew, with its default type: bfloat16 silently becomes float16, without a "
         "GradScaler. Threads of the program know nothing of the autocast around them.",

@@ -48,7 +48,6 @@ from amp_migrate.unit.trains import Trains
 from amp_migrate.unit.unit import Unit
 
 
-<<<<<<< HEAD
 def prepare(
     index: Index,
     found: list[Site],
@@ -61,12 +60,7 @@ def prepare(
     Raises `Cannot` where the unit has to be left.
     """
     unit = make(index, found, module_level)
-=======
-def prepare(index: Index, found: list[Site], settings: Settings, spelling: Spelling) -> Context:
-    """Return the context of one unit. Raises `Cannot` where it has to be left."""
-    unit = make(index, found, settings.scaler == "module")
     unit.plain = settings.enables
->>>>>>> 845e3cc (Tell what 16 bits break when AMP is enabled, mend fills out of range, and enter autocast inside networks that DataParallel runs)
     _refuse_unknown(unit)
     refuse_moved_by_hand(unit)
     refuse_ritual(unit)
