@@ -7,17 +7,15 @@ from functools import cached_property
 
 from amp_migrate.apex.forgotten import indexed
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.availability.choosing import answers, chooses
 from amp_migrate.dual.dual import Branch, branches, nodes_of
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.dual.unreachable import Unreachable, unreachable
-from amp_migrate.facts.mentions import imports_by_name, may_use_apex, skipped_lines
+from amp_migrate.facts.mentions import may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.spell import Use, spelt_out
 from amp_migrate.plan.answers import (
     Answer,
-    brings_along,
     cut_modules,
     cut_out,
     first_cause,
@@ -25,16 +23,16 @@ from amp_migrate.plan.answers import (
     uses_apex,
 )
 from amp_migrate.plan.entangled import entangled
-from amp_migrate.plan.model import Decision, Finding, Place, Plan, Status
+from amp_migrate.plan.files import Done, Files
+from amp_migrate.plan.model import Decision, Finding, Plan
 from amp_migrate.plan.native import Remarks, upgrade
 from amp_migrate.plan.refusal import Refusal, edited_lines, refuse_skipped, refused_unit
-from amp_migrate.plan.staying import holding, kept_for, left, refused_sites, unspoken
+from amp_migrate.plan.staying import holding, kept_for, left
 from amp_migrate.plan.unit_summary import UnitSummary, summary
 from amp_migrate.project import Module, Project, build
 from amp_migrate.rules import modules as rule_modules
-from amp_migrate.rules.base import Context, FileContext
+from amp_migrate.rules.base import Context
 from amp_migrate.rules.guards.amp114_native_beside import fall_back, remove
-from amp_migrate.rules.guards.kept import only_asks
 from amp_migrate.rules.mistakes import amp213_import_missing
 from amp_migrate.rules.mistakes.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
@@ -70,8 +68,6 @@ class Planner:
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
         self._out_of_reach: dict[Site, OutOfReach] = {}
-        self._left: set[Module] = set()
-        self._cut: set[Module] = set()
         self._remarks = Remarks(trees, lambda: self.project)
 
     @cached_property
@@ -141,12 +137,19 @@ class Planner:
             summaries.append(summary(found, decisions, reason))
         if self._settings.only_fixes:
             return
-        self._left = {s.module for found in self._units for s in found if s not in handled}
-        self._cut = cut_modules(self._units, answers)
-        held = holding(plan.decisions)
+        done = Done(
+            bool(self._units),
+            handled,
+            taken,
+            {s.module for found in self._units for s in found if s not in handled},
+            cut_modules(self._units, answers),
+            set(self._owners),
+            holding(plan.decisions),
+        )
+        files = Files(self._index, self._settings, self._spelling, done)
         for module in self._index.project.modules.values():
             if self._settings.migrates or module not in self._of_units():
-                plan.decisions += self._file(module, handled, taken, refused, held)
+                plan.decisions += files.decided(module, refused.get(module.path))
         plan.decisions += self._strangers(handled)
         for path in plan.paths():
             plan.decisions += needed_import(
@@ -279,56 +282,3 @@ class Planner:
             decide = getattr(module, "decide", None)
             if decide is not None:
                 yield from decide(context)
-
-    def _file(
-        self,
-        module: Module,
-        handled: set[Site],
-        taken: set[object],
-        refused: dict[object, Refusal],
-        held: dict[Place, Place],
-    ) -> list[Decision]:
-        index = self._index
-        if index is None:
-            return []
-        sites = [s for s in index.sites if s.module is module and s not in handled]
-        if module.path in refused:
-            return list(refused_sites(sites, refused[module.path]))
-        if not sites and not imports_by_name(module.tree.text):
-            return []
-        owned = module.path in self._owners
-        skipped = frozenset[int]() if owned else skipped_lines(module.tree.text)
-        availability = index.availability[module]
-        context = FileContext(
-            index.project,
-            module,
-            self._settings,
-            self._spelling,
-            sites,
-            answers(availability, sites) if module in self._cut else availability,
-            taken,
-            held=held,
-        )
-        touched = any(site.module is module for site in handled)
-        context.keeps_guards = module in self._left or (bool(self._left) and not touched)
-        if (
-            not touched
-            and only_asks(sites)
-            and module not in self._cut
-            and (self._cut or not self._units)
-        ):
-            context.keeps_guards |= chooses(availability, module, set())
-        context.untrained = not self._units
-        decisions: list[Decision] = []
-        for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
-            decide = getattr(rule, "decide_file", None)
-            if decide is None or not (self._settings.migrates or brings_along(rule, decisions)):
-                continue
-            made = [d for d in decide(context) if d.finding.span.line not in skipped]
-            decisions += made
-            context.held = {**context.held, **holding(made)}
-            done = {d.finding.span for d in made if d.finding.status is Status.MIGRATED}
-            context.sites = [
-                s for s in context.sites if s.kind is Kind.IMPORT or s.span not in done
-            ]
-        return decisions + list(unspoken(context, decisions) if self._settings.migrates else ())

@@ -1,0 +1,92 @@
+"""Asks the rules about every file, once it is known what becomes of the units."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.choosing import answers, chooses
+from amp_migrate.facts.mentions import imports_by_name, skipped_lines
+from amp_migrate.plan.answers import brings_along
+from amp_migrate.plan.model import Decision, Place, Status
+from amp_migrate.plan.refusal import Refusal
+from amp_migrate.plan.staying import holding, refused_sites, unspoken
+from amp_migrate.project import Module
+from amp_migrate.rules import modules as rule_modules
+from amp_migrate.rules.base import FileContext
+from amp_migrate.rules.guards.kept import only_asks
+from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.settings import Settings
+from amp_migrate.unit.build import Index
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of the units: `handled` sites and `taken` nodes, and the files that units leave, cut out or edit.
+
+    `any`: there are units. `held`: the places that are left, each with the place of what keeps it.
+    """
+
+    any: bool
+    handled: Collection[Site]
+    taken: set[object]
+    left: Collection[Module]
+    cut: Collection[Module]
+    edited: Collection[str]
+    held: Mapping[Place, Place]
+
+
+class Files:
+    """Decides about what no unit took in a file."""
+
+    def __init__(self, index: Index, settings: Settings, spelling: Spelling, done: Done) -> None:
+        self._index = index
+        self._settings = settings
+        self._spelling = spelling
+        self._done = done
+
+    def decided(self, module: Module, refused: Refusal | None) -> list[Decision]:
+        """Return what the rules say about a file; `refused` says why it is to be left."""
+        sites = [s for s in self._index.sites if s.module is module and s not in self._done.handled]
+        if refused is not None:
+            return list(refused_sites(sites, refused))
+        if not sites and not imports_by_name(module.tree.text):
+            return []
+        context = self._context(module, sites)
+        owned = module.path in self._done.edited
+        skipped = frozenset[int]() if owned else skipped_lines(module.tree.text)
+        decisions: list[Decision] = []
+        for rule in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
+            decide = getattr(rule, "decide_file", None)
+            if decide is None or not (self._settings.migrates or brings_along(rule, decisions)):
+                continue
+            made = [d for d in decide(context) if d.finding.span.line not in skipped]
+            decisions += made
+            context.held = {**context.held, **holding(made)}
+            migrated = {d.finding.span for d in made if d.finding.status is Status.MIGRATED}
+            context.sites = [
+                s for s in context.sites if s.kind is Kind.IMPORT or s.span not in migrated
+            ]
+        return decisions + list(unspoken(context, decisions) if self._settings.migrates else ())
+
+    def _context(self, module: Module, sites: list[Site]) -> FileContext:
+        done = self._done
+        availability = self._index.availability[module]
+        context = FileContext(
+            self._index.project,
+            module,
+            self._settings,
+            self._spelling,
+            sites,
+            answers(availability, sites) if module in done.cut else availability,
+            done.taken,
+            held=dict(done.held),
+        )
+        touched = any(site.module is module for site in done.handled)
+        context.keeps_guards = module in done.left or (bool(done.left) and not touched)
+        asks = not touched and only_asks(sites) and module not in done.cut
+        if asks and (done.cut or not done.any):
+            context.keeps_guards |= chooses(availability, module, set())
+        context.untrained = not done.any
+        return context
