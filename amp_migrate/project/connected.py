@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Iterator
 
 from amp_migrate.facts.imports import last_name
@@ -18,11 +19,11 @@ def connected(project: Project) -> dict[str, int]:
     """Return the number of the group that each file belongs to, by its path.
 
     Files of different groups neither import each other, in whatever way the project can follow, nor does a call of one
-    reach a function of the other.
+    reach a function of the other; a package is in one group with all its files.
     """
     groups = _Groups(project)
     for module in project.modules.values():
-        for other in _imported(project, module):
+        for other in (*_imported(project, module), *_packages(project, module)):
             groups.join(module.path, other)
     for call, targets in project.calls.reached.items():
         for target in targets:
@@ -72,6 +73,16 @@ def _imported(project: Project, module: Module) -> Iterator[str]:
             yield meaning.module.path
         elif isinstance(meaning, Folder):
             yield from (p for p in project.modules if p.startswith(f"{meaning.path}/"))
+
+
+def _packages(project: Project, module: Module) -> Iterator[str]:
+    """Yield the files that run before a module is imported: those of the packages that hold it."""
+    folder = posixpath.dirname(module.path)
+    while (package := posixpath.join(folder, "__init__.py")) in project.modules:
+        yield package
+        if folder == posixpath.dirname(folder):
+            return
+        folder = posixpath.dirname(folder)
 
 
 def _entry(project: Project, where: str | Folder | None) -> Module | Folder | None:

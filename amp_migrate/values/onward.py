@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from amp_migrate.project.model import Module
 from amp_migrate.values.graph import Graph
+
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +28,45 @@ class Onward:
         return node is not None and (node >= self.size or node in self.found)
 
 
+class Ways(NamedTuple):
+    """Where objects flow in a graph as it is: from node to nodes, the nodes with a field, and the fields of a node."""
+
+    targets: dict[int, list[int]]
+    fields: dict[str, list[int]]
+    kinds: dict[int, set[str]]
+
+
+def ways(graph: Graph) -> Ways:
+    """Return where objects flow; it holds until the version of the graph is another one."""
+    found = Ways({}, {}, {})
+    for root in graph.representatives():
+        for source in graph.feeding(root):
+            found.targets.setdefault(source, []).append(root)
+        names = graph.field_names(root)
+        for name in names:
+            found.fields.setdefault(_kind(name), []).append(root)
+        if names:
+            found.kinds[root] = {_kind(name) for name in names}
+    return found
+
+
 def onward(
-    graph: Graph, starts: Iterable[int], node: Callable[[Module, ast.expr], int | None]
+    graph: Graph,
+    starts: Iterable[int],
+    node: Callable[[Module, ast.expr], int | None],
+    known: Ways | None = None,
 ) -> Onward:
     """Return at least the nodes that the objects of some nodes may flow to.
 
-    A field counts wherever a field of that name may hold one: cheap, and never too few.
+    A field counts wherever a field of that name may hold one: cheap, and never too few. `known` are the ways of the
+    graph, where they were read before.
     """
-    targets: dict[int, list[int]] = {}
-    fields: dict[str, list[int]] = {}
-    for root in graph.representatives():
-        for source in graph.feeding(root):
-            targets.setdefault(source, []).append(root)
-        for name in graph.field_names(root):
-            fields.setdefault(_kind(name), []).append(root)
+    targets, fields, kinds = known if known is not None else ways(graph)
     found = {graph.find(start) for start in starts}
     queue = list(found)
     said: set[str] = set()
     for root in queue:
-        names = {_kind(name) for name in graph.field_names(root)} - said
+        names = kinds.get(root, _NONE) - said
         said |= names
         reached = [*targets.get(root, ()), *(n for name in names for n in fields[name])]
         queue += [n for n in dict.fromkeys(reached) if n not in found]

@@ -12,7 +12,7 @@ from amp_migrate.values.assignments import Flow
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.nodes import Holder, Nodes
 from amp_migrate.values.objects import Fact, Instance, Made
-from amp_migrate.values.onward import Onward, onward
+from amp_migrate.values.onward import Onward, Ways, onward, ways
 from amp_migrate.values.settle import settle
 
 
@@ -38,6 +38,7 @@ class Values:
         self.calls.resolve(files)
         settle(self.nodes, self.calls)
         self._apex: Onward | None = None
+        self._ways: tuple[tuple[int, int], Ways] | None = None
 
     def same(self, module: Module, a: ast.expr, b_module: Module, b: ast.expr) -> bool:
         """Tell whether two expressions may hold the same object."""
@@ -99,7 +100,9 @@ class Values:
 
     def onward(self, groups: Iterable[int]) -> Onward:
         """Return what tells, quickly, whether an object of some groups can flow to an expression."""
-        return onward(self.graph, groups, self._node)
+        if self._ways is None or self._ways[0] != (self.graph.version, self.graph.size):
+            self._ways = (self.graph.version, self.graph.size), ways(self.graph)
+        return onward(self.graph, groups, self._node, self._ways[1])
 
     def _read_all(self) -> None:
         if self._apex is None:

@@ -27,6 +27,8 @@ ALONE = {
         ({"a.py": "import b\n", "b.py": "x = 1\n"}, 1),
         ({"a.py": "from lib import b\n", "lib/b.py": "x = 1\n", "lib/c.py": "x = 1\n"}, 2),
         ({"a.py": "import lib.b\n", "lib/__init__.py": "", "lib/b.py": "x = 1\n"}, 1),
+        ({"__init__.py": "", "a.py": "x = 1\n"}, 1),
+        ({"a/__init__.py": "", "a/b/__init__.py": "", "a/b/c.py": "x = 1\n"}, 1),
         ({"a.py": "import lib\n", "lib/b.py": "x = 1\n", "c.py": "x = 1\n"}, 2),
         ({"a.py": "from b import *\n", "b.py": "from c import f\n", "c.py": "def f(): 1\n"}, 1),
         ({"a.py": "import importlib\nimportlib.import_module('b')\n", "b.py": "x = 1\n"}, 1),
