@@ -243,7 +243,8 @@ def _judgement(
         tuple(
             Claim(f.code, f.path, f.span.line, f.span.end_line, f.status is Status.NOTE)
             for f in plan.findings()
-        )
+        ),
+        settings.dtype,
     )
     return judge().judged(after, claims)
 

@@ -102,7 +102,7 @@ class Judge:
         """Judge one group of files; what was said of the same texts and claims is said again."""
         part = self._parts[number]
         texts = {path: text for path, text in after.items() if path in part}
-        own = Claims(tuple(claim for claim in claims.every if claim.path in part))
+        own = replace(claims, every=tuple(c for c in claims.every if c.path in part))
         key = number, tuple(texts.items()), own
         if key not in self._known:
             self._known[key] = self._judged(number, trees, texts, own)

@@ -48,6 +48,7 @@ class _Steps(click.ParamType[tuple[int, ...]]):
 @click.option("--before", type=_FOLDER, help="The program before, as it is.")
 @click.option("--after", type=_FOLDER, help="The program after, as it is (a migration by hand).")
 @click.option("--link", multiple=True, metavar="PATH", help="Data folder to link, not copy.")
+@click.option("--enable", "enables", is_flag=True, help="Before is FP32, after the same with AMP.")
 @click.option("--codemod", default="", metavar="OPTIONS", help="Options for the migration.")
 @click.option("--steps", default=24, show_default=True, type=click.IntRange(2))
 @click.option(
@@ -125,13 +126,14 @@ def _options(command: tuple[str, ...], project: Path | None, given: dict[str, An
     device = given.pop("device")
     device = available_device() if device == "auto" else device
     timing = given.pop("timing")
+    inject = given.pop("inject_overflow")
     return Options(
         command=command,
         given=_typed(command),
         project=(project or Path.cwd()).resolve(),
         inside=_inside(project),
         device=device,
-        inject=given.pop("inject_overflow"),
+        inject=() if given["enables"] else inject,  # nothing skips a step in FP32
         links=given.pop("link"),
         shims=given.pop("shim"),
         codemod=tuple(shlex.split(given.pop("codemod"))),

@@ -10,8 +10,8 @@ from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.hints import explain
-from amp_migrate.equivalence.comparison.numeric import anchored, enveloped
-from amp_migrate.equivalence.comparison.scales import ScaleRule, rule_for
+from amp_migrate.equivalence.comparison.numeric import anchored, beside_fp32, enveloped
+from amp_migrate.equivalence.comparison.scales import PLAIN, ScaleRule, rule_for
 from amp_migrate.equivalence.comparison.steps import Comparison, compare
 from amp_migrate.equivalence.comparison.verdict import (
     CANNOT_RUN,
@@ -103,7 +103,7 @@ class Ladder:
             result.repeat = compare(before, again, _SAME)
         after = self.runner.after(LOGIC, config)
         self._label_after(after)
-        rule = rule_for(before, after, options.growth)
+        rule = PLAIN if options.enables else rule_for(before, after, options.growth)
         if rule.reason:
             result.notes.append(rule.reason)
         comparison = compare(before, after, rule)
@@ -154,15 +154,17 @@ class Ladder:
         result, options = self.result, self.options
         if not options.casts:
             raise Answered(Verdict(EXACT, "casts off only, as asked"))
-        config = self.runner.config(casts=True, census=True)
+        config = self.runner.config(casts=True, census=not options.enables)
         before = self._before(NUMERIC, config)
         apex = before.notes.get("apex_amp", {})
         if apex.get("enabled") and not apex.get("dynamic"):
             config = dataclasses.replace(config, inject=())
         after = self.runner.after(NUMERIC, config)
-        rule = rule_for(before, after, None)
+        rule = PLAIN if options.enables else rule_for(before, after, None)
         comparison = compare(before, after, rule)
         result.numeric = Level(NUMERIC, before, after, comparison)
+        if options.enables:
+            self._enabled(before, after, comparison)
         self._census(before, after)
         if comparison.exact:
             result.held_to = "casts on: every bit"
@@ -172,6 +174,18 @@ class Ladder:
                 enveloped(self.runner, self.result, before, after)
             raise Answered(Verdict(EXACT))
         self._inexact(before, after, comparison)
+
+    def _enabled(self, before: Run, after: Run, comparison: Comparison) -> None:
+        """Casts on, and before in FP32: the same passes and steps, and losses that stay together."""
+        result = self.result
+        result.crash = after.crash
+        if after.failure:
+            raise Answered(Verdict(DIFFERENT, f"after: {after.failure}", explain=OUTPUT))
+        differs = (d for d in comparison.differences if d.quantity in STRUCTURE - _SCALED)
+        structural = next(differs, None)
+        if structural is not None:
+            raise Answered(Verdict(DIFFERENT, explain(structural, result)))
+        raise Answered(beside_fp32(self.runner, result, before, after))
 
     def _census(self, before: Run, after: Run) -> None:
         one = before.processes[0].census if before.processes else None
@@ -233,6 +247,8 @@ class Ladder:
     def _label(self, before: Run) -> None:
         apex = before.notes.get("apex")
         self.result.before_label = str(apex) if apex else "no Apex"
+        if self.options.enables:
+            self.result.before_label = "FP32"
         if before.notes.get("compiles"):
             self.result.notes.append(
                 "torch.compile is switched off in the compared runs, as kernels of its own choice prove nothing"
@@ -246,6 +262,8 @@ class Ladder:
     def _label_after(self, after: Run) -> None:
         scaler = after.notes.get("grad_scaler")
         self.result.after_label = "native AMP" if scaler else "no loss scaling"
+        if self.options.enables and not scaler:
+            self.result.after_label = "autocast without a GradScaler"
 
 
 STRUCTURE = frozenset(
@@ -262,6 +280,8 @@ STRUCTURE = frozenset(
         "training processes",
     )
 )
+
+_SCALED = frozenset(("loss scale", "skipped steps"))  # what FP32 does not have
 
 
 def _not_reproducible(repeat: Comparison) -> str:

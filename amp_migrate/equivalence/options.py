@@ -16,7 +16,7 @@ class Options:
 
     `runs` is the number of runs per side for the noise envelope (0: not asked), `margin` the
     relative loss difference that still counts as equivalent there. `growth` replaces the default
-    growth interval of 2000; `inject` lists the steps that overflow. `given` are the options as they were typed.
+    growth interval of 2000; with `enables` before is an FP32 training, and after the same with AMP. `inject` lists the steps that overflow. `given` are the options as they were typed.
     """
 
     command: tuple[str, ...]
@@ -26,6 +26,7 @@ class Options:
     after: Path | None = None
     links: tuple[str, ...] = ()
     codemod: tuple[str, ...] = ()
+    enables: bool = False
     steps: int = 24
     inject: tuple[int, ...] = (3, 7)
     growth: int = 10

@@ -14,7 +14,10 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
 
-_HALF = frozenset({"torch.float16", "torch.half"})
+_TYPES = {
+    "float16": frozenset({"torch.float16", "torch.half"}),
+    "bfloat16": frozenset({"torch.bfloat16"}),
+}
 
 
 class Casts(Enum):
@@ -52,8 +55,8 @@ class Casting:
             child = up
         return None
 
-    def other_dtype(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether a block around a node casts to a type of its own, which is not half precision."""
+    def other_dtype(self, function: Function, node: ast.AST, dtype: str) -> bool:
+        """Tell whether a block around a node casts to a type of its own, which is not `dtype`."""
         for up in function.module.tree.ancestors(node):
             for item in up.items if isinstance(up, ast.With | ast.AsyncWith) else ():
                 call = item.context_expr
@@ -63,7 +66,7 @@ class Casting:
                 if isinstance(call, ast.Call) and name in AUTOCASTS:
                     types = [k.value for k in call.keywords if k.arg == "dtype"]
                     if types and not any(
-                        self._project.external(function.module, t) in _HALF for t in types
+                        self._project.external(function.module, t) in _TYPES[dtype] for t in types
                     ):
                         return True
         return False

@@ -95,7 +95,7 @@ class Forwards:
                     yield _differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield _differs(CAST, at, call)
-            elif wanted == ON and native.other_dtype(function, call):
+            elif wanted == ON and native.other_dtype(function, call, self.claims.dtype):
                 yield _differs(DTYPE, at, call)
         if item.trains and _is_scaled(item):
             yield from self._scalers(native, begun, False, DISABLED)

@@ -55,9 +55,10 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Claims:
-    """The claims of a run."""
+    """The claims of a run, and the type that its casts are to have."""
 
     every: tuple[Claim, ...] = field(default=())
+    dtype: str = "float16"
 
     def say(self, code: str, place: Place) -> bool:
         """Tell whether a rule of the run speaks of a line of the old text."""

@@ -18,16 +18,18 @@ class ScaleRule:
     several loss scalers, the sequences differ although both are right; then `after` must start
     where Apex starts, halve at every overflow and double after one of `intervals` updates. At the
     iterations of `restarts`, where ``amp.initialize`` has run again, it may start anew.
+    Where before is `plain`, in FP32, it has no scale that could agree with anything.
     """
 
     exact: bool
     intervals: tuple[int, ...] = ()
     restarts: frozenset[int] = frozenset()
+    plain: bool = False
 
     @property
     def reason(self) -> str:
         """One line for the report; empty where scales are simply equal."""
-        if self.exact:
+        if self.exact or self.plain:
             return ""
         return (
             "Apex counts backwards and GradScaler counts updates, so the loss scale is held to "
@@ -36,6 +38,8 @@ class ScaleRule:
 
     def first_disagreement(self, before: tuple[Step, ...], after: tuple[Step, ...]) -> int | None:
         """Return the first iteration whose scale is wrong, or None."""
+        if self.plain:
+            return None
         if self.exact:
             return _first_unequal([step.scale for step in before], after)
         wrong = [
@@ -65,6 +69,9 @@ class ScaleRule:
                 if tracker == interval:
                     scale, tracker = min(scale * 2, limit), 0
         return scales
+
+
+PLAIN = ScaleRule(exact=False, plain=True)
 
 
 def rule_for(before: Run, after: Run, growth: int | None) -> ScaleRule:

@@ -82,14 +82,16 @@ def prepare(options: Options, home: Path) -> Trees:
     original = options.before or options.project
     after = home / "migrated"
     copy(original, after, options.links)
-    migration = migrate(after, options.codemod)
+    arguments = ("enable", *options.codemod) if options.enables else options.codemod
+    migration = migrate(after, arguments)
     changed = tuple(changed_files(original, after))
     if not changed:
         why = "".join(f": {note}" for note in migration.notes()[:1])
         raise NothingMigratedError(f"the codemod changes nothing here{why}")
     notes = migration.notes()
     trees = Trees(original, after, fixes=migration.fixes, changed=changed, notes=notes)
-    return _with_fixes(options, home, trees) if migration.fixes else trees
+    with_fixes = bool(migration.fixes) and not options.enables
+    return _with_fixes(options, home, trees) if with_fixes else trees
 
 
 def _with_fixes(options: Options, home: Path, trees: Trees) -> Trees:
@@ -143,9 +145,10 @@ def _files(folder: Path, linked: set[Path]) -> Iterator[Path]:
 
 def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
     """Run the codemod on `tree` and return what it reports. Raises WorkspaceError where it reports nothing."""
+    named = arguments[:1] if arguments[:1] == ("enable",) else ()
     command = [
-        *(sys.executable, "-m", "amp_migrate", str(tree)),
-        *("--output-format", "json", "--exit-zero", *arguments),
+        *(sys.executable, "-m", "amp_migrate", *named, str(tree)),
+        *("--output-format", "json", "--exit-zero", *arguments[len(named) :]),
     ]
     here = str(Path(amp_migrate.__file__).parent.parent)
     paths = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
