@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from equivalence.forked import fork_runs
+import pytest
+from equivalence.forked import forked_launches  # noqa: F401
 
 from amp_migrate.equivalence.check import check
 from amp_migrate.equivalence.comparison.verdict import EQUIVALENT
 from amp_migrate.equivalence.options import Options
 
+pytestmark = pytest.mark.usefixtures("forked_launches")
 CASE = Path(__file__).resolve().parents[2] / "fixtures" / "enable" / "no_sync"
 
 
