@@ -33,7 +33,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     near = unit.project.values.onward(models)
     taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
     found: list[Region] = []
-    for module in unit.project.modules.values():
+    for module in unit.near:
         for node in module.tree.nodes(ast.Call):
             if id(node) in taken or node in gone or not _may_run(near, module, node):
                 continue
@@ -73,7 +73,7 @@ def _through_helpers(
     }
     return [
         _region(unit, module, module.tree.statement(node))
-        for module in unit.project.modules.values()
+        for module in unit.near
         for node in module.tree.nodes(ast.Call)
         if id(node) not in taken
         and node not in gone

@@ -17,7 +17,6 @@ from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
-from amp_migrate.project.connected import connected
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -86,7 +85,7 @@ class Judge:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The group of connected files that each file belongs to."""
-        groups = connected(self._project)
+        groups = self._project.programs
         return {path: groups[path.replace("\\", "/")] for path in self._before}
 
     @cached_property

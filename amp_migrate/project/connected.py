@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project.layout import Folder
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.project import Project
+
+if TYPE_CHECKING:
+    from amp_migrate.project.project import Project
 
 _IMPORTERS = ("import_module", "__import__")
 

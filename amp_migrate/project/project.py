@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.project.calls import Calls
+from amp_migrate.project.connected import connected
 from amp_migrate.project.definitions import module_of
 from amp_migrate.project.dynamic import Escape
 from amp_migrate.project.escapes import Escapes
@@ -54,6 +55,16 @@ class Project:
     def holds_apex(self) -> bool:
         """Whether a package `apex` is part of the project itself."""
         return any(m.name.partition(".")[0] == "apex" for m in self.modules.values())
+
+    @cached_property
+    def programs(self) -> dict[str, int]:
+        """The number of the group of connected files that each file belongs to, by its path."""
+        return connected(self)
+
+    def connected_with(self, modules: Iterable[Module]) -> list[Module]:
+        """Return all modules that imports or calls connect with some, these included."""
+        numbers = {self.programs[module.path] for module in modules}
+        return [m for m in self.modules.values() if self.programs[m.path] in numbers]
 
     @property
     def calls(self) -> Calls:

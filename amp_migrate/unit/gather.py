@@ -92,7 +92,7 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
 
 
 def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
-    for module in unit.project.modules.values():
+    for module in unit.near:
         for node in module.tree.nodes(ast.Call):
             if (
                 _is_step(node)
@@ -180,7 +180,7 @@ def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
 def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
     """Yield the plain backward passes for the optimizers of functions in which none of the unit may stand."""
     trains = set(training_functions(unit)) if any(unit.of(Kind.SCALE_LOSS)) else set()
-    for module in unit.project.modules.values() if trains else ():
+    for module in unit.near if trains else ():
         calls = [call for call in module.tree.nodes(ast.Call) if tail(call) in ("backward", "step")]
         for call in calls:
             function = unit.project.function_of(module, call)

@@ -23,7 +23,7 @@ class Trains:
         self._functions = {b.function for b in items} | {s.function for s in unit.steps}
         self._functions |= {
             unit.project.function_of(module, node)
-            for module in unit.project.modules.values()
+            for module in unit.near
             for node in module.tree.nodes(ast.Call)
             if isinstance(node, ast.Call) and _is_backward(node)
         }

@@ -59,6 +59,12 @@ class Unit:
         project = self.project
         return Losses(project, Graphs(), Objects(project), project.function_of)
 
+    @cached_property
+    def near(self) -> list[Module]:
+        """The files of the programs that its uses of Apex are in, all without any: nothing runs it from elsewhere."""
+        of = {site.module for site in self.sites} or self.project.modules.values()
+        return self.project.connected_with(of)
+
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
         return (site for site in self.sites if site.kind in kinds)

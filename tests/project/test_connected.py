@@ -8,7 +8,6 @@ from fixture_support import cases
 from amp_migrate.engine import migrate
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
-from amp_migrate.project.connected import connected
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -38,7 +37,7 @@ ALONE = {
 )  # fmt: skip
 def test_imports_and_calls_connect(files: dict[str, str], groups: int) -> None:
     """By any spelling, at any distance; a method by its name alone where no other class has it."""
-    found = connected(build({path: Tree(path, text) for path, text in files.items()}))
+    found = build({path: Tree(path, text) for path, text in files.items()}).programs
     assert found.keys() == files.keys()
     assert len(set(found.values())) == groups
 
