@@ -262,7 +262,7 @@ def _untrue(
         ]
         reason = objection.sentence
         found += [
-            Refusal(path, reason, place=objection.place, casts=objection.casts)
+            Refusal(path, reason, place=objection.place, trouble=objection.trouble)
             for path in paths[:1]
         ]
     return found

@@ -14,31 +14,36 @@ from functools import cached_property
 from amp_migrate.check.casts.forwards import CAST, UNCAST
 from amp_migrate.check.events.claims import RAISES, Claims
 from amp_migrate.check.events.compare import Parted, compare
+from amp_migrate.check.events.handing import HANDED
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.protocol.faults import Breach, Fault, Place, Trouble
 from amp_migrate.report import Compared
 from amp_migrate.source.align import changes, moved_line
 
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8
-_CASTS = {UNCAST: False, CAST: True}
+_TROUBLES = {
+    UNCAST: Trouble.CASTS_MISSING,
+    CAST: Trouble.CASTS_ADDED,
+    HANDED: Trouble.OUT_OF_SIGHT,
+}
+
+
+_BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS}
 
 
 @dataclass(frozen=True)
 class Objection:
-    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts.
-
-    `casts` tells of a forward whether it has casts that Apex did not make, or lacks those it made; None of all else.
-    """
+    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts."""
 
     sentence: str
     place: Place
     way: tuple[Place, ...]
-    casts: bool | None = None
+    trouble: Trouble = Trouble.GRADIENTS
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,12 @@ class Judge:
         project = build({**before, **{path: trees[path] for path in after}})
         new = Program(project)
         found = [
-            Objection(fault.sentence(), fault.place, fault.way)
+            Objection(
+                fault.sentence(),
+                fault.place,
+                fault.way,
+                _BREACHES.get(fault.breach, Trouble.GRADIENTS),
+            )
             for fault in _breaches(old, new, before, after)
             if fault.breach is not Breach.REFUSED
             or not claims.say(RAISES, fault.place)
@@ -169,10 +179,8 @@ def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str
     else:
         what = "is lost on the way" if lost else "is added on the way"
         sentence = f"`{last.label}` {what} {way_text}"
-    casts = next(
-        (has for words, has in _CASTS.items() if str(last.label.kind).endswith(words)), None
-    )
-    return Objection(sentence, place, shown, casts)
+    ends = (t for words, t in _TROUBLES.items() if str(last.label.kind).endswith(words))
+    return Objection(sentence, place, shown, next(ends, Trouble.GRADIENTS))
 
 
 def _old(place: Place | None, before: Mapping[str, Tree], after: Mapping[str, str]) -> Place | None:

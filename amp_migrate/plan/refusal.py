@@ -20,7 +20,7 @@ from amp_migrate.plan.model import (
     Wrap,
 )
 from amp_migrate.project import Module, Project
-from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.faults import Place, Trouble
 from amp_migrate.source.align import changes
 from amp_migrate.unit.cannot import Cannot
 
@@ -38,7 +38,18 @@ _CALL_UNDER = (
     "migrate it by hand: write `with torch.cuda.amp.autocast():` around the call of it in the program that initializes "
     "Apex, so that the other programs keep fp32"
 )
-_ADVICE_BY_CASTS = {None: _ADVICE, False: _PUT_UNDER, True: _CALL_UNDER}
+_WITH_LOGITS = (
+    "give F.binary_cross_entropy_with_logits what the sigmoid is given, in place of binary cross entropy on what the "
+    "sigmoid gives, then run again"
+)
+_IN_SIGHT = "write what it does here (scale the loss, run the backward, clip, step) in place of the call, then run again"
+_ADVICES = {
+    Trouble.GRADIENTS: _ADVICE,
+    Trouble.CASTS_MISSING: _PUT_UNDER,
+    Trouble.CASTS_ADDED: _CALL_UNDER,
+    Trouble.REFUSED_LOSS: _WITH_LOGITS,
+    Trouble.OUT_OF_SIGHT: _IN_SIGHT,
+}
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 
 
@@ -47,14 +58,14 @@ class Refusal:
     """The rewrite of a file that is not used, and why.
 
     `line` is that of a comment that asks to skip it, or 0. `place` is where the training would go wrong, None where
-    the text itself failed; `casts` tells whether they are added or missing there, None where they are no matter.
+    the text itself failed.
     """
 
     path: str
     reason: str
     line: int = 0
     place: Place | None = None
-    casts: bool | None = None
+    trouble: Trouble = Trouble.GRADIENTS
 
     @property
     def code(self) -> str:
@@ -102,7 +113,7 @@ def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Canno
     """Say why a unit is left whose rewrite is not used."""
     site = found[0]
     if refusal.place is not None:
-        advice = _ADVICE_BY_CASTS[refusal.casts]
+        advice = _ADVICES[refusal.trouble]
         message = _WOULD.format(refusal.reason)
         return Cannot("AMP913", *_statement(project, site, refusal), message, advice)
     if not refusal.line:

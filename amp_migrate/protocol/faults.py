@@ -50,6 +50,16 @@ class Breach(Enum):
     UNBOUND = "the GradScaler is used on a path that does not make it"
 
 
+class Trouble(Enum):
+    """What goes wrong in a rewrite that is not used, as far as it decides what a person can do."""
+
+    GRADIENTS = "what happens to gradients, or when"
+    CASTS_ADDED = "a forward has casts that Apex did not make"
+    CASTS_MISSING = "a forward lacks casts that Apex made"
+    REFUSED_LOSS = "torch refuses a loss under autocast"
+    OUT_OF_SIGHT = "code that cannot be read scales the loss"
+
+
 @dataclass(frozen=True)
 class Place:
     """A line of a file."""

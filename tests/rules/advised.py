@@ -21,6 +21,31 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/refused_loss_in_a_handler",
+        "give F.binary_cross_entropy_with_logits what the sigmoid is given",
+        (
+            ("head.py", "p = torch.sigmoid(self.net(x))", "p = self.net(x)"),
+            (
+                "head.py",
+                "F.binary_cross_entropy(p, y) + F.binary_cross_entropy(p, 1 - y)",
+                "F.binary_cross_entropy_with_logits(p, y) + F.binary_cross_entropy_with_logits(p, 1 - y)",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/loss_scaler_by_attribute",
+        "write what it does here",
+        (
+            (
+                "            loss_scaler(loss, optimizer)\n",
+                "            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n            optimizer.step()\n",
+            ),
+            ("import timm.utils as utils\n", ""),
+            ("utils.ApexScaler()", "True"),
+        ),
+    ),
+    Advised(
         "refused/casts_out_of_sight",
         "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32) on forward()",
         (

@@ -13,7 +13,7 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.events import Event, Kind
 
-_HANDED = "is given a loss and its optimizer, but no GradScaler:"
+HANDED = "is given a loss and its optimizer, but no GradScaler:"
 
 
 def handed_over(new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
@@ -30,7 +30,7 @@ def handed_over(new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
             if isinstance(node, ast.Call) and handed and not any(e.assumed for e in handed):
                 if not new.program.calls.of(node) and _has_loss(held, node):
                     place = Place(function.module.path, node.lineno)
-                    label = Label(f"`{called(node.func)}` {_HANDED}")
+                    label = Label(f"`{called(node.func)}` {HANDED}")
                     yield key(function), Difference((Step(label, None, place),))
 
 

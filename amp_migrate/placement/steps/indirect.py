@@ -45,6 +45,8 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
         return None
     anchor = module.tree.statement(call)
     given = unit.project.arguments(site, own.function).get(base)
+    if given is not None and given not in set(ast.walk(call)):
+        return None  # handed on from the function's own ``*args``
     if given is not None:
         text = ".".join([module.tree.segment(given), *([rest] if rest else [])])
         return Step(module, site.function, call, given, anchor, text)
