@@ -40,7 +40,7 @@ class Additions:
             status = Status.ROUTINE if hazard.code == "AMP510" else Status.NOTE
             place = hazard.module.path, hazard.module.tree.span(hazard.node)
             found.append(Finding(*place, hazard.code, status, hazard.message, hazard.advice))
-        for hazard in self.parallel.threads(now):
+        for hazard in (*self.parallel.threads(now), *self._hazards.schedulers(now)):
             place = hazard.module.path, hazard.module.tree.span(hazard.node)
             found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message, hazard.advice))
         for hazard, _ in () if self._scaled else self.parallel.forwards(now):

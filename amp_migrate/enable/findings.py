@@ -24,6 +24,7 @@ CODES = {
     "AMP109": "AMP507",
     "AMP115": "AMP502",
     "AMP116": "AMP504",
+    "AMP209": "AMP502",
     "AMP120": "AMP502",
     "AMP206": "AMP504",
 }

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.trainings import Training
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.reads.refusing import Refusing
+from amp_migrate.unit.order import loop_of
+from amp_migrate.unit.reach import reachable, upwards
 
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
 _FILLS = frozenset({"masked_fill", "masked_fill_"})
@@ -35,6 +38,7 @@ _ALONE = frozenset(
     | {"torch.slogdet", "torch.solve", "torch.stft", "torch.svd", "torch.symeig"}
 )
 _FINE = frozenset({"torch.linalg.norm", "torch.linalg.vector_norm", "torch.linalg.matmul"})
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _HALVES = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 
 
@@ -56,6 +60,7 @@ class Hazards:
         self._project = project
         self._objects = objects
         self._dtype = dtype
+        self._refusing = Refusing(project, objects)
 
     def weights(self, training: Training) -> Hazard | None:
         """Return where a network of a training is made 16 bits wide as a whole, which no autocast mends."""
@@ -81,12 +86,74 @@ class Hazards:
     def mend(self, trainings: Iterable[Training], drafts: dict[Module, Draft]) -> list[Hazard]:
         """Return the hazards of trainings; those that one word mends are mended in drafts."""
         found = []
-        for function in self._run(trainings):
-            for node in ast.walk(function.scope):
-                if isinstance(node, ast.Call):
-                    if self._project.function_of(function.module, node) is function:
-                        found += list(self._of(function, node, drafts))
+        every = list(trainings)
+        trained = {g for t in every for optimizer in t.optimizers for g in optimizer.trains}
+        for function in self._run(every):
+            for call in self._calls(function):
+                found += list(self._of(function, call, drafts))
+        for function in dict.fromkeys(f for t in every for f in self._run_with(t)):
+            for call in self._calls(function):
+                found += list(self._entropy(function, call, trained, drafts))
         return found
+
+    def schedulers(self, trainings: Iterable[Training]) -> Iterator[Hazard]:
+        """Yield the schedulers that step in a loop in which their optimizer does."""
+        if self._dtype != "float16":
+            return
+        steps = self._objects.method_calls.get("step", ())
+        trained = {g for t in trainings for optimizer in t.optimizers for g in optimizer.groups}
+        stepping = [
+            loop_of(module.tree, call)
+            for module, call in steps
+            if isinstance(call.func, ast.Attribute)
+            and self._objects.groups(module, call.func.value) & trained
+        ]
+        for module, call in steps:
+            assert isinstance(call.func, ast.Attribute)
+            made = self._project.values.made_by(module, call.func.value)
+            if any(".lr_scheduler." in name for name in made):
+                if loop_of(module.tree, call) in stepping and loop_of(module.tree, call):
+                    said = (
+                        "torch may warn here that the scheduler steps before the optimizer: the GradScaler skips "
+                        "the first steps until it has found its scale"
+                    )
+                    yield Hazard("AMP513", module, call, said, "this is harmless")
+
+    def _calls(self, function: Function) -> list[ast.Call]:
+        return [
+            node
+            for node in walk(function.scope)
+            if isinstance(node, ast.Call)
+            and self._project.function_of(function.module, node) is function
+        ]
+
+    def _run_with(self, training: Training) -> list[Function]:
+        """Return the functions that the programs run in which a training runs a backward."""
+        starts = {up for b in training.backwards for up in upwards(self._project, b.function)}
+        found = {f for start in starts for f in reachable(self._project, start)}
+        return sorted(found, key=lambda f: (f.module.path, getattr(f.node, "lineno", 0)))
+
+    def _entropy(
+        self, function: Function, call: ast.Call, trained: set[int], drafts: dict[Module, Draft]
+    ) -> Iterator[Hazard]:
+        """Give binary cross entropy its probabilities in FP32: it takes no others beside targets in FP32."""
+        module = function.module
+        name = self._project.external(module, call.func)
+        if not call.args or not self._refusing.runs(function, call, name):
+            return
+        given = call.args[0]
+        text = module.tree.segment(given)
+        inner = [node for node in ast.walk(given) if isinstance(node, ast.Call)]
+        if any(self._objects.groups(module, node.func) & trained for node in inner):
+            return  # the network stands in the call itself, and is taken out of it
+        if text.endswith(".float()") or not isinstance(given, _ATOMS):
+            return
+        end = module.tree.span(given)[2:]
+        drafts.setdefault(module, Draft(module.tree)).put(end, end, ".float()")
+        said = (
+            "binary cross entropy gets its probabilities in FP32, whatever type the network gives"
+        )
+        yield Hazard("AMP510", module, call, said)
 
     def _of(
         self, function: Function, call: ast.Call, drafts: dict[Module, Draft]

@@ -33,6 +33,20 @@ RULES = (
         """,
     ),
     says(
+        "AMP513",
+        "a scheduler steps with its optimizer",
+        "Nothing. The finding speaks of a warning that the first iterations may print.",
+        "A GradScaler starts at a scale of 65536 and skips steps that overflow. A scheduler that steps all the same is ahead by "
+        "those few steps, and torch warns once that it stepped before the optimizer.",
+        """
+        optimizer.step()
+        scheduler.step()
+        """,
+        """
+        (Nothing has to be done. To be exact, step the scheduler where `scaler.get_scale()` did not fall.)
+        """,
+    ),
+    says(
         "AMP590",
         "the training cannot be followed",
         "Nothing. The finding names what stands in the way; the training stays in FP32 as a whole.",

@@ -187,9 +187,11 @@ RULES = (
     ),
     _adds(
         "AMP510",
-        "a value out of the range of fp16 fills an FP32 tensor",
-        "Puts `.float()` before a `masked_fill` with a value beyond 65504, in networks and functions that run under autocast.",
-        "What autocast gives in fp16 cannot hold -1e9, and torch raises. Softmax runs in FP32 under autocast anyway.",
+        "an operation that 16 bits break gets FP32",
+        "Puts `.float()` before a `masked_fill` with a value beyond 65504, and behind the probabilities that binary cross entropy "
+        "is given. In FP32 it does nothing.",
+        "What autocast gives in fp16 cannot hold -1e9, and torch raises; softmax runs in FP32 under autocast anyway. Binary cross "
+        "entropy takes no fp16 probabilities beside FP32 targets.",
         """
         scores = scores.masked_fill(mask == 0, -1e9)
         """,

@@ -69,6 +69,12 @@ PROGRAMS = {
     + INSIDE
     + "    loss = criterion(total, loader[0][1])\n    loss.backward()\n    optimizer.step()\n",
     "AMP512": HEAD + HERE + OPTIMIZER + WHOLE,
+    "AMP513": START
+    + "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)\n"
+    + LOOP
+    + FORWARD
+    + BACKWARD
+    + INSIDE,
     "AMP590": HEAD
     + "class Trainer:\n    def __init__(self, model, optimizer):\n        self.optimizer = optimizer\n"
     + "images, labels = loader[0]\n"
@@ -123,7 +129,7 @@ def test_finding_of_the_page_comes_at_its_example(rule: str) -> None:
     lines = range(first, first + len(_code(rule, "Example").splitlines()))
     found = [finding for finding in report.findings if finding.code == rule]
     assert [f for f in found if f.span.line in lines], report.findings
-    assert bool(report.changes) == (rule == "AMP511")
+    assert bool(report.changes) == (rule in ("AMP511", "AMP513"))
 
 
 @pytest.mark.parametrize("rule", LEFT)
