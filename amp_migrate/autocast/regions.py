@@ -27,13 +27,18 @@ LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Inline:
-    """A loss computed inside a call: it gets the statement `name = node` before `statement`."""
+    """A loss computed inside a call: `name = value` stands before `statement`, `node` becomes `name` in it or stays."""
 
     function: Function
     statement: ast.stmt
     node: ast.expr
     name: str
     replaces: bool
+
+    @property
+    def value(self) -> ast.expr:
+        """What computes the loss, without the name that it may get in place: ``(loss := criterion(x, y))``."""
+        return self.node.value if isinstance(self.node, ast.NamedExpr) else self.node
 
 
 def training(
@@ -128,19 +133,20 @@ def _runs_network(unit: Unit, search: Search) -> bool:
 def _inline(unit: Unit, backward: Backward) -> Inline:
     tree = backward.module.tree
     stmt = tree.statement(backward.node)
-    loss, name = backward.loss, _name(backward.function)
-    named = backward.loss
-    if isinstance(named, ast.NamedExpr) and isinstance(named.target, ast.Name):
-        loss, name = named.value, named.target.id
     replaces = backward in [*unit.probes, *unit.beside]
-    return Inline(backward.function, stmt, loss, name, replaces)
+    name = _given_name(backward.loss) or _name(backward.function)
+    return Inline(backward.function, stmt, backward.loss, name, replaces)
 
 
 def _given(function: Function, node: ast.expr, others: list[Inline]) -> Inline:
     """Return the statement for an argument or a result, under a name that no other of its statement has."""
     stmt = function.module.tree.statement(node)
     taken = {other.name for other in others if other.statement is stmt}
-    return Inline(function, stmt, node, _name(function, taken), True)
+    return Inline(function, stmt, node, _given_name(node) or _name(function, taken), True)
+
+
+def _given_name(loss: ast.expr) -> str | None:
+    return loss.target.id if isinstance(loss, ast.NamedExpr) else None
 
 
 def _name(function: Function, taken: Iterable[str] = ()) -> str:

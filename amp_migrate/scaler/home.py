@@ -11,15 +11,9 @@ from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.model import AddArgument, Insert
 from amp_migrate.project import CallSite, Class, Function, Module, Project
-from amp_migrate.scaler import in_reach
+from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.naming import free_name
-from amp_migrate.scaler.out_of_reach import (
-    made_before,
-    refuse_before,
-    refuse_elsewhere,
-    refuse_unswitched,
-)
 from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
@@ -85,9 +79,9 @@ class Home:
             self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name and not self._is_global(function):
-            refuse_before(self.inits[function], function, node)
+            out_of_reach.refuse_before(self.inits[function], function, node)
         if function in self.makers:
-            refuse_unswitched(self.makers[function], node)
+            out_of_reach.refuse_unswitched(self.makers[function], node)
         return text
 
     def _is_global(self, function: Function) -> bool:
@@ -146,7 +140,7 @@ class Home:
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self.resolved[function] = self.name
         if self.module_level:
-            refuse_elsewhere(self.project, self.inits, self.carriers, function, node)
+            out_of_reach.refuse_elsewhere(self.project, self.inits, self.carriers, function, node)
             return self.name
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
@@ -207,7 +201,9 @@ class Home:
         parent = function.parent
         if parent is None:
             raise ValueError("no closure")
-        text = self.access(parent, function.node or node)
+        run = out_of_reach.moments(self.project, self.inits.get(parent, []), function)
+        texts = [self.access(parent, at) for at in run or [function.node or node]]
+        text = texts.pop()
         root = text.partition(".")[0]
         if "." in text and root in function.parameters.names:
             raise Cannot(
@@ -276,7 +272,7 @@ class Home:
         """Tell whether a construction comes after the initialize of the same function, if it has one."""
         sites = self.inits.get(call.function)
         if not sites:
-            return made_before(self.project, self.inits, call)
+            return out_of_reach.made_before(self.project, self.inits, call)
         return any(key(site.node) < key(call.call) for site in sites)
 
     def _parameter(self, function: Function, node: ast.AST) -> None:

@@ -102,6 +102,20 @@ def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
         )
 
 
+def moments(project: Project, sites: list[Site], function: Function) -> list[ast.AST]:
+    """Return where a function runs that stands above the initialize of the one around it, if all of that is seen.
+
+    What it reads of the variables around it counts when it is called, not where it is defined.
+    """
+    tree = function.module.tree
+    above = sites and not any(dominates(tree, s.statement, function.node or s.node) for s in sites)
+    if not above or project.escapes(function):
+        return []
+    calls = project.calls_of(function)
+    inside = all(call.function is function.parent and not call.partial for call in calls)
+    return [call.call for call in calls] if inside else []
+
+
 def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
     """Raise `Cannot` where the scaler is needed before it is known whether it is to be enabled."""
     module = maker.function.module

@@ -95,7 +95,7 @@ def _inline(context: Context, inline: Inline) -> Decision:
     tree = inline.function.module.tree
     enabled = context.casts.enabled(inline.function, inline.statement, training=True)
     call = context.spelling.autocast(enabled or "")
-    text = f"with {call}:\n    {inline.name} = {indent(tree.segment(inline.node))}"
+    text = f"with {call}:\n    {inline.name} = {indent(tree.segment(inline.value))}"
     edits: list[Insert | ReplaceExpression] = [
         Insert(tree.span(inline.statement), text, after=False)
     ]

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import walk
-from amp_migrate.plan.model import Drop, Edit, Replace
+from amp_migrate.plan.model import Drop, Edit, Insert, Replace
+from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
 
 
 def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Iterator[Edit]:
     """Yield the edits that take names out of declarations where nothing assigns them any more.
 
-    `rest` gives what is left of the statement of an initialize. The last initialize of a function answers for all.
+    A name that only functions inside assign from then on is bound before them, as their `nonlocal` asks for. `rest` gives what is left of the statement of an initialize. The last initialize of a function answers for all.
     """
     function = site.function
     own = [s for s in context.unit.of(Kind.INITIALIZE) if s.function is function]
@@ -34,6 +35,25 @@ def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Ite
             word = "global" if isinstance(node, ast.Global) else "nonlocal"
             span = tree.span(node)
             yield Replace(span, f"{word} {', '.join(names)}") if names else Drop(span)
+            lost -= set(node.names)
+    yield from _bound(function, lost - set(function.parameters.names))
+
+
+def _bound(function: Function, lost: set[str]) -> Iterator[Edit]:
+    """Yield the edit that binds the names that functions inside take from this one, where nothing else does."""
+    asked = [
+        (node, {*node.names} & lost)
+        for node in ast.walk(function.scope)
+        if isinstance(node, ast.Nonlocal) and {*node.names} & lost
+    ]
+    if not asked or function.node is None:
+        return
+    tree = function.module.tree
+    inside = {up for node, _ in asked for up in tree.ancestors(node)}
+    names = sorted({name for _, some in asked for name in some})
+    body = function.node.body[bool(ast.get_docstring(function.node)) :]
+    first = next(stmt for stmt in body if stmt in inside)
+    yield Insert(tree.span(first), f"{' = '.join(names)} = None", after=False)
 
 
 def _stored(nodes: Iterator[ast.AST]) -> set[str]:
