@@ -17,10 +17,11 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
-from amp_migrate.protocol.placeholder import stale
+from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine
+from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
 
 
@@ -36,12 +37,13 @@ def faults_of(program: Program) -> list[Fault]:
     memory = Memory(program)
     found: dict[tuple[Breach, str, int], Fault] = {}
     programs = Programs(program)
-    for fault in _gradients(program, programs, memory):
+    off = replaced(program)
+    for fault in _gradients(program, programs, memory, off):
         found.setdefault(_key(fault), fault)
     others: list[tuple[Machine, tuple[Entry, ...]]] = []
     for scaler in program.training.objects.scalers:
         entries = programs.of_scaler(scaler.number)
-        others.append((ScalerMachine(scaler.number), entries))
+        others.append((switched(ScalerMachine(scaler.number), off), entries))
     for machine, entries in others:
         for fault in Run(program, machine, memory, entries).faults():
             found.setdefault(_key(fault), fault)
@@ -88,8 +90,13 @@ def _key(fault: Fault) -> tuple[Breach, str, int]:
     return fault.breach, fault.place.path, fault.place.line
 
 
-def _gradients(program: Program, programs: Programs, memory: Memory) -> Iterator[Fault]:
-    """Yield the faults of every optimizer; one that may concern any of a program must concern all of them."""
+def _gradients(
+    program: Program, programs: Programs, memory: Memory, off: frozenset[int]
+) -> Iterator[Fault]:
+    """Yield the faults of every optimizer; one that may concern any of a program must concern all of them.
+
+    `off` are the GradScalers that are off until they are made anew.
+    """
     objects = program.training.objects
     entries = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
     beside = {
@@ -99,7 +106,7 @@ def _gradients(program: Program, programs: Programs, memory: Memory) -> Iterator
     runs = {}
     for number, own in entries.items():
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
-        machine = GradientMachine(number, scalers, not beside[number])
+        machine = switched(GradientMachine(number, scalers, not beside[number]), scalers & off)
         runs[number] = {_key(f): f for f in Run(program, machine, memory, own).faults()}
     for number, run in runs.items():
         for key, fault in run.items():

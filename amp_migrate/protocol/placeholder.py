@@ -35,6 +35,16 @@ def stale(program: Program) -> Iterator[Fault]:
         yield Fault(Breach.IDLE, place, (place,))
 
 
+def replaced(program: Program) -> frozenset[int]:
+    """Return the numbers of the GradScalers that are off only in variables which get one that is on."""
+    objects = program.training.objects
+    found = _Placeholders(program)
+    known = set(found.variables())
+    off = [(objects.scaler(m, c), found.kept(m, c)) for m, c in objects.made_scalers if is_off(c)]
+    numbers = {number for number, _ in off if number is not None}
+    return frozenset(n for n in numbers if all(kept & known for other, kept in off if other == n))
+
+
 class _Placeholders:
     """Follows the variables of a program that hold a GradScaler which is off from the start."""
 
@@ -47,11 +57,13 @@ class _Placeholders:
         off: set[_Variable] = set()
         on: set[_Variable] = set()
         for module, call in self._objects.made_scalers:
-            for name in self._targets(module, call):
-                scope = module.scopes.owner(name)
-                if scope is not None:
-                    (off if is_off(call) else on).add(_Variable(module, scope, name.id))
+            (off if is_off(call) else on).update(self.kept(module, call))
         return sorted(off & on, key=lambda v: (v.module.path, v.name))
+
+    def kept(self, module: Module, call: ast.Call) -> set[_Variable]:
+        """Return the variables that a GradScaler is made for."""
+        names = [(module.scopes.owner(name), name.id) for name in self._targets(module, call)]
+        return {_Variable(module, scope, name) for scope, name in names if scope is not None}
 
     def idle(self) -> Iterator[tuple[Module, ast.Name]]:
         """Yield the local names of GradScalers that nothing reads, where another of that name is off."""
