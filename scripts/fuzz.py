@@ -4,8 +4,9 @@ Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers
            [--summary FILE] [--save]
        python scripts/fuzz.py --refactor [--family NAME]... [--only REFACTORING]... [--minutes N] [--seed S]
            [--programs N] [--workers N] [--table FILE] [--rows FILE] [--shrink N] [--show] [--sample]
+       python scripts/fuzz.py --enable [--dtype float16|bfloat16] [--minutes N] [--seed S] [--programs N]
 Exit code 1 if a program failed. With --refactor, fixtures and generated programs are refactored at random,
-and each must be migrated as it was before that.
+and each must be migrated as it was before that. With --enable the programs are plain FP32 and get AMP.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import itertools
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,10 +27,15 @@ from fuzz_refactor import Hunt, hunt, read, report, sample, show  # noqa: E402
 from generated.check import check  # noqa: E402
 from generated.features import draw  # noqa: E402
 from generated.hunt import Summary, judged, kind, same_failure  # noqa: E402
+from generated.plain import enabled, plain  # noqa: E402
 from generated.program import build  # noqa: E402
 from generated.refactor.refactoring import FAMILIES, catalogue  # noqa: E402
 from generated.saved import save  # noqa: E402
 from generated.shrink import shrunk  # noqa: E402
+
+from amp_migrate.enable.enabling import Choices  # noqa: E402
+
+_AT_ONCE = 8
 
 
 def main() -> int:
@@ -36,6 +43,8 @@ def main() -> int:
     options = _options()
     if options.refactor:
         return _refactor(options)
+    if options.enable:
+        return _enable(options)
     summary = Summary()
     start = time.monotonic()
     seeds: Iterator[int] = itertools.count(options.seed)
@@ -66,6 +75,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--summary", type=Path, help="write the summary to this file, as JSON")
     parser.add_argument("--save", action="store_true", help="keep shrunk failures as test cases")
+    parser.add_argument("--enable", action="store_true", help="add AMP to FP32 programs")
+    parser.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
     refactor = parser.add_argument_group("refactored trainings")
     refactor.add_argument("--refactor", action="store_true", help="refactor known trainings")
     refactor.add_argument("--family", action="append", default=[], choices=FAMILIES)
@@ -79,6 +90,29 @@ def _options() -> argparse.Namespace:
     refactor.add_argument("--show", action="store_true", help="print the variant of the seed alone")
     refactor.add_argument("--sample", action="store_true", help="keep the variants as the sample")
     return parser.parse_args()
+
+
+def _enable(options: argparse.Namespace) -> int:
+    """Add AMP to FP32 programs, a few at a time, and compare what both train."""
+    minutes = options.minutes or (None if options.programs else 1.0)
+    start = time.monotonic()
+    outcomes: Counter[str] = Counter()
+    last = options.seed + options.programs if options.programs else None
+    for seed in itertools.count(options.seed, _AT_ONCE):
+        if minutes is not None and time.monotonic() > start + 60 * minutes:
+            break
+        seeds = range(seed, min(seed + _AT_ONCE, last or seed + _AT_ONCE))
+        if not seeds:
+            break
+        verdicts = enabled([plain(number) for number in seeds], Choices(options.dtype))
+        for number, verdict in zip(seeds, verdicts, strict=True):
+            outcomes[verdict.outcome] += 1
+            if verdict.outcome != "enabled":
+                print(f"seed {number} {verdict.outcome}: {verdict.why}", flush=True)
+    print(
+        f"{sum(outcomes.values())} programs in {time.monotonic() - start:.0f} s: {dict(outcomes)}"
+    )
+    return 1 if outcomes["failed"] else 0
 
 
 def _refactor(options: argparse.Namespace) -> int:
