@@ -183,7 +183,7 @@ class Hazards:
     def _fill(self, module: Module, call: ast.Call, drafts: dict[Module, Draft]) -> Hazard:
         assert isinstance(call.func, ast.Attribute)
         held = call.func.value
-        value = ast.unparse(call.args[1])
+        value = module.tree.segment(call.args[1])
         alone = isinstance(module.tree.parent(call), ast.Expr)
         if call.func.attr == "masked_fill_" and alone:
             said = f"{value} is out of the range of {self._dtype}, and this raises under autocast"

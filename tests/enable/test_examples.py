@@ -75,10 +75,7 @@ PROGRAMS = {
     + FORWARD
     + BACKWARD
     + INSIDE,
-    "AMP590": HEAD
-    + "class Trainer:\n    def __init__(self, model, optimizer):\n        self.optimizer = optimizer\n"
-    + "images, labels = loader[0]\n"
-    + HERE,
+    "AMP590": "from framework import Trainer\n" + HEAD + "images, labels = loader[0]\n" + HERE,
     "AMP591": START + "images, labels = loader[0]\n" + HERE,
     "AMP592": START + HERE,
     "AMP593": HERE + START + WHOLE,

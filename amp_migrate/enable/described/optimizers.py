@@ -121,11 +121,27 @@ class Optimizers:
             function,
             call,
             statement,
-            _name(statement, call),
+            _name(statement, call) or self._held(module, statement, call),
             tuple(dict.fromkeys(path(node) or ast.unparse(node) for node in networks)),
             self._objects.groups(module, call),
             frozenset(g for node in networks for g in self._objects.groups(module, node)),
         )
+
+    def _held(self, module: Module, statement: ast.stmt, call: ast.Call) -> str | None:
+        """Return the attribute of an object that keeps the optimizer that its constructor is given."""
+        maker = module.tree.parent(call)
+        target = _name(statement, maker) if isinstance(maker, ast.Call) else None
+        if target is None or not isinstance(maker, ast.Call):
+            return None
+        groups = self._objects.groups(module, call)
+        for cls in self.project.constructed(maker):
+            for method in cls.methods.values():
+                for node in ast.walk(method.scope):
+                    stores = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+                    if stores and isinstance(node, ast.Attribute) and path(node.value) == "self":
+                        if self._objects.groups(cls.module, node) & groups:
+                            return f"{target}.{node.attr}"
+        return None
 
     def _networks(self, module: Module, function: Function, call: ast.Call) -> Iterator[ast.expr]:
         """Yield the networks whose parameters a call is given, that can be read where it stands.
