@@ -417,7 +417,105 @@ _VARIABLE_AFTER = """
 """
 _GIVEN = ("def step(model, optimizer, x):", "def step(model, optimizer, x, scaler):")
 
+_MEASURED_BEFORE = """
+    # file: train.py
+    import contextlib
+    import torch
+    import torch.nn.functional as F
+    from apex import amp
+
+    @contextlib.contextmanager
+    def evaluating(model):
+        model.eval()
+        with torch.no_grad():
+            yield
+        model.train()
+
+    def validate(model, criterion, loader):
+        total = 0.0
+        with evaluating(model):
+            for x, y in loader:
+                output = model(x)
+
+                def add():
+                    nonlocal total
+                    total += criterion(output, y).item()
+
+                add()
+                total += F.mse_loss(output.float(), y).item()
+        return total
+
+    def train(model, loader):
+        criterion = torch.nn.L1Loss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+        print(validate(model, criterion, loader))
+
+    train(torch.nn.Linear(4, 1), [(torch.randn(2, 4), torch.randn(2, 1))])
+"""
+_MEASURED_AFTER = """
+    # file: train.py
+    import contextlib
+    import torch
+    import torch.nn.functional as F
+
+    @contextlib.contextmanager
+    def evaluating(model):
+        model.eval()
+        with torch.no_grad():
+            yield
+        model.train()
+
+    def validate(model, criterion, loader):
+        total = 0.0
+        with evaluating(model):
+            for x, y in loader:
+                with torch.cuda.amp.autocast():
+                    output = model(x)
+
+                    def add():
+                        nonlocal total
+                        total += criterion(output, y).item()
+
+                    add()
+                total += F.mse_loss(output.float(), y).item()
+        return total
+
+    def train(model, loader):
+        criterion = torch.nn.L1Loss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast():
+                loss = criterion(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        print(validate(model, criterion, loader))
+
+    train(torch.nn.Linear(4, 1), [(torch.randn(2, 4), torch.randn(2, 1))])
+"""
+
 TRAININGS = (
+    _training(
+        "an evaluation in a context manager, with its loss in a closure",
+        _MEASURED_BEFORE,
+        _MEASURED_AFTER,
+        the_loss_is_not_cast=[("            add()\n", "        add()\n")],
+        nothing_is_cast=[
+            (
+                "            with torch.cuda.amp.autocast():\n                output",
+                "            if True:\n                output",
+            )
+        ],
+    ),
     _training(
         "a GradScaler as variable of the file",
         _VARIABLE_BEFORE,

@@ -35,6 +35,7 @@ class Casting:
         self._program = program
         self._project = program.project
         self._known = known
+        self._within: set[ast.Call] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:
         """Return what the blocks of a function around a node say, None where there is none."""
@@ -83,7 +84,24 @@ class Casting:
             and not self._bound(function, call.func)
         ):
             return None
-        return Casts.UNKNOWN
+        return self._of_project(call) if call is not None else Casts.UNKNOWN
+
+    def _of_project(self, call: ast.Call) -> Casts | None:
+        """Return what the generators that a call makes context managers of enter around their yield."""
+        made = self._project.callees(call)
+        found: set[Casts | None] = set()
+        for function in made:
+            yields = [
+                p.node
+                for p in self._program.graph(function).points
+                if isinstance(p.node, ast.Yield)
+            ]
+            if not yields or call in self._within:
+                return Casts.UNKNOWN
+            self._within.add(call)
+            found |= {self.here(function, node) for node in yields}
+            self._within.discard(call)
+        return found.pop() if len(found) == 1 else Casts.UNKNOWN
 
     def _bound(self, function: Function, name: ast.Name) -> bool:
         return function.module.scopes.owner(name) is not None

@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_FO
 
 _COPIES = frozenset({"deepcopy", "AveragedModel"})
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
+_MEASURES = ("loss", "cross_entropy", "kl_div")
 
 
 class Networks:
@@ -66,7 +67,9 @@ class Networks:
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module
         for point in self._program.graph(function).points:
-            if isinstance(point.node, ast.Call) and self._is_forward(module, point.node):
+            if (isinstance(point.node, ast.Call) and self._is_forward(module, point.node)) or (
+                isinstance(point.node, ast.Call) and self._measures(function, point.node)
+            ):
                 yield point.node
             elif isinstance(point.node, ast.Call) and self._is_backward(function, point.node):
                 yield from self._losses(function, point.node)
@@ -98,6 +101,26 @@ class Networks:
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                     queue += self._labels.values_of(function, part)
 
+    def _measures(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call computes a loss of what an initialized network gave: halves, where casts were on."""
+        named = self._project.external(function.module, call.func) or tail(call)
+        made = self._project.values.made_by(function.module, call.func)
+        names = [n.lower() for n in (made or [named])]
+        if not all(n.endswith(_MEASURES) for n in names) or not self._is_loss(
+            function.module, call
+        ):
+            return False
+        losses = self._program.training.losses
+        given = (a for a in call.args if not self._is_widened(function, a))
+        return any(losses.networks(function, a) & self._groups for a in given)
+
+    def _is_widened(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an argument is made fp32 by hand: casts make no difference to it."""
+        if isinstance(node, ast.Name):
+            values = self._labels.values_of(function, node)
+            return bool(values) and all(isinstance(v, ast.Call) and _widens(v) for v in values)
+        return isinstance(node, ast.Call) and _widens(node)
+
     def _is_loss(self, module: Module, call: ast.Call) -> bool:
         name = self._project.external(module, call.func) or ""
         if name.startswith(_LOSSES[0]):
@@ -106,3 +129,7 @@ class Networks:
         return bool(made) and all(
             m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made
         )
+
+
+def _widens(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("float", "double")
