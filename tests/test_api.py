@@ -84,7 +84,7 @@ def test_settings_hold() -> None:
 def test_every_setting_is_documented() -> None:
     """The page names what `Settings` takes, but for what a run works out by itself."""
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    own = {"root", "respell"}
+    own = {"root", "respell", "dtype", "enables"}
 
     assert {name for name in Settings.__dataclass_fields__ if f"`{name}`" not in page} <= own
 
