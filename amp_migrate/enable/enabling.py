@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.events.compare import compare
+from amp_migrate.check.text import check
 from amp_migrate.enable.additions import Additions, option, others
 from amp_migrate.enable.described.describe import TRACE, Unwritable, describe
 from amp_migrate.enable.described.draft import Draft
@@ -161,7 +162,11 @@ class _Attempts:
                 text = "the switch of AMP cannot be brought to where networks run"
                 self._leave(now, cause.path, 1, text)
                 return None
-        if self._traced(now, written) or self._untrue(now, written, spoken):
+        if (
+            self._broken(now, written)
+            or self._traced(now, written)
+            or self._untrue(now, written, spoken)
+        ):
             return None
         return self._enabled(written, spoken.findings, spoken.compared, now)
 
@@ -177,6 +182,17 @@ class _Attempts:
             if cause is not None:
                 self._left[training] = _left(cause)
         return True
+
+    def _broken(self, now: list[Training], written: Mapping[str, str]) -> bool:
+        """Leave the trainings of a file whose new text does not compile, or reads what nothing defines."""
+        for path, text in written.items():
+            reason = check(self._sources[path].text, text, path)
+            if reason is not None:
+                self._leave(
+                    now, path, 1, f"the rewrite of this file failed its check: {reason}", "AMP595"
+                )
+                return True
+        return False
 
     def _traced(self, now: list[Training], written: Mapping[str, str]) -> bool:
         """Leave the trainings of a file that still holds what only described them."""
@@ -218,11 +234,13 @@ class _Attempts:
                 return True
         return False
 
-    def _leave(self, now: list[Training], path: str, line: int, message: str) -> None:
+    def _leave(
+        self, now: list[Training], path: str, line: int, message: str, code: str = "AMP592"
+    ) -> None:
         here = [t for t in now if any(module.path == path for module in t.modules)]
         for training in here or now:
             self._left[training] = Left(
-                "AMP592",
+                code,
                 path,
                 line,
                 message,

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards import Hazard
 from amp_migrate.facts.tree import FunctionNode, Tree
-from amp_migrate.plan.model import Wrap
+from amp_migrate.plan.model import AddImport, Edit, Wrap
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.rewrite import rewrite
+from amp_migrate.rules.torch_import import binds_torch
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.training.objects import Objects
 from amp_migrate.unit.reach import reachable
@@ -91,8 +92,10 @@ def inside(
         tree = Tree(path, found.get(path, old[path].text))
         node = next(n for n in tree.nodes(ast.FunctionDef) if _name(tree, n) == name)
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        wrap = Wrap(tree.span(body[0]), tree.span(body[-1]), header)
-        found[path] = rewrite(tree.text, [wrap])
+        edits: list[Edit] = [Wrap(tree.span(body[0]), tree.span(body[-1]), header)]
+        if not binds_torch(tree):
+            edits.append(AddImport("import torch"))
+        found[path] = rewrite(tree.text, edits)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import AddImport, Decision, Edit, Status
 from amp_migrate.project import Module
 from amp_migrate.rules.base import decision
@@ -15,7 +16,7 @@ def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
     """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
     texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
     read = [t.replace("from torch.", "").replace("import torch.", "") for t in texts]
-    if not any("torch." in text for text in read) or _binds_torch(module):
+    if not any("torch." in text for text in read) or binds_torch(module.tree):
         return
     first = module.tree.module.body[0]
     yield decision(
@@ -23,8 +24,9 @@ def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
     )
 
 
-def _binds_torch(module: Module) -> bool:
-    for stmt in module.tree.module.body:
+def binds_torch(tree: Tree) -> bool:
+    """Tell whether a file imports torch by its name."""
+    for stmt in tree.module.body:
         if isinstance(stmt, ast.Import) and any(
             (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names
         ):
