@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Module, Project, build
 
@@ -100,7 +100,9 @@ class _Scaler:
                 self.asking.add(self.project.function_of(module, node))
         grown = True
         while grown:
-            grown = False
+            around = {self._around(function) for function in self.asking} - self.asking
+            self.asking |= around
+            grown = bool(around)
             for module, node in self.uses():
                 up = module.tree.parent(node)
                 call = module.tree.parent(up) if isinstance(up, ast.keyword) else up
@@ -108,6 +110,17 @@ class _Scaler:
                     function = self.project.function_of(module, node)
                     grown |= isinstance(node, ast.Name) and function not in self.asking
                     self.asking |= {function} if isinstance(node, ast.Name) else set()
+
+    def _around(self, function: Function) -> Function:
+        """Return the function whose variable a function reads, itself where it is its own."""
+        if self.names.intersection(function.parameters.names) or function.node is None:
+            return function
+        own = {n.id for n in walk(function.scope) if isinstance(n, ast.Name) and self._binds(n)}
+        return function if own & self.names else function.parent or function.module.top
+
+    @staticmethod
+    def _binds(node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
     @staticmethod
     def _stores(module: Module, node: ast.expr) -> bool:
