@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Finding, Plan, Status
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
+from amp_migrate.processes import each
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -131,10 +132,10 @@ def _planned(
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts."""
     refused: dict[object, Refusal] = {}
-    judge = cache(lambda: _judge(trees, planner))
+    judge = cache(lambda: _judge(trees, planner, settings.jobs))
     while True:
         plan, units = planner.plan(refused)
-        failures = _apply(plan, trees, outcomes)
+        failures = _apply(plan, trees, outcomes, settings.jobs)
         judgement = None if failures else _judgement(judge, outcomes, plan, settings)
         if judgement is not None:
             failures = _untrue(judgement, outcomes, refused)
@@ -188,44 +189,50 @@ def _syntax(error: Exception) -> str:
     return f"cannot be parsed ({error})"
 
 
-def _apply(plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome]) -> list[Refusal]:
+def _apply(
+    plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome], jobs: int
+) -> list[Refusal]:
     """Rewrite every file of the plan; return why rewrites are refused."""
     for outcome in outcomes.values():
         outcome.after = None
     paths = plan.paths()
-    if not paths:
-        return []
+
+    def rewritten(path: str) -> str | Refusal:
+        return _rewritten(plan, trees[path], outcomes[path].before.text)
+
+    made = each(rewritten, paths, jobs)
+    for path, after in zip(paths, made, strict=True):
+        if isinstance(after, str) and after != trees[path].text:
+            outcomes[path].after = after
+    return [refusal for refusal in made if isinstance(refusal, Refusal)]
+
+
+def _rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
+    """Return the new text of a file, or why it is not used."""
     from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.guards.cleanup import leftovers, tidied
 
-    failures: list[Refusal] = []
-    for path in paths:
-        tree = trees[path]
-        edits = tidied(tree, list(plan.edits(path)))
-        try:
-            after = rewrite(tree.text, edits)
-            more = leftovers(tree, after, unused(outcomes[path].before.text, after, path))
-            if more:
-                after = rewrite(tree.text, tidied(tree, [*edits, *more]))
-        except EditError as error:
-            failures.append(Refusal(path, f"an edit could not be made: {error}"))
-            continue
-        reason = check(tree.text, after, path)
-        line = edited_against_a_comment(tree.text, after, edits)
-        if line is not None:
-            failures.append(Refusal(path, OPTED_OUT, line))
-        elif reason is not None:
-            failures.append(Refusal(path, reason))
-        elif after != tree.text:
-            outcomes[path].after = after
-    return failures
+    path = tree.path
+    edits = tidied(tree, list(plan.edits(path)))
+    try:
+        after = rewrite(tree.text, edits)
+        more = leftovers(tree, after, unused(before, after, path))
+        if more:
+            after = rewrite(tree.text, tidied(tree, [*edits, *more]))
+    except EditError as error:
+        return Refusal(path, f"an edit could not be made: {error}")
+    line = edited_against_a_comment(tree.text, after, edits)
+    if line is not None:
+        return Refusal(path, OPTED_OUT, line)
+    reason = check(tree.text, after, path)
+    return after if reason is None else Refusal(path, reason)
 
 
-def _judge(trees: dict[str, Tree], planner: Planner) -> Judge:
+def _judge(trees: dict[str, Tree], planner: Planner, jobs: int) -> Judge:
     from amp_migrate.check.training import Judge
 
-    return Judge(trees, planner.project)
+    return Judge(trees, planner.project, jobs)
 
 
 def _judgement(

@@ -45,6 +45,7 @@ class Settings:
     tracked: bool = False
     dtype: str = "float16"
     enables: bool = False
+    jobs: int = 1
     root: Path = Path()
 
     def enabled(self, code: str) -> bool:

@@ -17,6 +17,7 @@ from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.check.events.handing import HANDED
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
+from amp_migrate.processes import each
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
 from amp_migrate.protocol.code.program import Program
@@ -65,9 +66,10 @@ class Judge:
     program were given alone; what is asked of them is worked out once.
     """
 
-    def __init__(self, before: Mapping[str, Tree], project: Project) -> None:
+    def __init__(self, before: Mapping[str, Tree], project: Project, jobs: int = 1) -> None:
         self._before = before
         self._project = project
+        self._jobs = jobs
         self._old: dict[int, Program] = {}
         self._known: dict[object, Judgement] = {}
 
@@ -80,7 +82,7 @@ class Judge:
         numbers = dict.fromkeys(self._numbers[path] for path in after)
         if len(self._parts) == 1:
             return self._judged(0, trees, after, claims)
-        made = [self._judged_apart(number, trees, after, claims) for number in numbers]
+        made = self._judged_each(list(numbers), trees, after, claims)
         compared = [item for judgement in made for item in judgement.compared]
         return Judgement(
             [objection for judgement in made for objection in judgement.objections],
@@ -100,17 +102,28 @@ class Judge:
             found.setdefault(self._numbers[path], {})[path] = tree
         return found
 
-    def _judged_apart(
-        self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
-    ) -> Judgement:
-        """Judge one group of files; what was said of the same texts and claims is said again."""
-        part = self._parts[number]
-        texts = {path: text for path, text in after.items() if path in part}
-        own = replace(claims, every=tuple(c for c in claims.every if c.path in part))
-        key = number, tuple(texts.items()), own
-        if key not in self._known:
-            self._known[key] = self._judged(number, trees, texts, own)
-        return self._known[key]
+    def _judged_each(
+        self,
+        numbers: list[int],
+        trees: Mapping[str, Tree],
+        after: Mapping[str, str],
+        claims: Claims,
+    ) -> list[Judgement]:
+        """Judge groups of files one by one; what was said of the same texts and claims is said again."""
+        keys = []
+        for number in numbers:
+            part = self._parts[number]
+            texts = tuple((path, text) for path, text in after.items() if path in part)
+            own = replace(claims, every=tuple(c for c in claims.every if c.path in part))
+            keys.append((number, texts, own))
+
+        def judged(key: tuple[int, tuple[tuple[str, str], ...], Claims]) -> Judgement:
+            number, texts, own = key
+            return replace(self._judged(number, trees, dict(texts), own), project=None)
+
+        fresh = [key for key in keys if key not in self._known]
+        self._known |= zip(fresh, each(judged, fresh, self._jobs), strict=True)
+        return [self._known[key] for key in keys]
 
     def _judged(
         self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims

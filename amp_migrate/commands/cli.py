@@ -95,14 +95,6 @@ class _Verify(click.Command):
         return options_of_verify(ctx.params.get("arguments", []), incomplete)
 
 
-def _one_process(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Say why there is nothing to choose, to those who know the option from other tools."""
-    if value is not None:
-        raise click.UsageError(
-            "-j is not needed: a project is read and decided as a whole, in one process. Leave it out."
-        )
-
-
 @click.group(cls=_Program, context_settings=_CONTEXT)
 def main() -> None:
     """Move PyTorch training code from NVIDIA Apex AMP to native AMP."""
@@ -146,7 +138,12 @@ def main() -> None:
 @click.option("--exit-on-change", is_flag=True, help="Exit 1 where files were rewritten, too.")
 @click.option("--color/--no-color", "colour", default=None, help="By default on a terminal.")
 @click.option("--list-rules", is_flag=True, help="List the rules.")
-@click.option("-j", "--jobs", hidden=True, expose_value=False, callback=_one_process)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(0),
+    help="Processes to rewrite and check in, 0: one for each core.",
+)
 @click.version_option(__version__, "-V", "--version", message="amp-migrate %(version)s")
 @click.pass_context
 def codemod(ctx: click.Context, /, paths: tuple[str, ...], list_rules: bool, **given: Any) -> None:

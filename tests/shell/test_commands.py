@@ -44,18 +44,6 @@ class TestCommands:
         assert done.exit_code == 0
         assert "old()" in file.read_text()
 
-    @pytest.mark.parametrize("option", [("-j", "4"), ("-j4",), ("--jobs", "4")])
-    def test_jobs_are_not_needed(
-        self, put: Put, engine: FakeEngine, option: tuple[str, ...]
-    ) -> None:
-        file = put("a.py", "old()\n")
-
-        done = amp_migrate(*option, ".")
-
-        assert "Error: -j is not needed" in done.stderr
-        assert done.exit_code == 2
-        assert "old()" in file.read_text()
-
     def test_wrong_option_names_the_program(self) -> None:
         assert "Usage: amp-migrate [OPTIONS] [PATH]..." in amp_migrate("--nonsense").stderr
 

@@ -1,0 +1,44 @@
+"""Work on many things at once, in processes that begin with all that was worked out so far."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
+
+
+def each(function: Callable[[T], R], items: Sequence[T], jobs: int) -> list[R]:
+    """Return what a function gives for every item, in their order, from up to `jobs` processes, 0 for one per core.
+
+    The function may hold anything, as processes are forked; what it gives is pickled. One process does it all where
+    the system has no fork, and where there is nothing to share out. What raises there raises here.
+    """
+    global _work
+    count = min(jobs or os.cpu_count() or 1, len(items))
+    if count < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        return [function(item) for item in items]
+    outer, _work = _work, (function, items)
+    try:
+        with multiprocessing.get_context("fork").Pool(count, _deaf) as pool:
+            return pool.map(_run, range(len(items)), chunksize=1)
+    finally:
+        _work = outer
+
+
+def _deaf() -> None:
+    """Leave Ctrl-C to the process that began, which ends this one, and let a signal end it at once."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _run(place: int) -> Any:
+    assert _work is not None
+    function, items = _work
+    return function(items[place])
