@@ -34,6 +34,20 @@ def root(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
+def string_start(node: ast.AST | None) -> str:
+    """Return how a string that an expression gives starts, as far as it is constant: `run_` for ``f"run_{mode}"``."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return string_start(node.values[0]) if node.values else ""
+    if isinstance(node, ast.BinOp):
+        start = string_start(node.left)
+        return start.partition("%")[0] if isinstance(node.op, ast.Mod) else start
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return string_start(node.func.value).partition("{")[0]
+    return ""
+
+
 def prefixes(dotted: str) -> set[str]:
     """Return ``a``, ``a.b`` and ``a.b.c`` for ``a.b.c``."""
     parts = dotted.split(".")

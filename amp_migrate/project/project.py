@@ -14,12 +14,12 @@ from amp_migrate.project.binding import bind, forwards_keywords, forwards_positi
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.connected import connected
 from amp_migrate.project.definitions import module_of
-from amp_migrate.project.dynamic import Escape
-from amp_migrate.project.escapes import Escapes
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.renamed import renamed
+from amp_migrate.project.unseen.by_name import Escape
+from amp_migrate.project.unseen.escapes import Escapes
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Bound, Partial
 from amp_migrate.values.values import Values

@@ -233,7 +233,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
         for call, _, given in unit.home.carriers.calls(function):
             if given is None or is_none(given):
                 continue
-            if unit.project.external(call.function.module, given) != "apex.amp":
+            giver = unit.home.carriers.giver(call.function, given)
+            if unit.project.external(giver.module, given) != "apex.amp":
                 raise Cannot(
                     "AMP909",
                     call.function.module,
@@ -241,7 +242,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
                     f"whether this call passes amp or something else to {function.qualname}() is not known",
                     f"import amp where {function.qualname}() uses it instead of passing it on, then run again",
                 )
-            access(call.function, call.call)
+            access(giver, call.call if giver is call.function else given)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
         if site.node not in gone and not (
             site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)

@@ -6,6 +6,7 @@ import ast
 import builtins
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import string_start
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
@@ -199,12 +200,22 @@ class Expressions:
             base = self.node(module, call.args[0])
             if base is not None and isinstance(attribute, ast.Constant):
                 return self.graph.field(base, str(attribute.value))
-            return None
+            return None if base is None else self._computed(base, string_start(attribute))
         if name == "dict" and not call.args:
             result = self.graph.new()
             self._keywords(module, call, result, "['{}']")
             return result
         return self._iterated(module, call, name)
+
+    def _computed(self, base: int, start: str) -> int | None:
+        """Return the node of any attribute whose name starts as a computed one does; None where that says nothing."""
+        known = {name for names in self.nodes.mentions.values() for name in names}
+        names = sorted(name for name in known if start and name.startswith(start))
+        result = self.graph.new() if names else None
+        for name in names:
+            assert result is not None
+            self.graph.flow(self.graph.field(base, name), result)
+        return result
 
     def _iterated(self, module: Module, call: ast.Call, name: str) -> int | None:
         nodes = [self.node(module, item) for item in call.args]

@@ -126,10 +126,12 @@ def _parameter(context: Context, function: Function, old: str) -> Decision:
     for site, keyword, given in home.carriers.calls(function):
         caller = site.function
         path, spans = caller.module.path, caller.module.tree.span
-        if given is not None and home.project.external(caller.module, given) == "apex.amp":
-            text = context.scaler(caller, site.call)
-            if text != caller.module.tree.segment(given) and not _renamed(context, caller, given):
-                result.edits.append((path, ReplaceExpression(spans(given), text)))
+        giver = home.carriers.giver(caller, given)
+        if given is not None and home.project.external(giver.module, given) == "apex.amp":
+            text = context.scaler(giver, site.call if giver is caller else given)
+            tree = giver.module.tree
+            if text != tree.segment(given) and not _renamed(context, giver, given):
+                result.edits.append((giver.module.path, ReplaceExpression(tree.span(given), text)))
         if keyword is not None and keyword != home.name:
             result.edits.append((path, RenameKeyword(spans(site.call), keyword, home.name)))
     for site, none in home.carriers.switched_off(function):

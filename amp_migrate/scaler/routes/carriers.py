@@ -147,6 +147,12 @@ class Carriers:
             keyword = next((k.arg for k in site.call.keywords if k.arg == name), None)
             yield site, keyword, given
 
+    def giver(self, caller: Function, given: ast.expr | None) -> Function:
+        """Return the function in which an argument stands: what a caller hands on of its ``*args`` is another's."""
+        if given is None or given in caller.module.tree.parents:
+            return caller if given is None else self._project.function_of(caller.module, given)
+        return self._project.function_of(self._project.module_of(given), given)
+
     def switched_off(self, function: Function) -> Iterator[tuple[CallSite, ast.expr | None]]:
         """Yield the calls that give a function None for `amp`, with that None, or leave it at its default."""
         default = function.parameters.defaults.get(self.parameters[function])

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, string_start
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Fact, Instance, Made
@@ -62,7 +62,9 @@ class NameLookups:
         self, module: Module, call: ast.Call, thing: Function | Class, name: str, called: bool
     ) -> bool:
         base, wanted = call.args[:2]
-        if not _may_be(wanted, name):
+        outer = module.tree.parents.get(call)
+        run = self.values.calls.reached.get(outer, []) if isinstance(outer, ast.Call) else []
+        if not _may_be(wanted, name) or {target.function for target in run} == {thing}:
             return False
         computed = _quoted(wanted) is None
         facts: list[Fact] = [
@@ -127,20 +129,9 @@ def _quoted(node: ast.expr) -> str | None:
 
 def _may_be(node: ast.expr | None, name: str) -> bool:
     """Tell whether a string expression may give `name`, by what is constant at its start."""
-    if isinstance(node, ast.JoinedStr):
-        node = node.values[0] if node.values else None
-        return isinstance(node, ast.FormattedValue) or (
-            node is not None and name.startswith(_quoted(node) or "")
-        )
-    if isinstance(node, ast.BinOp):
-        start = _quoted(node.left)
-        return start is None or name.startswith(start.partition("%")[0])
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        start = _quoted(node.func.value)
-        return start is None or name.startswith(start.partition("{")[0])
     if isinstance(node, ast.Constant):
-        return node.value == name
-    return True
+        return bool(node.value == name)
+    return name.startswith(string_start(node))
 
 
 def _is_method(thing: Function | Class) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.dynamic import Escape, NameLookups
 from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.project.unseen.by_name import Escape, NameLookups
+from amp_migrate.project.unseen.journeys import Journeys
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.values import Values
 
@@ -55,6 +56,7 @@ class Escapes:
         self.values = values
         self._uses: dict[str, list[tuple[Module, ast.expr]]] = {}
         self._lookups = NameLookups(self.modules, values)
+        self._journeys = Journeys(self.modules, values)
         self._index()
 
     def of(self, function: Function, called: bool) -> list[Escape]:
@@ -96,8 +98,10 @@ class Escapes:
 
     def _used(self, name: str, thing: Function | Class) -> Iterator[Escape]:
         for module, node in self._uses.get(name, []):
-            reason = self._reason(module, node, isinstance(thing, Class))
+            reason = _reason(module, node)
             if reason and thing in self._meanings(module, node):
+                if isinstance(thing, Function) and self._journeys.closed(module, node, thing):
+                    continue
                 yield function_of(module, node), node, reason
 
     def _meanings(self, module: Module, node: ast.expr) -> list[object]:
@@ -105,73 +109,6 @@ class Escapes:
         for target in self.values.calls.targets.of(module, node):
             found += [target.function, target.cls]
         return found
-
-    def _reason(self, module: Module, node: ast.expr, is_class: bool) -> str:
-        parents = module.tree.parents
-        child: ast.AST = node
-        parent = parents.get(node)
-        while isinstance(parent, (ast.IfExp, ast.Starred)):
-            child, parent = parent, parents.get(parent)
-        if isinstance(parent, ast.keyword):
-            child, parent = parent, parents.get(parent)
-        if isinstance(parent, ast.Call):
-            return self._as_argument(module, parent, child, node, is_class)
-        if isinstance(parent, (ast.Attribute, ast.Compare, ast.Expr, ast.ClassDef, ast.arguments)):
-            return ""
-        if isinstance(parent, ast.Assign):
-            plain = all(_is_variable(target) for target in parent.targets)
-            return "" if plain else f"stored in {path(parent.targets[0]) or 'a collection'}"
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return ""
-        if isinstance(parent, (ast.arg, ast.AnnAssign, ast.BoolOp, ast.If, ast.Assert)):
-            return ""
-        if isinstance(parent, ast.Return):
-            return "returned as a value"
-        if isinstance(parent, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
-            return _in_collection(module, parent)
-        return "used as a value"
-
-    def _as_argument(
-        self, module: Module, call: ast.Call, argument: ast.AST, node: ast.expr, is_class: bool
-    ) -> str:
-        last = last_name(call)
-        if argument is call.func or last in {
-            "isinstance",
-            "issubclass",
-            "super",
-            "partial",
-            "callable",
-        }:
-            return ""
-        if not is_class and self._only_called(module, call, node):
-            return ""
-        return f"passed to {_called(call)}"
-
-    def _only_called(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
-        """Tell whether every callee of the project does nothing but call the function it is given."""
-        targets = self.values.calls.reached.get(call, [])
-        if not targets or any(target.function is None for target in targets):
-            return False
-        for target in targets:
-            function = target.function
-            assert function is not None
-            names = [
-                name
-                for name in function.parameters.names
-                for site, _ in self.values.calls.passed.get((function, name), [])
-                if site.call is call and self._gives(site.call, name, node, function, target.bound)
-            ]
-            if not names or not all(_only_calls(function, name) for name in names):
-                return False
-        return True
-
-    def _gives(
-        self, call: ast.Call, name: str, node: ast.expr, function: Function, bound: bool
-    ) -> bool:
-        if any(keyword.arg == name and keyword.value is node for keyword in call.keywords):
-            return True
-        positional = function.parameters.positional[bound:]
-        return any(n == name and a is node for n, a in zip(positional, call.args, strict=False))
 
     def _decorated(self, function: Function) -> Iterator[Escape]:
         assert function.node is not None
@@ -206,6 +143,37 @@ class Escapes:
             yield function_of(module, call), call, "called on an object of unknown class"
 
 
+def _reason(module: Module, node: ast.expr) -> str:
+    parents = module.tree.parents
+    child: ast.AST = node
+    parent = parents.get(node)
+    while isinstance(parent, (ast.IfExp, ast.Starred)):
+        child, parent = parent, parents.get(parent)
+    if isinstance(parent, ast.keyword):
+        child, parent = parent, parents.get(parent)
+    if isinstance(parent, ast.Call):
+        return _as_argument(parent, child)
+    if isinstance(parent, (ast.Attribute, ast.Compare, ast.Expr, ast.ClassDef, ast.arguments)):
+        return ""
+    if isinstance(parent, ast.Assign):
+        plain = all(_is_variable(target) for target in parent.targets)
+        return "" if plain else f"stored in {path(parent.targets[0]) or 'a collection'}"
+    if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ""
+    if isinstance(parent, (ast.arg, ast.AnnAssign, ast.BoolOp, ast.If, ast.Assert)):
+        return ""
+    if isinstance(parent, ast.Return):
+        return "returned as a value"
+    if isinstance(parent, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+        return _in_collection(module, parent)
+    return "used as a value"
+
+
+def _as_argument(call: ast.Call, argument: ast.AST) -> str:
+    plain = {"isinstance", "issubclass", "super", "partial", "callable"}
+    return "" if argument is call.func or last_name(call) in plain else f"passed to {_called(call)}"
+
+
 def _is_variable(target: ast.expr) -> bool:
     if isinstance(target, ast.Subscript):
         return global_name(target) is not None
@@ -231,14 +199,6 @@ def _in_collection(module: Module, node: ast.AST) -> str:
     if isinstance(up, ast.Call) and last_name(up) in {"isinstance", "issubclass"}:
         return ""
     return "stored in a collection"
-
-
-def _only_calls(function: Function, name: str) -> bool:
-    if function.node is None:
-        return False
-    called = {id(n.func) for n in ast.walk(function.node) if isinstance(n, ast.Call)}
-    uses = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
-    return all(id(node) in called for node in uses)
 
 
 def _forwarding_decorator(function: Function) -> bool:

@@ -1,0 +1,1 @@
+"""Where functions may be run by code that is not seen."""
