@@ -103,10 +103,19 @@ def _gradients(
         number: [n for n, other in entries.items() if n != number and {*own} & {*other}]
         for number, own in entries.items()
     }
+    held = (
+        event.kind
+        for events in program.training.by_function.values()
+        for at in events.values()
+        for event in at
+    )
+    kept = not {*held} & {Kind.ZERO_GRAD, Kind.READ_GRAD, Kind.HANDED}
     runs = {}
     for number, own in entries.items():
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
-        machine = switched(GradientMachine(number, scalers, not beside[number]), scalers & off)
+        machine = switched(
+            GradientMachine(number, scalers, not beside[number], kept), scalers & off
+        )
         runs[number] = {_key(f): f for f in Run(program, machine, memory, own).faults()}
     for number, run in runs.items():
         for key, fault in run.items():

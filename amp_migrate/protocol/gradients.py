@@ -71,13 +71,17 @@ class GradientMachine:
     """Follows one optimizer by its number.
 
     A backward or a read that may concern any optimizer concerns this one; `alone` tells whether there is no
-    other, in which case a backward does reach it.
+    other, in which case a backward does reach it. With `kept`, nothing in the program clears gradients: those of a
+    step that is over stay.
     """
 
-    def __init__(self, number: int, scalers: frozenset[int], alone: bool) -> None:
+    def __init__(
+        self, number: int, scalers: frozenset[int], alone: bool, kept: bool = False
+    ) -> None:
         self._number = number
         self._scalers = scalers
         self._alone = alone
+        self._kept = kept
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """Gradients are empty when a program begins."""
@@ -143,7 +147,9 @@ class GradientMachine:
         if event.scaled is not False:
             sure = self._alone or event.optimizers is not None
             kept = sure or (state.sure and state.grad in _SCALED)
-            states[state._replace(grad=_AFTER_SCALED[state.grad], sure=kept)] = None
+            mixes = self._kept and state.grad is Grad.OLD
+            grad = Grad.MIXED if mixes else _AFTER_SCALED[state.grad]
+            states[state._replace(grad=grad, sure=kept)] = None
             if state.grad is Grad.TRUE and self._alone:
                 breaches = (Breach.AFTER_UNSCALE,)
         if event.scaled is not True:
