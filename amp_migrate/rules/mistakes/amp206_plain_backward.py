@@ -75,7 +75,7 @@ def _plain(context: Context) -> Iterator[Backward]:
     if any(b.scaled for b in context.unit.backwards):
         return
     for backward in context.unit.backwards:
-        if context.is_gone(backward.node):
+        if context.is_gone(backward.node) or _beside_another_way(context, backward):
             continue
         if not context.settings.enabled(RULE.code):
             raise Cannot(
@@ -86,6 +86,23 @@ def _plain(context: Context) -> Iterator[Backward]:
                 "let amp-migrate use AMP206, or write `with amp.scale_loss(loss, optimizer) as scaled_loss:` here, then run again",
             )
         yield backward
+
+
+def _beside_another_way(context: Context, backward: Backward) -> bool:
+    """Tell whether the other branch of a test gives the loss and its optimizer to code that cannot be read."""
+    optimizers = {path(step.optimizer) for step in context.unit.steps_of(backward.function)}
+    stmt = backward.module.tree.statement(backward.node)
+    for up in backward.module.tree.ancestors(stmt):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        branches = (up.body, up.orelse) if isinstance(up, ast.If) else ()
+        for branch in branches:
+            for call in (n for part in branch for n in ast.walk(part) if isinstance(n, ast.Call)):
+                given = {path(argument) for argument in call.args} - {None}
+                both = path(backward.loss) in given and bool(optimizers & given)
+                if both and not context.unit.project.callees(call):
+                    return True
+    return False
 
 
 def _amp(backward: Backward) -> tuple[str, list[Edit]]:
