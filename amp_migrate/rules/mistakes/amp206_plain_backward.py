@@ -75,7 +75,9 @@ def _plain(context: Context) -> Iterator[Backward]:
     if any(b.scaled for b in context.unit.backwards):
         return
     for backward in context.unit.backwards:
-        if context.is_gone(backward.node) or _beside_another_way(context, backward):
+        if context.is_gone(backward.node):
+            continue
+        if not context.settings.migrates and _beside_another_way(context, backward):
             continue
         if not context.settings.enabled(RULE.code):
             raise Cannot(
