@@ -32,8 +32,6 @@ _TROUBLES = {
     CAST: Trouble.CASTS_ADDED,
     HANDED: Trouble.OUT_OF_SIGHT,
 }
-
-
 _BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.internals import MARKS
+from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.write import Piece
 
@@ -84,7 +85,7 @@ def _nothing(lines: int) -> str:
 
 
 def _same(one: list[ast.stmt] | list[ast.expr], other: list[ast.stmt] | list[ast.expr]) -> bool:
-    return [ast.dump(node) for node in one] == [ast.dump(node) for node in other]
+    return len(one) == len(other) and all(map(same, one, other))
 
 
 def _binds_weaker(node: ast.expr) -> bool:

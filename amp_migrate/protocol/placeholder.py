@@ -89,21 +89,15 @@ class _Placeholders:
                 continue
             graph = self._program.graph(function)
             copies = [p for p in graph.points if self._copies(variable, p)]
+            if not copies:
+                continue
+            made = [p for p in graph.points if self._replaces(variable, p, set())]
             order = graph.order(exceptions=False)
             for point in copies:
-                later = (p for p in graph.points if self._replaces(variable, p, set()))
-                if any(order.may_reach(point, other) for other in later):
-                    if isinstance(point.node, ast.Name) and not self._replaced(
-                        variable, function, point
-                    ):
-                        yield point.node
-
-    def _replaced(self, variable: _Variable, function: Function, point: Point) -> bool:
-        """Tell whether every path to a point of a function has given the variable the other object."""
-        graph = self._program.graph(function)
-        made = [p for p in graph.points if self._replaces(variable, p, set())]
-        order = graph.order(exceptions=False)
-        return order.must_pass(graph.entry, point, made)
+                later = any(order.may_reach(point, other) for other in made)
+                if later and not order.must_pass(graph.entry, point, made):
+                    assert isinstance(point.node, ast.Name)
+                    yield point.node
 
     def _copies(self, variable: _Variable, point: Point) -> bool:
         if point.kind is not Kind.LOAD or not self._names(variable, point):

@@ -13,7 +13,7 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import COPY, Objects
-from amp_migrate.values.objects import Written
+from amp_migrate.values.lambdas import given
 
 Body = Callable[[Module, ast.AST], Function]
 
@@ -196,27 +196,10 @@ class Losses:
         self, function: Anonymous, parameter: ast.arg
     ) -> Iterator[tuple[Function, ast.expr]]:
         """Yield what a parameter of a lambda is given where the lambda is called."""
-        given = function.body.args
-        places = [*given.posonlyargs, *given.args]
-        place = places.index(parameter) if parameter in places else None
-        for module, call in self._calls_of_lambdas.get(function.body, ()):
-            named = [k.value for k in call.keywords if k.arg == parameter.arg]
-            if place is not None and place < len(call.args):
-                named.append(call.args[place])
-            for value in named:
-                yield self._body(module, value), value
-
-    @cached_property
-    def _calls_of_lambdas(self) -> dict[ast.Lambda, list[tuple[Module, ast.Call]]]:
-        found: dict[ast.Lambda, list[tuple[Module, ast.Call]]] = {}
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if self._project.callees(call):
-                    continue
-                for fact in self._project.values.facts(module, call.func):
-                    if isinstance(fact, Written):
-                        found.setdefault(fact.node, []).append((module, call))
-        return found
+        for module, call in self._project.values.calls_of_lambdas.get(function.body, ()):
+            for name, value in given(function.body, call):
+                if name == parameter.arg:
+                    yield self._body(module, value), value
 
     def _holds_scaled(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an attribute or item was assigned a scaled loss somewhere."""

@@ -29,16 +29,21 @@ class Lambdas:
                 self._pass(module, call, fact)
 
     def _pass(self, module: Module, call: ast.Call, run: Written) -> None:
-        given = run.node.args
-        places = [*given.posonlyargs, *given.args]
-        passed = [(a.arg, value) for a, value in zip(places, call.args, strict=False)]
-        named = {a.arg for a in (*given.args, *given.kwonlyargs)}
-        passed += [(k.arg, k.value) for k in call.keywords if k.arg in named]
-        for name, value in passed:
+        for name, value in given(run.node, call):
             node = self.expressions.node(module, value)
-            if node is not None and not isinstance(value, ast.Starred):
+            if node is not None:
                 self.graph.flow(node, self.nodes.variable(run.module, run.node, name))
         held = self.expressions.node(run.module, run.node.body)
         result = self.expressions.node(module, call)
         if held is not None and result is not None:
             self.graph.flow(held, result)
+
+
+def given(run: ast.Lambda, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """Return the parameters of a lambda with what a call gives each; what is unpacked is left out."""
+    parameters = run.args
+    places = [*parameters.posonlyargs, *parameters.args]
+    named = {a.arg for a in (*parameters.args, *parameters.kwonlyargs)}
+    found = [(a.arg, value) for a, value in zip(places, call.args, strict=False)]
+    found += [(k.arg, k.value) for k in call.keywords if k.arg in named]
+    return [(name, value) for name, value in found if not isinstance(value, ast.Starred)]

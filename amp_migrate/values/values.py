@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cached_property
 
 from amp_migrate.project.calls import Calls
 from amp_migrate.project.lookup import Lookup
@@ -11,7 +12,7 @@ from amp_migrate.project.model import Class, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.nodes import Holder, Nodes
-from amp_migrate.values.objects import Fact, Instance, Made
+from amp_migrate.values.objects import Fact, Instance, Made, Written
 from amp_migrate.values.onward import Onward, Ways, onward, ways
 from amp_migrate.values.settle import settle
 
@@ -39,6 +40,19 @@ class Values:
         settle(self.nodes, self.calls)
         self._apex: Onward | None = None
         self._ways: tuple[tuple[int, int], Ways] | None = None
+
+    @cached_property
+    def calls_of_lambdas(self) -> dict[ast.Lambda, list[tuple[Module, ast.Call]]]:
+        """The calls that may run each lambda, of those that reach no function by its name."""
+        found: dict[ast.Lambda, list[tuple[Module, ast.Call]]] = {}
+        for module in self._files:
+            for call in module.tree.nodes(ast.Call):
+                if any(target.function for target in self.calls.reached.get(call, ())):
+                    continue
+                for fact in self.facts(module, call.func):
+                    if isinstance(fact, Written):
+                        found.setdefault(fact.node, []).append((module, call))
+        return found
 
     def same(self, module: Module, a: ast.expr, b_module: Module, b: ast.expr) -> bool:
         """Tell whether two expressions may hold the same object."""

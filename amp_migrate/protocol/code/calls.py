@@ -9,7 +9,6 @@ from functools import cached_property
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.project.binding import fits
 from amp_migrate.protocol.code.strays import Strays
-from amp_migrate.values.objects import Written
 
 Sites = dict[Function, list[tuple[Function, ast.AST]]]
 _ENTERED = ("__enter__", "__exit__", "__aenter__", "__aexit__")
@@ -133,13 +132,12 @@ class Calls:
 
     @cached_property
     def _called_lambdas(self) -> Sites:
-        found: Sites = {}
-        for module, call in self._unresolved():
-            for fact in self._project.values.facts(module, call.func):
-                if isinstance(fact, Written):
-                    run = self._anonymous(fact.module, fact.node)
-                    found.setdefault(run, []).append((self.body(module, call), call))
-        return found
+        return {
+            self._anonymous(self._project.module_of(node), node): [
+                (self.body(m, c), c) for m, c in calls
+            ]
+            for node, calls in self._project.values.calls_of_lambdas.items()
+        }
 
     @cached_property
     def _read_properties(self) -> Sites:
