@@ -1,11 +1,50 @@
-"""No test depends on the torch that is installed beside it."""
+"""No test depends on the torch that is installed beside it; commands run in a working directory of their own."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import pytest
+from shell_support import FakeEngine, Put
 
 
 @pytest.fixture(autouse=True)
 def no_torch_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the default spelling be that of an environment without torch."""
     monkeypatch.setattr("amp_migrate.torch_floor.installed_torch", lambda: None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    here = tmp_path / "work"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return here
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Put the stand-in in place of the engine."""
+    fake = FakeEngine()
+    module = ModuleType("amp_migrate.engine")
+    vars(module).update(migrate=fake.migrate, unstable=lambda result, settings: fake.unstable)
+    monkeypatch.setitem(sys.modules, "amp_migrate.engine", module)
+    return fake
+
+
+@pytest.fixture
+def put(folder: Path) -> Put:
+    """Write a file of the working directory; it imports Apex, so that it is read."""
+
+    def write(name: str, text: str, encoding: str = "utf-8") -> Path:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(f"import apex\n{text}".encode(encoding))
+        return file
+
+    return write

@@ -1,0 +1,1 @@
+"""Tests of what is cast under the reference Apex."""

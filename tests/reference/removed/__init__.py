@@ -1,0 +1,1 @@
+"""Tests of what Apex had beside amp, and of its older interfaces."""

@@ -1,0 +1,1 @@
+"""Tests of the loss scale under the reference Apex."""
