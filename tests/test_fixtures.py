@@ -23,7 +23,7 @@ from pyflakes import api, reporter
 
 from amp_migrate import engine
 from amp_migrate.commands.cli import codemod, main
-from amp_migrate.engine import Result
+from amp_migrate.outcome import Result
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 

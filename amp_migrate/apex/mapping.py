@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
-from amp_migrate.flow import Order, Point, build
+from amp_migrate.flow import Point, build
 from amp_migrate.project import Module, Project
 
 Entries = dict[str, ast.expr]
@@ -109,11 +110,9 @@ class _Reader:
         return found
 
     def _is_builtin(self, func: ast.expr, names: frozenset[str] | set[str]) -> bool:
-        return (
-            isinstance(func, ast.Name)
-            and func.id in names
-            and self._module.scopes.owner(func) is None
-        )
+        if not isinstance(func, ast.Name) or func.id not in names:
+            return False
+        return self._module.scopes.owner(func) is None
 
     def _stored(self, name: ast.Name, keys: list[str], use: ast.AST) -> Entries:
         """Return what the mapping of a variable, or the one under `keys` in it, holds."""
@@ -158,9 +157,7 @@ class _Reader:
                 continue
             place: ast.expr | None = node
             for key in keys:
-                up = self._tree.parent(place) if place is not None else None
-                here = isinstance(up, ast.Subscript) and up.value is place
-                place = up if here and _is_key(up, key) else None  # type: ignore[assignment,arg-type]
+                place = _item_of(self._tree.parent(place), place, key) if place else None
             if place is not None:
                 yield place
 
@@ -177,9 +174,8 @@ class _Reader:
             if place not in up.args or not (looks or name in _DUMPING | _COPYING):
                 raise _Unread
         elif isinstance(up, ast.Dict):
-            if any(key is None and v is place for key, v in zip(up.keys, up.values, strict=True)):
-                return
-            raise _Unread
+            if not any(k is None and v is place for k, v in zip(up.keys, up.values, strict=True)):
+                raise _Unread
         elif not _looks(up, place):
             raise _Unread
 
@@ -240,8 +236,9 @@ def _is_imported(module: Module, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name):
         return False
     scope = module.scopes.owner(node)
-    found = module.scopes.bindings(scope, node.id) if scope is not None else []
-    return any(isinstance(binding, ast.alias) for binding in found)
+    return scope is not None and any(
+        isinstance(binding, ast.alias) for binding in module.scopes.bindings(scope, node.id)
+    )
 
 
 def _key(node: ast.expr) -> str:
@@ -250,8 +247,10 @@ def _key(node: ast.expr) -> str:
     raise _Unread
 
 
-def _is_key(node: ast.Subscript, key: str) -> bool:
-    return isinstance(node.slice, ast.Constant) and node.slice.value == key
+def _item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:
+    if not isinstance(up, ast.Subscript) or up.value is not place:
+        return None
+    return up if isinstance(up.slice, ast.Constant) and up.slice.value == key else None
 
 
 def _looks(up: ast.AST | None, place: ast.expr) -> bool:
@@ -290,23 +289,12 @@ def _in_time(
             placed.append((point, write))
         elif later is not None or order.may_reach(point, moments[-1]):
             raise _Unread
-    return _sorted(order, placed)
+    first = order.as_they_run([point for point, _ in placed])
+    return [write for _, write in sorted(placed, key=lambda one: first.index(one[0]))]
 
 
 def _definition(module: Module, scope: FunctionNode | ast.Module, use: ast.AST) -> ast.AST | None:
     """Return the outermost function or class of a scope that a use stands in; None for one of the scope itself."""
-    found: ast.AST | None = None
-    for up in module.tree.ancestors(use):
-        if up is scope:
-            break
-        if isinstance(up, FunctionNode | ast.ClassDef | ast.Lambda):
-            found = up
-    return found
-
-
-def _sorted(order: Order, placed: list[tuple[Point, _Write]]) -> list[_Write]:
-    """Return writes that all dominate one point in the order in which they run."""
-    ranked = sorted(
-        placed, key=lambda one: sum(order.dominates(other, one[0]) for other, _ in placed)
-    )
-    return [write for _, write in ranked]
+    around = takewhile(lambda up: up is not scope, module.tree.ancestors(use))
+    kinds = FunctionNode | ast.ClassDef | ast.Lambda
+    return next((up for up in reversed(list(around)) if isinstance(up, kinds)), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -12,96 +10,28 @@ from typing import Any
 import click
 
 from amp_migrate import __version__
-from amp_migrate.commands.completion import Code, Codes, Listed, first_word, options_of_verify
+from amp_migrate.commands.completion import Code, Codes, Listed
 from amp_migrate.commands.failure import Failure
-from amp_migrate.commands.stopping import raised
+from amp_migrate.commands.program import CODEMOD, Codemod, ExistingPath, PassesOn, Program
 from amp_migrate.settings import APIS, SCALERS, Settings
 
 FORMATS = ("text", "concise", "json", "github", "sarif")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_CODEMOD = "codemod"
 _EXTRA = ("torch", "numpy", "matplotlib")
 _DTYPES = ("float16", "bfloat16")
 MIGRATES = (*Settings.__dataclass_fields__, "force_exclude")
 """What a command that migrates without writing has in common with the one that writes."""
 
 
-class _Program(click.Group):
-    """A group whose first command needs no name: what names no command is a path or an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing:
-            args = ["--help"]
-        if not args or args[0] not in self.commands or args[0] == _CODEMOD:
-            args = [_CODEMOD, *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; whatever the system refuses ends it with one line."""
-        try:
-            with raised():
-                return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            raise Failure("stopped") from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            raise Failure.of(error) from error
-
-
-class _NamelessContext(click.Context):
-    """Messages name the program alone, as the user did."""
-
-    @property
-    def command_path(self) -> str:
-        return self.parent.command_path if self.parent else super().command_path
-
-
-class _Codemod(click.Command):
-    context_class = _NamelessContext
-
-
-class _Path(click.Path):
-    """A path that exists; one that does not may be a command with a slip in it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if ctx is not None and not os.path.lexists(value) and value != "-":
-            from difflib import get_close_matches
-
-            commands = [name for name in main.commands if name != _CODEMOD]
-            close = get_close_matches(value, commands, n=1)
-            if close:
-                said = f"There is no file or folder {value!r}. Did you mean the command {close[0]}?"
-                raise click.UsageError(said, ctx)
-        return super().convert(value, param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[Any]:
-        """Complete a path; the first word may be a command as well."""
-        offered = super().shell_complete(ctx, param, incomplete)
-        return first_word(ctx, incomplete, hidden=_CODEMOD) + offered
-
-
-class _Verify(click.Command):
-    """Leaves every argument, also ``--``, to the check itself."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.params["arguments"] = list(args)
-        return []
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Complete the options of the check."""
-        return options_of_verify(ctx.params.get("arguments", []), incomplete)
-
-
-@click.group(cls=_Program, context_settings=_CONTEXT)
+@click.group(cls=Program, context_settings=_CONTEXT)
 def main() -> None:
     """Move PyTorch training code from NVIDIA Apex AMP to native AMP."""
 
 
-@main.command(_CODEMOD, cls=_Codemod, hidden=True, context_settings=_CONTEXT)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=_Path(exists=True, allow_dash=True))
+@main.command(CODEMOD, cls=Codemod, hidden=True, context_settings=_CONTEXT)
+@click.argument(
+    "paths", nargs=-1, metavar="[PATH]...", type=ExistingPath(exists=True, allow_dash=True)
+)
 @click.option("--diff", "--dry-run", is_flag=True, help="Print a patch and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is left to do.")
 @click.option("--show-plan", is_flag=True, help="Print what would be done and why; write nothing.")
@@ -218,7 +148,7 @@ _LOUD = ("quiet", "exit_zero", "exit_on_change", "colour")
 enable.params += [o for o in codemod.params if o.name in (*_OWN, *_ASKED, *_LOUD)]
 
 
-@main.command(cls=_Verify, add_help_option=False)
+@main.command(cls=PassesOn, add_help_option=False)
 @click.pass_context
 def verify(ctx: click.Context, arguments: list[str]) -> None:
     """Run a training before and after the migration, and compare step by step."""

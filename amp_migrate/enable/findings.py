@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from amp_migrate.enable.words import GENERAL, in_user_lines, in_user_terms
-from amp_migrate.engine import Result
 from amp_migrate.facts.tree import Tree
+from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.report import Compared
 from amp_migrate.source.align import Change, changes, moved_line

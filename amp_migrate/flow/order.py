@@ -96,6 +96,10 @@ class Order:
         """Return whether every path from the entry to `b` passes `a`; False where none leads to `b`."""
         return _above(self._dominator, self._dominator_depth, a.index, b.index)
 
+    def as_they_run(self, points: Sequence[Point]) -> list[Point]:
+        """Return points that all dominate one other in the order in which they run."""
+        return sorted(points, key=lambda one: sum(self.dominates(other, one) for other in points))
+
     def post_dominates(self, b: Point, a: Point) -> bool:
         """Return whether every run that goes on from `a` passes `b`; False where none does."""
         return _above(self._post_dominator, self._post_dominator_depth, b.index, a.index)

@@ -194,3 +194,20 @@ def holders(function: Function) -> Iterator[Function]:
     while up is not None:
         yield up
         up = up.parent
+
+
+def overriding(function: Function) -> list[Function]:
+    """Return a method with those it overrides and those that override it, itself first."""
+    found = {function: None}
+    queue = [function]
+    for member in queue:
+        cls = member.cls
+        if cls is None:
+            continue
+        for below in (cls, *cls.subclasses()):
+            for other in below.mro():
+                method = other.methods.get(function.name)
+                if method is not None and method not in found:
+                    found[method] = None
+                    queue.append(method)
+    return list(found)

@@ -16,7 +16,7 @@ from amp_migrate.project.connected import connected
 from amp_migrate.project.definitions import module_of
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
-from amp_migrate.project.model import CallSite, Class, Function, Module
+from amp_migrate.project.model import CallSite, Class, Function, Module, overriding
 from amp_migrate.project.renamed import renamed
 from amp_migrate.project.unseen.by_name import Escape
 from amp_migrate.project.unseen.escapes import Escapes
@@ -212,7 +212,7 @@ class Project:
         if function.cls is None or function.name == "__init__":
             return [function]
         if function not in self._families:
-            self._families[function] = _family(function)
+            self._families[function] = overriding(function)
         return self._families[function]
 
     def escapes(self, function: Function) -> list[Escape]:
@@ -284,19 +284,3 @@ def _imports(files: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
                 yield path, node.module
         for statement in tree.nodes(ast.Import):
             yield from ((path, alias.name) for alias in statement.names)
-
-
-def _family(function: Function) -> list[Function]:
-    found = {function: None}
-    queue = [function]
-    for member in queue:
-        cls = member.cls
-        if cls is None:
-            continue
-        for below in (cls, *cls.subclasses()):
-            for other in below.mro():
-                method = other.methods.get(function.name)
-                if method is not None and method not in found:
-                    found[method] = None
-                    queue.append(method)
-    return list(found)

@@ -7,7 +7,8 @@ from generated.features import draw
 from generated.mutants import MUTANTS, Mutant
 from generated.program import Program, build
 
-from amp_migrate.engine import Result, migrate
+from amp_migrate.engine import migrate
+from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source

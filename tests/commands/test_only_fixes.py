@@ -9,7 +9,8 @@ import pytest
 from fixture_support import Case, cases
 from shell_support import APEX_PROGRAM, amp_migrate
 
-from amp_migrate.engine import Result, migrate, unstable
+from amp_migrate.engine import migrate, unstable
+from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pyflakes import api, reporter
 
-from amp_migrate.engine import Result, migrate, unstable
+from amp_migrate.engine import migrate, unstable
+from amp_migrate.outcome import Result
 from amp_migrate.output.formats.diff import patch
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings

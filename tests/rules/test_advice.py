@@ -8,7 +8,8 @@ import pytest
 from fixture_support import Case, cases
 from rules.advised import ADVISED, Advised
 
-from amp_migrate.engine import Result, migrate
+from amp_migrate.engine import migrate
+from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source

@@ -6,7 +6,8 @@ from textwrap import dedent
 
 import torch
 
-from amp_migrate.engine import Result, migrate
+from amp_migrate.engine import migrate
+from amp_migrate.outcome import Result
 from amp_migrate.rules.rest.amp304_optimizers import _OPTIMIZERS
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source

@@ -6,7 +6,8 @@ import pytest
 from fixture_support import cases
 from rules.example_programs import HEAD, IMPORT, INIT, PARTS, TRAIN_STEP
 
-from amp_migrate.engine import Result, migrate
+from amp_migrate.engine import migrate
+from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source

@@ -1,0 +1,62 @@
+"""What a run over sources gives: the outcome of each file, the plan that led to it, and the count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from amp_migrate.plan.model import Finding, Plan, Status
+from amp_migrate.source.file import Source
+
+if TYPE_CHECKING:
+    from amp_migrate.plan.unit_summary import UnitSummary
+    from amp_migrate.project import Project
+    from amp_migrate.report import Compared
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one file: `after` is its new text with ``\\n`` newlines, None where it is unchanged.
+
+    `failed` says why a file that uses Apex could not be read or its rewrite was refused.
+    """
+
+    path: str
+    before: Source
+    after: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Apex uses and mistakes found, and what became of them; the parts add up."""
+
+    found: int
+    migrated: int
+    fixed: int
+    left: int
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of a run over all sources, with the plan that led to it and the events that were compared.
+
+    `written` is the project of the new texts, where the check read them.
+    """
+
+    outcomes: list[Outcome]
+    plan: Plan
+    units: list[UnitSummary] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    written: Project | None = field(default=None, repr=False)
+
+    @property
+    def tally(self) -> Tally:
+        """Count what was found."""
+        counts = dict.fromkeys(Status, 0)
+        for outcome in self.outcomes:
+            for finding in outcome.findings:
+                counts[finding.status] += 1
+        migrated, fixed, left = (counts[s] for s in (Status.MIGRATED, Status.FIXED, Status.LEFT))
+        return Tally(migrated + fixed + left, migrated, fixed, left)
