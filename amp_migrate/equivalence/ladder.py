@@ -6,11 +6,12 @@ import dataclasses
 from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.comparison.beside import EVERYWHERE, beside_fp32, ended
 from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.hints import explain
-from amp_migrate.equivalence.comparison.numeric import anchored, beside_fp32, enveloped
+from amp_migrate.equivalence.comparison.numeric import anchored, enveloped
 from amp_migrate.equivalence.comparison.scales import PLAIN, ScaleRule, rule_for
 from amp_migrate.equivalence.comparison.steps import Comparison, compare
 from amp_migrate.equivalence.comparison.verdict import (
@@ -76,6 +77,8 @@ class Ladder:
             self._record("anchor", casts=False, inject=skipped)
             for kick in range(1, self.options.runs):
                 self._record(f"envelope {kick}", kick=kick)
+        if logic.steps and self.options.enables:
+            self._record(EVERYWHERE, everywhere=self.options.dtype)
         return logic
 
     def _record(self, purpose: str, **changes: Any) -> Run:
@@ -178,9 +181,8 @@ class Ladder:
     def _enabled(self, before: Run, after: Run, comparison: Comparison) -> None:
         """Casts on, and before in FP32: the same passes and steps, and losses that stay together."""
         result = self.result
-        result.crash = after.crash
         if after.failure:
-            raise Answered(Verdict(DIFFERENT, f"after: {after.failure}", explain=OUTPUT))
+            raise Answered(ended(self.runner, result, after))
         differs = (d for d in comparison.differences if d.quantity in STRUCTURE - _SCALED)
         structural = next(differs, None)
         if structural is not None:

@@ -48,6 +48,11 @@ class Options:
     imported: Path | None = None
     given: tuple[str, ...] = ()
 
+    @property
+    def dtype(self) -> str:
+        """The type that the options of the rewrite ask to cast to."""
+        return "bfloat16" if any("bfloat16" in word for word in self.codemod) else "float16"
+
 
 def available_device() -> str:
     """Return "cuda" where the driver answers with a GPU, else "cpu"; torch is not imported."""

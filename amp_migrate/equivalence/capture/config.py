@@ -12,7 +12,9 @@ class CaptureConfig:
     """Settings of one recorded run.
 
     `casts` False runs the program in fp32 with its loss scale rounded to a power of two.
-    `plain_fp32` also switches the loss scaler off (the fp32 row of the timing table).
+    `plain_fp32` also switches the loss scaler off (the fp32 row of the timing table). `everywhere` names the
+    type that an FP32 program is cast to from each forward to its backward; empty: not at all. `first_scale` is
+    the loss scale to begin with in place of the program's own.
     `light` records step time and peak memory only. `kick` seeds a change of one unit in the
     last place of the weights after the first step. `inject` lists the iterations to overflow, in
     their first backward or, with `inject_last`, in their last. `device` is "cpu" or "cuda".
@@ -25,6 +27,8 @@ class CaptureConfig:
     device: str = "cpu"
     casts: bool = True
     plain_fp32: bool = False
+    everywhere: str = ""
+    first_scale: float | None = None
     inject: tuple[int, ...] = ()
     inject_last: bool = False
     growth: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amp_migrate.equivalence.capture import determinism
-from amp_migrate.equivalence.capture.amp import native
+from amp_migrate.equivalence.capture.amp import everywhere, native
 from amp_migrate.equivalence.capture.amp.apexchoice import offer_apex
 from amp_migrate.equivalence.capture.amp.apexside import ApexSide
 from amp_migrate.equivalence.capture.config import CaptureConfig
@@ -32,7 +32,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     if fake:
         fakecuda.install()
     native.steer_scaler(config, fake)
-    native.steer_autocast(config, fake)
+    native.steer_autocast(config, fake, recorder.notes)
     loading.install(config, hooks)
     apex = ApexSide(config, recorder, backward, steps)
     offer_apex(hooks, config, recorder.notes, apex.attach)
@@ -49,5 +49,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
         Census(recorder, backward).install()
     if config.check_fix:
         LargeBatch(recorder, registry, backward).install()
+    if config.everywhere:  # inside what records, which sees losses and gradients as they were
+        everywhere.install(config.everywhere, config.device, config.first_scale)
     backward.install()
     return recorder

@@ -63,12 +63,17 @@ def _logs(steps: tuple[Step, ...], name: str) -> Series:
     return values
 
 
-def bands(runs: list[tuple[Step, ...]], after: tuple[Step, ...]) -> tuple[Band, ...]:
-    """Return, per quantity, whether `after` leaves the envelope of the perturbed before-runs."""
-    return tuple(_band(name, runs, after) for name in FLOORS)
+def bands(
+    runs: list[tuple[Step, ...]], after: tuple[Step, ...], coarser: float = 1.0
+) -> tuple[Band, ...]:
+    """Return, per quantity, whether `after` leaves the envelope of the perturbed before-runs.
+
+    `coarser` is how much wider than that of fp16 the floor has to be.
+    """
+    return tuple(_band(name, runs, after, coarser) for name in FLOORS)
 
 
-def _band(name: str, runs: list[tuple[Step, ...]], after: tuple[Step, ...]) -> Band:
+def _band(name: str, runs: list[tuple[Step, ...]], after: tuple[Step, ...], coarser: float) -> Band:
     ours = [_logs(run, name) for run in runs]
     theirs = _logs(after, name)
     means: Series = []
@@ -82,14 +87,15 @@ def _band(name: str, runs: list[tuple[Step, ...]], after: tuple[Step, ...]) -> B
         None if mean is None or value is None else abs(value - mean)
         for mean, value in zip(means, theirs, strict=False)
     ]
-    limit: Series = [_limit(squares, index, name) for index in range(len(distance))]
+    floor = FLOORS[name] * coarser
+    limit: Series = [_limit(squares, index) + floor for index in range(len(distance))]
     return Band(name, tuple(distance), tuple(limit), first_alarm(distance, limit, 1))
 
 
-def _limit(squares: list[list[float]], index: int, name: str) -> float:
+def _limit(squares: list[list[float]], index: int) -> float:
     window = [v for step in squares[max(0, index - POOL) : index + POOL + 1] for v in step]
     spread = math.sqrt(sum(window) / len(window)) if window else 0.0
-    return WIDTH * spread + FLOORS[name]
+    return WIDTH * spread
 
 
 def equivalence(

@@ -32,37 +32,6 @@ def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict
     return Verdict(EQUIVALENT, _why_inexact(result, before), delta)
 
 
-def beside_fp32(runner: Runner, result: Result, before: Run, after: Run) -> Verdict:
-    """Compare a training with AMP to the one in FP32 that it was made of.
-
-    Several runs a side say whether the mean loss is the same; one says how far it is, and no more.
-    """
-    delta = largest_deviation(before.steps, after.steps)
-    skipped = sum(step.skipped for step in after.steps)
-    if skipped:
-        result.notes.append(
-            f"GradScaler skipped {skipped} of {len(after.steps)} steps while it looked for its scale"
-        )
-    if runner.options.runs < 2:
-        result.held_to = "casts off: every bit; casts on: passes, steps and their order"
-        return Verdict(
-            EQUIVALENT, "float16 and bfloat16 round, FP32 does not; --runs 5 compares losses", delta
-        )
-    ours, theirs = [before.steps], [after.steps]
-    for kick in range(1, runner.options.runs):
-        config = runner.config(casts=True, kick=kick)
-        repeated = runner.before(f"envelope {kick}", config)
-        ours += [repeated.steps] if repeated is not None else []
-        theirs.append(runner.after(f"envelope {kick}", config).steps)
-    result.held_to = f"mean loss of {len(ours)} runs"
-    tested = envelope.equivalence(ours, theirs, runner.options.margin)
-    result.equivalence = tested
-    reason = f"mean log loss differs by {tested.difference:.2g}, margin {tested.margin:g}"
-    if tested.answer in (EQUIVALENT, DIFFERENT):
-        return Verdict(tested.answer, "" if tested.answer == EQUIVALENT else reason, delta)
-    return inconclusive(reason, f"verify --runs {2 * runner.options.runs}")
-
-
 def _why_inexact(result: Result, before: Run) -> str:
     """Say why no equality of bits was to be expected."""
     level = str(before.notes.get("apex_amp", {}).get("opt_level", ""))

@@ -101,7 +101,7 @@ def steer_scaler(config: CaptureConfig, fake_cuda: bool) -> None:
             original(
                 self,
                 "cpu" if fake_cuda else device,
-                init_scale=init_scale if config.casts else power_of_two(init_scale),
+                init_scale=_first_scale(init_scale, config),
                 growth_factor=growth_factor,
                 backoff_factor=backoff_factor,
                 growth_interval=sooner(growth_interval, config.growth),
@@ -113,8 +113,13 @@ def steer_scaler(config: CaptureConfig, fake_cuda: bool) -> None:
     wrap(torch.amp.GradScaler, "__init__", make)
 
 
-def steer_autocast(config: CaptureConfig, fake_cuda: bool) -> None:
-    """Switch autocast off where asked, and let CUDA autocast act on the CPU."""
+def _first_scale(own: float, config: CaptureConfig) -> float:
+    scale = own if config.first_scale is None else min(own, config.first_scale)
+    return scale if config.casts else power_of_two(scale)
+
+
+def steer_autocast(config: CaptureConfig, fake_cuda: bool, notes: dict[str, Any]) -> None:
+    """Switch autocast off where asked, let CUDA autocast act on the CPU, and note the type it casts to."""
 
     def make(original: Any) -> Any:
         def __init__(
@@ -127,6 +132,8 @@ def steer_autocast(config: CaptureConfig, fake_cuda: bool) -> None:
             if fake_cuda and str(device_type).startswith("cuda"):
                 device_type, dtype = "cpu", dtype or torch.float16
             original(self, device_type, dtype, enabled and config.casts, cache_enabled)
+            if enabled and config.casts and not config.everywhere:
+                notes["autocast"] = str(self.fast_dtype).removeprefix("torch.")
 
         return __init__
 
