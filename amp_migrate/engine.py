@@ -20,6 +20,7 @@ from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judge, Judgement
+    from amp_migrate.older.describe import OlderInterfaces
     from amp_migrate.plan.planner import Planner
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
@@ -53,12 +54,51 @@ def migrate(
 def _migrated(
     sources: Sequence[Source], settings: Settings, notes: bool, known: Project | None
 ) -> Result:
-    from amp_migrate.plain.spell import Use, left_as_it_was
-    from amp_migrate.plan.planner import Planner
-
     parsed, outcomes = _parse(sources, known)
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
         known = None
+    older = _older(parsed, settings, known)
+    while True:
+        trees = older.trees() if older is not None else parsed
+        same = all(trees[path] is tree for path, tree in parsed.items())
+        plan, units, judgement = _spelt(trees, outcomes, settings, notes, known if same else None)
+        if older is None or not older.leave(
+            plan.findings(), {o.path: o.after for o in outcomes.values()}
+        ):
+            break
+    if older is not None:
+        older.reword(plan)
+    _report(plan, outcomes)
+    result = Result(list(outcomes.values()), plan, units)
+    if judgement is not None:
+        result.compared, result.written = judgement.compared, judgement.project
+    return result
+
+
+def _older(
+    parsed: dict[str, Tree], settings: Settings, known: Project | None
+) -> OlderInterfaces | None:
+    """Return the older interfaces of Apex in some files, where they are migrated and any file speaks of one."""
+    from amp_migrate.facts.mentions import uses_older
+
+    if not settings.migrates or not any(uses_older(tree.text) for tree in parsed.values()):
+        return None
+    from amp_migrate.older.describe import OlderInterfaces
+
+    return OlderInterfaces(parsed, settings, known)
+
+
+def _spelt(
+    parsed: dict[str, Tree],
+    outcomes: dict[str, Outcome],
+    settings: Settings,
+    notes: bool,
+    known: Project | None,
+) -> tuple[Plan, list[UnitSummary], Judgement | None]:
+    """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
+    from amp_migrate.plain.spell import Use, left_as_it_was
+    from amp_migrate.plan.planner import Planner
+
     first = Planner(parsed, settings, notes, known)
     without: set[Use] = set()
     while True:
@@ -70,13 +110,8 @@ def _migrated(
         done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
         left = left_as_it_was(trees, changed, done) if spelt else set()
         if not left:
-            break
+            return plan, units, judgement
         without |= left
-    _report(plan, outcomes)
-    result = Result(list(outcomes.values()), plan, units)
-    if judgement is not None:
-        result.compared, result.written = judgement.compared, judgement.project
-    return result
 
 
 def _planned(

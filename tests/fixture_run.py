@@ -74,8 +74,17 @@ def _prepare(mode: Mode, apex: bool) -> None:
         install("cpu", casts=mode.casts, quiet=True)
     else:
         _redirect(mode.casts)
+    if not mode.casts:
+        _stay_in_fp32()
     if mode.overflow:
         _inject(mode.overflow)
+
+
+def _stay_in_fp32() -> None:
+    """Let networks and tensors that a program puts into fp16 itself stay in fp32 as well."""
+    for kind in (torch.nn.Module, torch.Tensor):
+        vars_of: Any = kind
+        vars_of.half = lambda self: self
 
 
 def _redirect(casts: bool) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.strangers import Stranger, names_nothing
+from amp_migrate.facts.paths import root
 from amp_migrate.facts.tree import Tree
+from amp_migrate.older.sheet import ALIAS
 from amp_migrate.project import Module, Project, build
 from amp_migrate.unit.apart import elements, optimizer_expressions
 from amp_migrate.unit.build import Index
@@ -20,9 +22,10 @@ def indexed(trees: Mapping[str, Tree], supply: bool, known: Project | None = Non
 
     `known` is the project of the trees where it was built already.
     """
-    index = Index(known or build(trees))
+    own = {(path, ALIAS): "apex.amp" for path, tree in trees.items() if ALIAS in tree.text}
+    index = Index(known or build(trees, meant=own))
     names = forgotten(index) if supply else frozenset()
-    return Index(build(trees, meant=dict.fromkeys(names, "apex.amp"))) if names else index
+    return Index(build(trees, meant=dict.fromkeys(names, "apex.amp") | own)) if names else index
 
 
 def forgotten(index: Index) -> frozenset[Name]:
@@ -52,9 +55,14 @@ def forgotten(index: Index) -> frozenset[Name]:
 def is_forgotten(site: Site) -> bool:
     """Tell whether a use of Apex is a call on a name that nothing in its file binds, not even ``import *``."""
     func = site.node.func if isinstance(site.node, ast.Call) else None
-    if not isinstance(func, ast.Attribute) or site.module.scopes.stars:
+    if not isinstance(func, ast.Attribute) or site.module.scopes.stars or is_described(site):
         return False
     return names_nothing(site.module, func.value)
+
+
+def is_described(site: Site) -> bool:
+    """Tell whether a use stands for one of an older interface."""
+    return root(site.node.func if isinstance(site.node, ast.Call) else site.node) == ALIAS
 
 
 def _are_all(module: Module, name: str, uses: list[Stranger]) -> bool:

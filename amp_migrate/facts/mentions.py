@@ -27,6 +27,11 @@ def uses_apex(text: str) -> bool:
     return "apex" in text and bool(_IMPORT.search(text) or imports_by_name(text))
 
 
+def uses_older(text: str) -> bool:
+    """Tell whether a text may use an interface of Apex from before today's amp."""
+    return "apex" in text and "FP16_Optimizer" in text
+
+
 def may_use_apex(text: str) -> bool:
     """Tell whether a text imports Apex, or scales a loss as Apex does without importing it."""
     return uses_apex(text) or "scale_loss(" in text

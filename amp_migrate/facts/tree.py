@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from amp_migrate.source.span import Span
@@ -28,6 +29,30 @@ class Respelt(NamedTuple):
     asks: bool = False
 
 
+class Said(NamedTuple):
+    """What is told about a place of an older interface of Apex: what becomes of it, or a remark."""
+
+    span: Span
+    message: str
+    migrated: bool = True
+
+
+class Kept(NamedTuple):
+    """Why what an older interface of Apex does at a place stays: the reason, what to do, and where that is."""
+
+    message: str
+    advice: str
+    path: str
+    line: int
+
+
+class Older(NamedTuple):
+    """What a text has of older interfaces of Apex: `said` of those that are written as today's amp, `kept` of others by line."""
+
+    said: tuple[Said, ...] = ()
+    kept: Mapping[int, Kept] = MappingProxyType({})
+
+
 class Tree:
     """A module's `ast` with parents and statement lists.
 
@@ -39,6 +64,7 @@ class Tree:
         self.path = path
         self.text = text
         self.respelt: tuple[Respelt, ...] = ()
+        self.older = Older()
         self.module = ast.parse(text)
         self.parents: dict[ast.AST, ast.AST] = {}
         self._blocks: dict[ast.stmt, list[ast.stmt]] = {}

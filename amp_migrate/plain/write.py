@@ -118,6 +118,7 @@ def written(
         rest = lines[span.end_line - 1][span.end_column :]
         lines[span.line - 1 : span.end_line] = f"{head}{piece.text}{rest}".split("\n")
     found = Tree(tree.path, "\n".join(lines))
+    found.older = tree.older
     statements = found.nodes(ast.Assign, ast.AnnAssign, ast.Expr)
     spans = {span[:2]: span for span in map(found.span, statements)}
     found.respelt = tuple(

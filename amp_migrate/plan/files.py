@@ -51,7 +51,8 @@ class Files:
         sites = [s for s in self._index.sites if s.module is module and s not in self._done.handled]
         if refused is not None:
             return list(refused_sites(sites, refused))
-        if not sites and not imports_by_name(module.tree.text):
+        tree = module.tree
+        if not (sites or tree.older.said or imports_by_name(tree.text)):
             return []
         context = self._context(module, sites)
         owned = module.path in self._done.edited

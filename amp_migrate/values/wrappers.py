@@ -30,6 +30,7 @@ SELF_METHODS = frozenset(
 # Functions and classes outside the project whose result stands for their first argument.
 _WRAPPERS = frozenset(
     [
+        "BN_convert_float",
         "BalancedDataParallel",
         "DDP",
         "DataParallel",
@@ -38,6 +39,7 @@ _WRAPPERS = frozenset(
         "DistributedDataParallel",
         "DistributedDataParallelCPU",
         "DistributedOptimizer",
+        "FP16Model",
         "FP16_Optimizer",
         "FSDP",
         "FullyShardedDataParallel",
@@ -47,6 +49,7 @@ _WRAPPERS = frozenset(
         "MMDistributedDataParallel",
         "SWA",
         "ShardedDataParallel",
+        "convert_network",
         "convert_sync_batchnorm",
         "convert_syncbn_model",
         "network_to_half",

@@ -46,7 +46,8 @@ THROWING_AWAY = {
 # Apex clips gradients that the program then throws away, natively nothing does, and every clip counts.
 CLIPPING_IN_VAIN = "clip/update_skipped_at_times"
 
-# Model-only programs take no step, and verify says so.
+# Model-only programs take no step, and verify says so. What drives a training by an interface before amp.initialize is not
+# followed there: tests/test_fixture_runs.py compares it.
 TRAINING = {
     case.name: with_library(case)
     for case in cases()
@@ -54,6 +55,7 @@ TRAINING = {
     and case.changed
     and any(".backward(" in text for text in case.before.values())
     and "inference" not in case.name
+    and not case.name.startswith("older/")
 }
 
 

@@ -146,8 +146,9 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     "AMP213": f"{HEAD}{PARTS}{EXAMPLE}\ntrainer = Trainer(model, optimizer)\n{LOOP}{ZERO}{FORWARD}    trainer.step(loss)\n",
     "AMP303": f"import torch\nmodel = torch.nn.Linear(4, 2)\n{EXAMPLE}\n",
     "AMP306": "import torch\nfrom apex.fp16_utils import FP16_Optimizer, network_to_half\n"
-    "model = torch.nn.Linear(4, 2).cuda()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-    f"for x in torch.ones(3, 2, 4).cuda():\n    loss = model(x).sum()\n{IN_LOOP}\n",
+    "model = torch.nn.Linear(4, 2).cuda()\ncriterion = torch.nn.CrossEntropyLoss()\n"
+    "loader = [(torch.ones(2, 4).cuda(), torch.ones(2).long().cuda())]\n"
+    f"{EXAMPLE}\n",
     "AMP308": f"{HEAD}{PARTS}{LOOP}{ZERO}{FORWARD}{IN_LOOP}\n{STEP}",
     "AMP309": {"requirements.txt": f"{EXAMPLE}\n", "train.py": WHOLE},
     "AMP401": f"import torch\n{EXAMPLE}\n",

@@ -24,7 +24,6 @@ ELSEWHERE = {
     "refused/flag_of_a_library_inverted",
     "refused/flag_passed_by_a_caller",
     "refused/helper_cast_in_a_plain_program",
-    "refused/fp16_optimizer",
     "refused/mmcv_hook_alone",
     "refused/mmcv_runner_elsewhere",
     "refused/mmcv_runner_unseen",

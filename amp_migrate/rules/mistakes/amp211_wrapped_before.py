@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.plan.model import Decision, Status
@@ -38,6 +39,8 @@ def decide(context: Context) -> Iterator[Decision]:
     if not context.settings.enabled(RULE.code):
         return
     for site in context.unit.of(Kind.INITIALIZE):
+        if is_described(site):
+            continue
         models = context.unit.options[site].arguments.get("models")
         for stmt in _wraps(site, {path(m) for m in elements(models)}):
             message = "the model is wrapped before initialize, which Apex refused; natively the order is free"

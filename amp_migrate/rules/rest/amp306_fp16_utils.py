@@ -1,35 +1,42 @@
 """`apex.fp16_utils`, the interface before `apex.amp`.
 
 ## What it does
-Reports each use with what to write. `to_python_float(x)` becomes `x.item()`, and an `import *` of which nothing is
-used is removed.
+A training with `FP16_Optimizer` becomes a native one as a whole: `network_to_half`, `FP16Model`, `BN_convert_float`,
+`convert_network` and `.half()` on its network and inputs go, `optimizer.backward(loss)` becomes
+`scaler.scale(loss).backward()`, `update_master_grads()` goes, `clip_master_grads(n)` becomes `scaler.unscale_(optimizer)` and
+`clip_grad_norm_`, `optimizer.loss_scale` becomes `scaler.get_scale()`, `dynamic_loss_scale` and `static_loss_scale` decide what
+the GradScaler is made with. Any other use is reported with what to write. `to_python_float(x)` becomes `x.item()`, and an
+`import *` of which nothing is used is removed.
 
 ## Why
 `apex.fp16_utils` was removed from Apex in May 2025. It keeps the model in fp16 and master weights beside it, where
-autocast keeps one set of fp32 weights: half of that cannot be exchanged call by call.
+autocast keeps one set of fp32 weights.
 
 ## Example
     model = network_to_half(model)
-    optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
-    optimizer.backward(loss)
-    optimizer.step()
+    optimizer = FP16_Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), dynamic_loss_scale=True)
+    for images, labels in loader:
+        loss = criterion(model(images), labels)
+        optimizer.zero_grad()
+        optimizer.backward(loss)
+        optimizer.step()
 
 ## Use instead
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.cuda.amp.GradScaler()
-    with torch.cuda.amp.autocast():
-        loss = criterion(model(images), labels)
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
-
-In this way `FP16_Optimizer` goes by hand: nothing takes the place of `update_master_grads()`, `scaler.unscale_(optimizer)`
-and `clip_grad_norm_` that of `clip_master_grads()`, `scaler.get_scale()` that of `optimizer.loss_scale`, and
-`GradScaler(init_scale=S, growth_interval=2**31 - 1)` that of `static_loss_scale=S`. Or write `amp.initialize` and
-`amp.scale_loss` in its place and let amp-migrate do the rest.
+    for images, labels in loader:
+        with torch.cuda.amp.autocast():
+            loss = criterion(model(images), labels)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
 
 ## Safety
-Report only, but for imports that nothing uses and `to_python_float`, which is faithful: a list, of which Apex took
-the first element, has no `item` and raises.
+As faithful as O2 under autocast: the same losses are scaled, the same gradients clipped and the same steps taken, with weights
+that stay fp32 instead of fp16 beside fp32 masters; names in state dicts lose what `network_to_half` and `FP16Model` put before
+them, and both are said in a finding. What cannot be said with a GradScaler, as a closure, leaves the training as it is.
+`to_python_float` is faithful: a list, of which Apex took the first element, has no `item` and raises.
 """
 
 from __future__ import annotations
@@ -37,12 +44,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.plan.model import Decision, ReplaceExpression, Status
+from amp_migrate.older.sheet import stands_for_nothing
+from amp_migrate.plan.model import Decision, Drop, Finding, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.kept import starred_fp16
 from amp_migrate.rules.rest.uses import ORDER, public, uses
 
-RULE = Rule("AMP306", "apex.fp16_utils is another interface", Safety.REPORT, order=ORDER)
+RULE = Rule(
+    "AMP306", "apex.fp16_utils becomes autocast and a GradScaler", Safety.FAITHFUL, order=ORDER
+)
 
 _OPTIMIZER = (
     "write amp.initialize and amp.scale_loss in its place (keep the model in fp32, backward under `with "
@@ -90,6 +100,20 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     for node, name in found.items():
         number = _number(context, node) if name.endswith(".to_python_float") else None
         yield number or _left(context, node, name)
+    yield from _written(context)
+
+
+def _written(context: FileContext) -> Iterator[Decision]:
+    """Tell what becomes of what today's amp was read for, and drop what nothing takes the place of."""
+    tree = context.module.tree
+    for said in tree.older.said:
+        status = Status.MIGRATED if said.migrated else Status.NOTE
+        finding = Finding(tree.path, said.span, RULE.code, status, said.message)
+        yield Decision(finding)
+    for statement in tree.nodes(ast.Expr):
+        if stands_for_nothing(statement):
+            edits = [Drop(tree.span(statement))]
+            yield decision(RULE, Status.ROUTINE, context.module, statement, "goes", edits)
 
 
 def _number(context: FileContext, node: ast.AST) -> Decision | None:
@@ -117,4 +141,10 @@ def _left(context: FileContext, node: ast.AST, full: str) -> Decision:
             f"{name} of {module} is deprecated in Apex, and native AMP does its work in another way"
         )
     advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
+    kept = context.module.tree.older.kept.get(context.module.tree.span(node).line)
+    if kept is not None:
+        message = (
+            f"{full} stays, with all of its training: {kept.message} ({kept.path}:{kept.line})"
+        )
+        advice = kept.advice
     return decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from amp_migrate.equivalence.reference.settings import settings
+
 
 def convert_module(module: torch.nn.Module, dtype: torch.dtype) -> None:
-    """Convert the module's own floating parameters, their gradients and its buffers."""
+    """Convert the module's own floating parameters, their gradients and its buffers; nothing where casts are off."""
+    if not settings.casts:
+        return
     for param in module.parameters(recurse=False):
         if param.is_floating_point():
             param.data = param.data.to(dtype)

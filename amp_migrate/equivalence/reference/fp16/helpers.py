@@ -10,6 +10,12 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from amp_migrate.equivalence.reference.fp16.convert import convert_network, copy_params
+from amp_migrate.equivalence.reference.settings import settings
+
+
+def half(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` in fp16, or as it is where casts are off."""
+    return tensor.half() if settings.casts else tensor
 
 
 class tofp16(torch.nn.Module):
@@ -17,7 +23,7 @@ class tofp16(torch.nn.Module):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """`input` in fp16."""
-        return input.half()
+        return half(input)
 
 
 def BN_convert_float(module: torch.nn.Module) -> torch.nn.Module:
@@ -30,7 +36,8 @@ def BN_convert_float(module: torch.nn.Module) -> torch.nn.Module:
 
 def network_to_half(network: torch.nn.Module) -> torch.nn.Sequential:
     """An input cast and the fp16 network; state dict keys gain the prefix "1."."""
-    return torch.nn.Sequential(tofp16(), BN_convert_float(network.half()))
+    converted = BN_convert_float(network.half()) if settings.casts else network
+    return torch.nn.Sequential(tofp16(), converted)
 
 
 class FP16Model(torch.nn.Module):
@@ -42,7 +49,7 @@ class FP16Model(torch.nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """The network on fp16 inputs."""
-        return self.network(*(tensor.half() for tensor in inputs))
+        return self.network(*map(half, inputs))
 
 
 def prep_param_lists(

@@ -12,12 +12,13 @@ from amp_migrate.equivalence.reference.amp.state import maybe_print
 from amp_migrate.equivalence.reference.fp16.convert import copy_params
 from amp_migrate.equivalence.reference.optimizers.scaler import LossScaler
 from amp_migrate.equivalence.reference.optimizers.stash import is_half
+from amp_migrate.equivalence.reference.settings import settings
 
 Closure = Callable[[], Any]
 
 
 class FP16_Optimizer:
-    """Wraps an optimizer over fp16 and fp32 parameters, giving the fp16 ones fp32 masters.
+    """Wraps an optimizer over fp16 and fp32 parameters, giving the fp16 ones fp32 masters: all, where casts are off.
 
     `dynamic_loss_args` are LossScaler arguments: init_scale, scale_factor (unused), scale_window.
     Raises TypeError on parameters of other dtypes.
@@ -54,7 +55,7 @@ class FP16_Optimizer:
         for index, param in enumerate(params):
             if not param.requires_grad:
                 continue
-            if not is_half(param):
+            if settings.casts and not is_half(param):
                 floats.append(param)
                 continue
             master = param.detach().clone().float().requires_grad_(True)

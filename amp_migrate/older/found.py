@@ -1,0 +1,110 @@
+"""Who is who in a project that uses an older interface of Apex: its calls, and the objects that it was given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from amp_migrate.enable.described.optimizers import Optimizer, Optimizers
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.rules.guards.kept import FP16_UTILS
+
+_FP16 = "apex.fp16_utils"
+Groups = frozenset[int]
+
+
+class Found:
+    """The uses of Apex by name, and the optimizers and networks of a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        for module in project.modules.values():  # names keep their numbers once all are known
+            for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
+                project.values.groups(module, node)
+
+    @cached_property
+    def optimizers(self) -> Optimizers:
+        """The optimizers of the project, with what they train."""
+        return Optimizers(Program(self.project))
+
+    def groups(self, module: Module, node: ast.expr) -> Groups:
+        """Return the names that may hold the object of an expression."""
+        return self.project.values.groups(module, node)
+
+    def group(self, module: Module, node: ast.expr) -> Groups:
+        """Return the name of what an expression gives by itself; none where it has no name."""
+        found = self.project.values.group(module, node)
+        return frozenset() if found is None else frozenset({found})
+
+    def fp16_name(self, module: Module, node: ast.expr) -> str | None:
+        """Return what an expression names of `apex.fp16_utils`: "FP16_Optimizer"."""
+        if isinstance(node, ast.Name) and module.scopes.owner(node) is None:
+            stars = any(s.module == _FP16 and not s.level for s in module.scopes.stars)
+            return node.id if stars and node.id in FP16_UTILS else None
+        name = self.project.apex(module, node) or ""
+        base, _, last = name.rpartition(".")
+        known = base == _FP16 or base.startswith(f"{_FP16}.")
+        return last if known and last in FP16_UTILS else None
+
+    def fp16_uses(self) -> Iterator[tuple[Module, ast.expr, str]]:
+        """Yield the expressions that name something of `apex.fp16_utils`, outermost ones."""
+        for module in self.project.modules.values():
+            if "fp16_utils" not in module.tree.text:
+                continue
+            nodes: list[ast.Name | ast.Attribute] = [
+                *module.tree.nodes(ast.Name),
+                *module.tree.nodes(ast.Attribute),
+            ]
+            for node in nodes:
+                name = self.fp16_name(module, node) if isinstance(node.ctx, ast.Load) else None
+                if name is not None:
+                    yield module, node, name
+
+    def made_with(self, module: Module, node: ast.expr) -> list[Optimizer]:
+        """Return the optimizers that an expression may hold, or makes itself."""
+        inside = [o for o in self.optimizers.every if o.call is node]
+        return inside or self.optimizers.stepped(module, node)
+
+    def networks_at(self, module: Module, node: ast.expr, wanted: Groups) -> list[str]:
+        """Return how the function around an expression calls some networks, where it can read them."""
+        function = self.project.function_of(module, node)
+        found: dict[Groups, str] = {}
+        for name in self._readable(module, function):
+            groups = self.groups(module, name)
+            text = path(name)
+            if text is not None and groups & wanted and not groups & frozenset().union(*found):
+                found[groups] = text
+        return list(found.values())
+
+    def _readable(self, module: Module, function: Function) -> Iterator[ast.expr]:
+        """Yield the parameters that a function reads, then its attributes of ``self``, then names of the file."""
+        tree, scopes = module.tree, module.scopes
+        names = [n for n in tree.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
+        own = [n for n in names if self.project.function_of(module, n) is function]
+        given = set(function.parameters.names) if function.node is not None else set()
+        yield from (n for n in own if n.id in given)
+        if function.cls is not None and function.parameters.names:
+            first = function.parameters.names[0]
+            for attribute in tree.nodes(ast.Attribute):
+                if path(attribute.value) == first and isinstance(attribute.ctx, ast.Load):
+                    if self.project.function_of(module, attribute) is function:
+                        yield attribute
+        yield from (n for n in own if scopes.owner(n) is function.scope)
+        yield from (n for n in own if isinstance(scopes.owner(n), ast.Module))
+
+    def method_calls(self, name: str) -> list[tuple[Module, ast.Call]]:
+        """Return the calls ``x.name(...)`` of the project."""
+        return self.optimizers.method_calls(name)
+
+    def attributes(self) -> Iterator[tuple[Module, ast.Attribute]]:
+        """Yield the attributes that are read or set anywhere."""
+        for module in self.project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                yield module, node
+
+    def owners(self, module: Module, node: ast.expr) -> Groups:
+        """Return the names of what an expression takes parameters from."""
+        return self.optimizers.owners(module, node)

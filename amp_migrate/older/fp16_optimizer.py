@@ -1,0 +1,187 @@
+"""`FP16_Optimizer` of `apex.fp16_utils`, written as `amp.initialize` with O2 and `amp.scale_loss`."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.older.found import Found
+from amp_migrate.older.fp16_calls import write_calls
+from amp_migrate.older.fp16_refused import refuse_other_uses
+from amp_migrate.older.fp16_training import Fp16, Wrap, named
+from amp_migrate.older.halves import halves, write_inputs, write_networks
+from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Unwritable, alike
+from amp_migrate.project import Module
+
+_PARAMETERS = (
+    "init_optimizer",
+    "static_loss_scale",
+    "dynamic_loss_scale",
+    "dynamic_loss_args",
+    "verbose",
+)
+
+
+class Training(Fp16):
+    """A training with FP16_Optimizer."""
+
+    def describe(self, found: Found) -> dict[Module, Sheet]:
+        """Return its files with it written as today's amp. Raises `Unwritable`."""
+        return _described(self, found)
+
+
+def trainings(found: Found) -> list[Training]:
+    """Return the trainings with FP16_Optimizer, those that share an optimizer or a network as one."""
+    result: list[Training] = []
+    for module, node, name in found.fp16_uses():
+        call = module.tree.parent(node)
+        if name != "FP16_Optimizer" or not isinstance(call, ast.Call) or call.func is not node:
+            continue
+        given = dict(zip(_PARAMETERS, call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
+        wrap = Wrap(module, call, module.tree.statement(call), given)
+        own = Training([wrap], found.group(module, call))
+        if "init_optimizer" in given:
+            own.networks = frozenset(
+                g for o in found.made_with(module, wrap.inner) for g in o.trains
+            )
+        joined = [t for t in result if (t.groups | t.networks) & (own.groups | own.networks)]
+        for other in joined:
+            result.remove(other)
+            own.wraps = [*other.wraps, *own.wraps]
+            own.groups |= other.groups
+            own.networks |= other.networks
+        result.append(own)
+    return result
+
+
+def _described(training: Fp16, found: Found) -> dict[Module, Sheet]:
+    """Return the files of a training with it written as today's amp. Raises `Unwritable`."""
+    training.sheets = {}
+    refuse_other_uses(training, found)
+    every = list(halves(found))
+    own = [half for half in every if half.groups & training.networks]
+    first = training.wraps[0]
+    if not own:
+        raise Unwritable(
+            first.module,
+            first.call,
+            "it is not seen where the network that this optimizer trains becomes fp16",
+            "put the network into fp16 where it is made, as by network_to_half(model), then run again",
+        )
+    write_networks(own, found, training.sheets)
+    write_inputs(every, training.networks, found, training.sheets)
+    write_calls(training, found)
+    _initialize(training, found)
+    return training.sheets
+
+
+def _initialize(training: Fp16, found: Found) -> None:
+    done: set[ast.stmt] = set()
+    for wrap in training.wraps:
+        if wrap.statement in done:
+            continue
+        sheet = training.sheet(wrap.module)
+        given = named(sheet, wrap.call, _PARAMETERS)
+        if "dynamic_loss_args" in given and not _is(given["dynamic_loss_args"], None):
+            raise Unwritable(
+                wrap.module,
+                wrap.call,
+                "dynamic_loss_args set how the loss scale moves, which amp.initialize takes no arguments for",
+                "delete dynamic_loss_args, run again, then give init_scale= and growth_interval= to the GradScaler",
+            )
+        scale = _loss_scale(sheet, given)
+        node: ast.stmt = wrap.statement
+        twin = _twin(training, wrap)
+        if twin is not None:
+            other, choice = twin
+            more = _loss_scale(sheet, named(sheet, other.call, _PARAMETERS))
+            scale = f"{scale} if {sheet.text(choice.test)} else {more}"
+            node = choice
+            done.add(other.statement)
+        networks = _networks(training, found, wrap)
+        sheet.put(node, _statement(sheet, wrap, networks, scale))
+
+
+def _is(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _loss_scale(sheet: Sheet, given: dict[str, ast.expr]) -> str:
+    static = given.get("static_loss_scale")
+    dynamic = given.get("dynamic_loss_scale")
+    number = sheet.text(static) if static is not None else "1.0"
+    if dynamic is None or _is(dynamic, False):
+        return number
+    if _is(dynamic, True):
+        return '"dynamic"'
+    return f'"dynamic" if {sheet.text(dynamic)} else {number}'
+
+
+def _twin(training: Fp16, wrap: Wrap) -> tuple[Wrap, ast.If] | None:
+    """Return the call in the other branch of a test that only chooses the loss scale."""
+    tree = wrap.module.tree
+    choice = tree.parent(wrap.statement)
+    if not isinstance(choice, ast.If) or choice.body != [wrap.statement] or len(choice.orelse) != 1:
+        return None
+    for other in training.wraps:
+        if other.statement is choice.orelse[0] and other.module is wrap.module:
+            assigned = isinstance(other.statement, ast.Assign) and isinstance(
+                wrap.statement, ast.Assign
+            )
+            if assigned and alike(other.inner, wrap.inner) and _targets(wrap) == _targets(other):
+                line = tree.lines[choice.lineno - 1]
+                return None if line.lstrip().startswith("elif") else (other, choice)
+    return None
+
+
+def _targets(wrap: Wrap) -> list[str | None]:
+    return [path(t) for t in getattr(wrap.statement, "targets", [])]
+
+
+def _networks(training: Fp16, found: Found, wrap: Wrap) -> list[str]:
+    for optimizer in found.made_with(wrap.module, wrap.inner):
+        if optimizer.function is found.project.function_of(wrap.module, wrap.call):
+            if optimizer.networks:
+                return list(optimizer.networks)
+    names = found.networks_at(wrap.module, wrap.call, training.networks)
+    if not names:
+        raise Unwritable(
+            wrap.module,
+            wrap.call,
+            "which network this optimizer trains cannot be read where it is wrapped",
+            "wrap the optimizer where the network has a name, then run again",
+        )
+    return names
+
+
+def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str) -> str:
+    """Return the statement that stands for one that makes an FP16_Optimizer."""
+    listed = networks[0] if len(networks) == 1 else f"[{', '.join(networks)}]"
+    call = f'{ALIAS}.initialize({listed}, {sheet.text(wrap.inner)}, opt_level="O2", loss_scale={scale})'
+    statement = wrap.statement
+    if not sheet.whole(statement):
+        raise Unwritable(
+            wrap.module,
+            statement,
+            "the statement shares its lines with others, and a GradScaler has to take its place",
+            ALONE,
+        )
+    if (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and statement.value is wrap.call
+    ):
+        target = statement.targets[0]
+        if alike(target, wrap.inner):
+            return call
+        if path(target) is not None:
+            return f"{listed}, {path(target)} = {call}"
+    if isinstance(statement, ast.Return) and statement.value is wrap.call and path(wrap.inner):
+        return f"{call}; return {path(wrap.inner)}"
+    raise Unwritable(
+        wrap.module,
+        wrap.call,
+        "no name or attribute is given what FP16_Optimizer makes",
+        "assign it to a name or an attribute, then run again",
+    )

@@ -1,0 +1,146 @@
+"""Networks and inputs that a program puts into fp16 itself: with today's amp they stay in fp32."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
+from amp_migrate.older.found import Found, Groups
+from amp_migrate.older.sheet import Sheet, Unwritable, alike
+from amp_migrate.project import Module
+
+_PREFIXES = {"network_to_half": "`1.`", "FP16Model": "`network.`"}
+_TO_HALF = frozenset({"network_to_half", "FP16Model", "convert_network", "BN_convert_float"})
+
+
+@dataclass(frozen=True)
+class Half:
+    """A call that gives a network, or an input of one, in fp16: `inner` is what it is called on, `name` what it calls."""
+
+    module: Module
+    call: ast.Call
+    inner: ast.expr
+    name: str
+    groups: Groups
+
+
+def halves(found: Found) -> Iterator[Half]:
+    """Yield the calls that put a network into fp16."""
+    for module, node, name in found.fp16_uses():
+        call = module.tree.parent(node)
+        if name in _TO_HALF and isinstance(call, ast.Call) and call.func is node and call.args:
+            yield Half(module, call, call.args[0], name, found.groups(module, call.args[0]))
+    for module, call in found.method_calls("half"):
+        assert isinstance(call.func, ast.Attribute)
+        if not call.args and not call.keywords:
+            inner = call.func.value
+            yield Half(module, call, inner, "half", found.groups(module, inner))
+
+
+def write_networks(own: list[Half], found: Found, sheets: dict[Module, Sheet]) -> None:
+    """Leave some networks in fp32. Raises `Unwritable` where a program reaches into what `network_to_half` gave."""
+    for half in sorted(own, key=_depth, reverse=True):  # inner calls before those around them
+        sheet = sheets.setdefault(half.module, Sheet(half.module))
+        if half.name in _PREFIXES:
+            _refuse_parts(half, found)
+        _leave_out(half, sheet)
+        sheet.say(half.call, _said(half, found))
+
+
+def write_inputs(
+    every: list[Half], networks: Groups, found: Found, sheets: dict[Module, Sheet]
+) -> None:
+    """Leave inputs of some networks in fp32, as autocast casts them itself."""
+    for half in every:
+        if half.name != "half" or half.groups & networks:
+            continue
+        if _feeds(half, networks, found):
+            sheet = sheets.setdefault(half.module, Sheet(half.module))
+            _leave_out(half, sheet)
+            sheet.say(half.call, "goes: autocast casts the inputs of the layers that run in fp16")
+
+
+def _depth(half: Half) -> int:
+    return sum(1 for _ in half.module.tree.ancestors(half.call))
+
+
+def _leave_out(half: Half, sheet: Sheet) -> None:
+    tree = sheet.tree
+    statement = tree.statement(half.call)
+    stays = sheet.text(half.inner)
+    if isinstance(statement, ast.Expr) and statement.value is half.call:
+        if path(half.inner) is not None:
+            sheet.drop(statement)
+            return
+    if isinstance(statement, ast.Assign) and statement.value is half.call:
+        if len(statement.targets) == 1 and alike(statement.targets[0], half.inner):
+            sheet.drop(statement)
+            return
+    sheet.put(half.call, stays if _binds(half.inner) else f"({stays})")
+
+
+def _binds(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _said(half: Half, found: Found) -> str:
+    if half.name == "BN_convert_float":
+        return "goes: under autocast batch normalization has fp32 weights anyway"
+    message = "goes: under autocast the weights stay fp32"
+    prefix = _PREFIXES.get(half.name)
+    if prefix and _is_saved(half, found):
+        message += (
+            f"; the names in the state dict lose the {prefix} that {half.name} put before them, so checkpoints of "
+            "before have to lose it too"
+        )
+    return message
+
+
+def _is_saved(half: Half, found: Found) -> bool:
+    return any(
+        isinstance(call.func, ast.Attribute) and found.groups(module, call.func.value) & half.groups
+        for method in ("state_dict", "load_state_dict")
+        for module, call in found.method_calls(method)
+    )
+
+
+def _refuse_parts(half: Half, found: Found) -> None:
+    """Refuse a program that reaches into what stands around the network: ``model[1]``, ``model.network``."""
+    for module in found.project.modules.values():
+        parts: list[ast.Subscript | ast.Attribute] = [*module.tree.nodes(ast.Subscript)]
+        if half.name == "FP16Model":
+            parts += [n for n in module.tree.nodes(ast.Attribute) if n.attr == "network"]
+        for node in parts:
+            if found.groups(module, node.value) & half.groups:
+                raise Unwritable(
+                    module,
+                    node,
+                    f"`{module.tree.segment(node)}` reaches into what {half.name} made around the network",
+                    "keep the network itself in a variable and use that here, then run again",
+                )
+
+
+def _feeds(half: Half, networks: Groups, found: Found) -> bool:
+    """Tell whether an input in fp16 goes into a network, where it is made or by its name."""
+    tree: Tree = half.module.tree
+    up = tree.parent(half.call)
+    if isinstance(up, ast.keyword):
+        up = tree.parent(up)
+    if isinstance(up, ast.Call) and half.call is not up.func:
+        return bool(found.groups(half.module, up.func) & networks)
+    if (
+        not isinstance(up, ast.Assign)
+        or len(up.targets) != 1
+        or not alike(up.targets[0], half.inner)
+    ):
+        return False
+    scope = tree.scope(half.call)
+    return any(
+        found.groups(half.module, call.func) & networks
+        and any(alike(a, half.inner) for a in (*call.args, *(k.value for k in call.keywords)))
+        for call in tree.nodes(ast.Call)
+        if tree.scope(call) is scope
+    )

@@ -1,0 +1,118 @@
+"""The text of a file in which an older interface of Apex is written as today's amp, on the lines that it had."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.tree import Older, Said, Tree
+from amp_migrate.project import Module
+
+ALIAS = "amp_of_an_older_interface"
+NOTHING = "nothing_of_an_older_interface"
+SCALED = "scaled_loss_of_an_older_interface"
+TRACE = (ALIAS, NOTHING, SCALED)
+"""What stands for amp, for a statement that goes, and for a scaled loss; no file that is written may hold them."""
+
+ALONE = "give it a statement on lines of its own, then run again"
+
+
+class Unwritable(Exception):
+    """A training of an older interface that cannot be described: where, why, and what a person should do."""
+
+    def __init__(self, module: Module, node: ast.AST, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.module = module
+        self.node = node
+        self.message = message
+        self.advice = advice
+
+
+@dataclass
+class Sheet:
+    """Texts in place of nodes of one file; a text in a larger one is part of that."""
+
+    module: Module
+    texts: dict[ast.expr | ast.stmt, str] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+
+    @property
+    def tree(self) -> Tree:
+        """The file as it is."""
+        return self.module.tree
+
+    def put(self, node: ast.expr | ast.stmt, text: str) -> None:
+        """Put a text of one line in place of a node."""
+        self.texts[node] = text
+
+    def drop(self, statement: ast.stmt) -> None:
+        """Put nothing in place of a statement."""
+        self.put(statement, NOTHING)
+
+    def say(self, node: ast.expr | ast.stmt, message: str, migrated: bool = True) -> None:
+        """Keep what is told about a place: what becomes of it, or a remark."""
+        self.said.append(Said(self.tree.span(node), message, migrated))
+
+    def text(self, node: ast.expr) -> str:
+        """Return an expression in one line, with the texts inside it put in."""
+        if node in self.texts:
+            return self.texts[node]
+        inner = {
+            n: t for n, t in self.texts.items() if isinstance(n, ast.expr) and n in _parts(node)
+        }
+        outer = {
+            n: t for n, t in inner.items() if not any(n is not m and n in _parts(m) for m in inner)
+        }
+        found = self.tree.segment(node, outer)
+        if "\n" not in found and "#" not in found:
+            return found
+        return ast.unparse(ast.parse(f"({found}\n)", mode="eval").body)
+
+    def whole(self, statement: ast.stmt) -> bool:
+        """Tell whether the lines of a statement hold nothing of another."""
+        span = self.tree.span(statement)
+        before = self.tree.lines[span.line - 1][: span.column]
+        after = self.tree.lines[span.end_line - 1][span.end_column :].strip()
+        return not before.strip() and (not after or after.startswith("#"))
+
+    def written(self) -> Tree:
+        """Return the file with the texts put in."""
+        whole = {n: t for n, t in self.texts.items() if not self._is_inside(n)}
+        lines = list(self.tree.lines)
+        for node in sorted(whole, key=self.tree.span, reverse=True):
+            span = self.tree.span(node)
+            head, rest = (
+                lines[span.line - 1][: span.column],
+                lines[span.end_line - 1][span.end_column :],
+            )
+            text = _over(whole[node], span.end_line - span.line)
+            lines[span.line - 1 : span.end_line] = f"{head}{text}{rest}".split("\n")
+        found = Tree(self.tree.path, "\n".join(lines))
+        found.older = Older(tuple(self.said))
+        return found
+
+    def _is_inside(self, node: ast.AST) -> bool:
+        return any(up in self.texts for up in self.tree.ancestors(node))
+
+
+def _parts(node: ast.AST) -> set[ast.AST]:
+    return set(ast.walk(node))
+
+
+def _over(text: str, lines: int) -> str:
+    """Return a text that takes more lines, which lie inside its last parentheses."""
+    if not lines:
+        return text
+    if text.endswith(")"):
+        return f"{text[:-1]}{chr(10) * lines})"
+    return f"({text}{chr(10) * lines})"
+
+
+def alike(a: ast.AST, b: ast.AST) -> bool:
+    """Tell whether two expressions are spelt alike, whether they are read or set."""
+    return ast.unparse(a) == ast.unparse(b)
+
+
+def stands_for_nothing(statement: ast.Expr) -> bool:
+    """Tell whether a statement is one that goes."""
+    return isinstance(statement.value, ast.Name) and statement.value.id == NOTHING

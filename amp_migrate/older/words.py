@@ -1,0 +1,33 @@
+"""What the planner says of today's amp, in the words of the interface that the program uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from amp_migrate.older.sheet import ALIAS, SCALED
+
+Words = Mapping[str, str]
+
+FP16 = MappingProxyType(
+    {
+        r"opt_level O2 becomes autocast: weights stay fp32 \(O2 kept": (
+            "the network runs under autocast: its weights stay fp32 (FP16_Optimizer kept"
+        ),
+        r", and at O0 scales nothing": "",
+        r"amp\.initialize": "FP16_Optimizer",
+        r"amp\.scale_loss branch": "optimizer.backward branch",
+        r"amp\.scale_loss\(": "optimizer.backward(",
+        r"amp\.scale_loss": "optimizer.backward",
+        r"amp\.master_params\(\w+\)": "clip_master_grads",
+    }
+)
+
+
+def in_words(text: str, words: Words) -> str:
+    """Return a sentence in the words of an interface."""
+    text = re.sub(rf"\b{ALIAS}\b", "amp", re.sub(rf"\b{SCALED}\b", "the scaled loss", text))
+    for said, instead in words.items():
+        text = re.sub(said, instead, text)
+    return text
