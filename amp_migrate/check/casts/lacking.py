@@ -45,12 +45,14 @@ class Lacking:
         had = (
             self._old.names(key(function)) if key(function) in self._old.functions else frozenset()
         )
+        own = function.parameters.names[:1] if function.takes_receiver else []
         for node in ast.walk(function.scope):
             for keyword in node.keywords if isinstance(node, ast.Call) else ():
                 if keyword.arg == "enabled":
                     for part in ast.walk(keyword.value):
                         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-                            if text_of(part) not in had and not _is_called(function, part):
+                            asked = part.value.id not in own and not _is_called(function, part)
+                            if asked and text_of(part) not in had:
                                 yield part
 
     def _flags(self, program: Function) -> frozenset[str]:
