@@ -12,6 +12,7 @@ from amp_migrate.autocast.inference import without_gradients
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.unfed import covered, feeds_nothing
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
@@ -25,7 +26,7 @@ from amp_migrate.values.onward import Onward
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves.
 
-    In a plain training, which is to get AMP, every forward counts that feeds no loss, as that of a picture.
+    Every forward counts that feeds no backward pass, with gradients or without.
     """
     if unit.outside:
         return []
@@ -38,10 +39,9 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             if id(node) in taken or node in gone or not _may_run(near, module, node):
                 continue
             if _runs(unit, module, node, models) and (
-                without_gradients(unit, module, node)
-                or (unit.plain and _feeds_nothing(unit, module, node))
+                without_gradients(unit, module, node) or feeds_nothing(unit, module, node)
                 if unit.scales
-                else not _covered(unit, module, node)
+                else not covered(unit, module, node)
             ):
                 found.append(_region(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
@@ -112,7 +112,10 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
 def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
     """Tell whether every call of the function of a region stands in a training region already."""
     calls = unit.project.callers(region.function)
-    return bool(calls) and all(id(site.call) in taken for site in calls)
+    return bool(calls) and all(
+        id(site.call) in taken or in_autocast(unit.project, site.function.module, site.call)
+        for site in calls
+    )
 
 
 def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
@@ -154,7 +157,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
         return True
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
         return False
-    if isinstance(module.tree.parent(call), ast.Expr):
+    if isinstance(module.tree.parent(call), ast.Expr) or func.attr in _OF_COLLECTIONS:
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
@@ -162,24 +165,11 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     return bool(unit.project.values.groups(module, node) & models) and not _is_container(func)
 
 
+_OF_COLLECTIONS = frozenset({"pop", "popitem", "popleft", "copy", "index", "count", "setdefault"})
+
+
 def _is_container(func: ast.Attribute) -> bool:
     return func.attr in ("module", "config")
-
-
-def _feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
-    """Tell whether a forward that no training region holds computes no loss of a backward pass."""
-    cls = unit.project.class_of(unit.project.function_of(module, node))
-    if _covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals()):
-        return False
-    return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
-
-
-def _covered(unit: Unit, module: Module, node: ast.AST) -> bool:
-    """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
-    function = module.tree.function(node)
-    return in_autocast(unit.project, module, node) or (
-        function is not None and function.name == "forward"
-    )
 
 
 def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:

@@ -175,10 +175,16 @@ def merged(regions: list[Region]) -> list[Region]:
 
 def _join(tree: Tree, a: Region, b: Region) -> Region | None:
     starts = sorted((a, b), key=lambda r: position(tree, r.first))
-    if position(tree, starts[1].first) > position(tree, starts[0].last):
+    gap = position(tree, starts[1].first) - position(tree, starts[0].last)
+    if gap > 1 or (gap == 1 and any(_enters(stmt) for r in starts for stmt in r.statements())):
         return None
     last = max((a.last, b.last), key=lambda s: position(tree, s))
     return Region(a.module, a.function, starts[0].first, last)
+
+
+def _enters(stmt: ast.stmt) -> bool:
+    """Tell whether a statement enters a context, in which weights may be cast without gradients."""
+    return any(isinstance(node, ast.With) for node in walk(stmt))
 
 
 def within(inner: Region, outer: Region) -> bool:

@@ -46,7 +46,8 @@ class Availability:
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._compare(test)
         if isinstance(test, ast.Call):
-            return self.installed if self._probe(test) else None
+            found = self._probes and self._find_spec(test)
+            return self.installed if found or self._probe(test) else None
         if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
             return self.installed
         return None
@@ -137,4 +138,4 @@ class Availability:
 
     def _find_spec(self, call: ast.Call) -> bool:
         name = self._project.external(self._module, call.func) or ""
-        return name.endswith("find_spec") and asks_for_apex(call)
+        return name.endswith(("find_spec", "find_loader")) and asks_for_apex(call)

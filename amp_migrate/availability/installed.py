@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import is_apex
 from amp_migrate.facts.paths import path, walk
@@ -33,7 +34,18 @@ def flags(module: Module) -> set[str]:
             found |= _assigned(node.body + node.orelse, True)
             for handler in node.handlers:
                 found |= _assigned(handler.body, False)
-    return {name for name in found if _only_flag(module, name)}
+    found = {name for name in found if _only_flag(module, name)}
+    return found | {name for name in _looked_up(module) if name not in found}
+
+
+def _looked_up(module: Module) -> Iterator[str]:
+    """Yield the variables of a module that only hold whether Apex was found: ``HAVE = find_spec("apex") is not None``."""
+    for node in module.tree.module.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and looks(node.value):
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                if len(module.scopes.bindings(module.tree.module, target.id)) == 1:
+                    yield target.id
 
 
 def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
@@ -109,6 +121,11 @@ def _asks(module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is a flag, or looks for Apex where modules are found."""
     if isinstance(node, ast.Name):
         return node.id in flags(module)
+    return looks(node)
+
+
+def looks(node: ast.expr) -> bool:
+    """Tell whether an expression looks for Apex where modules are found, and gives a bool."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot):
         node = node.left
     elif not (isinstance(node, ast.Call) and path(node.func) == "bool" and node.args):
@@ -116,7 +133,7 @@ def _asks(module: Module, node: ast.expr) -> bool:
     else:
         node = node.args[0]
     dotted = path(node.func) if isinstance(node, ast.Call) else None
-    found = dotted is not None and dotted.rpartition(".")[2] == "find_spec"
+    found = dotted is not None and dotted.rpartition(".")[2] in ("find_spec", "find_loader")
     return found and isinstance(node, ast.Call) and asks_for_apex(node)
 
 

@@ -59,6 +59,8 @@ class Reads:
             reads = self._loads.get(key, [])
             if not all(node in gone for node in reads) or self._is_shared(key):
                 continue
+            if isinstance(sample, ast.Attribute) and self._is_read_by_others(sample, gone):
+                continue
             yield from self._functions(key)
             for target in self._stores.get(key, []):
                 statement = self._module.tree.parent(target)
@@ -94,6 +96,14 @@ class Reads:
     def _is_shared(self, key: Key) -> bool:
         owner, name = key
         return isinstance(owner, ast.Module) and self._holding.is_read_elsewhere(name)
+
+    def _is_read_by_others(self, attribute: ast.Attribute, gone: Collection[ast.expr]) -> bool:
+        """Tell whether something reads the attribute of an object that may be the same one by another name."""
+        return any(
+            node.attr == attribute.attr and isinstance(node.ctx, ast.Load) and node not in gone
+            for module in self._holding.project.modules.values()
+            for node in module.tree.nodes(ast.Attribute)
+        )
 
     def _entries(self, node: ast.Subscript | ast.Attribute) -> Iterator[Unused]:
         """Yield the entries of the collections that a variable is given which an item of it reads."""

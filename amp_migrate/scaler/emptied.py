@@ -49,7 +49,7 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
     owner = found[0].function.cls
     if (
         owner is not None
-        and all(_in_constructor(empty, family(owner)) for empty in found)
+        and all(_in_constructor(empty, family(owner), site) for empty in found)
         and _is_object_of(project, site, target, family(owner))
         and _only_asked(project, target.attr, found, family(owner))
     ):
@@ -115,15 +115,28 @@ def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, 
                     yield function, node, True
 
 
-def _in_constructor(empty: Empty, relatives: list[Class]) -> bool:
+def _in_constructor(empty: Empty, relatives: list[Class], site: Site) -> bool:
     targets = empty.statement.targets
+    body = empty.function.scope.body
     return (
         empty.function.name == "__init__"
         and empty.function.cls in relatives
         and len(targets) == 1
         and _on_self(empty.function, targets[0])
-        and empty.statement in empty.function.scope.body
+        and (empty.statement in body or _is_other_way(empty, body, site))
     )
+
+
+def _is_other_way(empty: Empty, body: list[ast.stmt], site: Site) -> bool:
+    """Tell whether a test of the constructor itself chooses between None and amp: ``if fp16: ... else: self.amp = None``."""
+    tree = empty.function.module.tree
+    test = tree.holder(empty.statement)
+    if not isinstance(test, ast.If) or test not in body or site.function is not empty.function:
+        return False
+    sides = (test.body, test.orelse)
+    one = next(side for side in sides if empty.statement in side)
+    other = next(side for side in sides if side is not one)
+    return any(stmt is site.statement or stmt in tree.ancestors(site.node) for stmt in other)
 
 
 def _on_self(function: Function, node: ast.expr) -> bool:

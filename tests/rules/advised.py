@@ -926,16 +926,4 @@ ADVISED = (
             ),
         ),
     ),
-    Advised(
-        "refused/forwards_gathered_without_casts",
-        "put it under `with torch.cuda.amp.autocast(enabled=...):`",
-        (
-            (
-                "for _ in range(2):\n    detections += model(torch.randn(6, 4))\n",
-                "\n\ndef gather(model):\n    for _ in range(2):\n"
-                "        with torch.cuda.amp.autocast():\n"
-                "            detections.extend(model(torch.randn(6, 4)))\n\n\ngather(model)\n",
-            ),
-        ),
-    ),
 )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.availability.installed import imports_apex
+from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -227,7 +227,10 @@ def _none(
     if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
         return
     target = node.targets[0]
-    flag = target.id in context.availability.flags and isinstance(node.value, ast.Constant)
+    flag = target.id in context.availability.flags and (
+        isinstance(node.value, ast.Constant)
+        or (looks(node.value) and target.id not in asked_elsewhere(context))
+    )
     nothing = isinstance(node.value, ast.Constant) and node.value.value is None
     amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
     if not (flag or amp):

@@ -1,0 +1,42 @@
+"""Forward passes of initialized networks whose results feed no backward pass, whether gradients are kept or not."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module
+from amp_migrate.training.contexts import in_autocast
+from amp_migrate.unit.unit import Unit
+
+
+def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward that no training region holds computes no loss of a backward pass."""
+    function = unit.project.function_of(module, node)
+    cls = unit.project.class_of(function)
+    if covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals()):
+        return False
+    if unit.trains(module, module.tree.statement(node)) or _scales_elsewhere(unit, function):
+        return False
+    return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
+
+
+def _scales_elsewhere(unit: Unit, function: Function) -> bool:
+    """Tell whether a function scales a loss by what is not known to be Apex, or belongs to another unit."""
+    own = {site.node for site in unit.of(Kind.SCALE_LOSS)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "scale_loss"
+        and node not in own
+        for node in walk(function.scope)
+    )
+
+
+def covered(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
+    function = module.tree.function(node)
+    return in_autocast(unit.project, module, node) or (
+        function is not None and function.name == "forward"
+    )
