@@ -78,6 +78,11 @@ class _Steps(click.ParamType[tuple[int, ...]]):
 @click.option(
     "--timing/--no-timing", default=None, help="Step time and memory; on CUDA the default."
 )
+@click.option(
+    "--batch-sizes",
+    type=click.Choice(["auto"]),
+    help="With --enable on CUDA: also time the largest batch that fits on each side.",
+)
 @click.option("--timeout", default=1800.0, show_default=True, help="Seconds for one run.")
 @click.option("--show-output", is_flag=True, help="Let the program's output through.")
 @click.option("--export", type=_FILE, help="Run before only and write it to this file.")
@@ -108,6 +113,8 @@ def verify(
     """
     if not command:
         raise click.UsageError("Name the command that starts the training: -- python train.py")
+    if given["batch_sizes"] is not None and not given["enables"]:
+        raise click.UsageError("--batch-sizes needs --enable.")
     if given["after"] is not None and given["before"] is None and given["imported"] is None:
         raise click.UsageError("--after needs --before or --import.")
     options = _options(command, project, given)

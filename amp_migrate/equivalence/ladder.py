@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.comparison import gains
 from amp_migrate.equivalence.comparison.beside import EVERYWHERE, beside_fp32, ended
 from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete
@@ -22,10 +23,10 @@ from amp_migrate.equivalence.comparison.verdict import (
     inconclusive,
 )
 from amp_migrate.equivalence.result import Level, Result
+from amp_migrate.equivalence.runs import timing
 from amp_migrate.equivalence.runs.fixcheck import check_fix
 from amp_migrate.equivalence.runs.records import Run
 from amp_migrate.equivalence.runs.runner import Runner
-from amp_migrate.equivalence.runs.timing import table
 
 LOGIC, NUMERIC = "logic", "numeric"
 _SAME = ScaleRule(exact=True)
@@ -61,7 +62,8 @@ class Ladder:
             self._numeric()
         except Answered as answer:
             self.result.verdict = answer.verdict
-        if self.options.timing and self.result.verdict.word != CANNOT_RUN:
+        asked = self.options.timing or self.options.enables
+        if asked and self.result.verdict.word != CANNOT_RUN:
             self._timing()
         return self.result
 
@@ -162,6 +164,7 @@ class Ladder:
         apex = before.notes.get("apex_amp", {})
         if apex.get("enabled") and not apex.get("dynamic"):
             config = dataclasses.replace(config, inject=())
+        config = dataclasses.replace(config, products=options.enables)
         after = self.runner.after(NUMERIC, config)
         rule = PLAIN if options.enables else rule_for(before, after, None)
         comparison = compare(before, after, rule)
@@ -220,18 +223,19 @@ class Ladder:
         raise Answered(anchored(self.runner, self.result, before, after))
 
     def _timing(self) -> None:
-        """Three light runs; nothing of the above is switched on in them."""
-        steps = self.options.timing_steps
-        config = self.runner.config(light=True, inject=(), steps=steps)
-        plain = dataclasses.replace(config, casts=False, plain_fp32=True)
-        runs = {
-            "FP32": self.runner.before("timing fp32", plain),
-            "Apex" if "Apex" in self.result.before_label else "before": self.runner.before(
-                "timing", config
-            ),
-            "native": self.runner.after("timing", config),
-        }
-        self.result.timing = table({name: run for name, run in runs.items() if run is not None})
+        """Light runs; nothing of the above is switched on in them."""
+        result = self.result
+        if not self.options.enables:
+            label = "Apex" if "Apex" in result.before_label else "before"
+            result.timing = timing.migrated(self.runner, label)
+            return
+        products = result.numeric.after.notes.get("products") if result.numeric else None
+        if self.options.device != "cuda":
+            result.notes += [gains.NO_GPU, *gains.uneven(products)]
+        elif self.options.timing:
+            result.timing, said = timing.enabled(self.runner)
+            result.notes += said
+            result.gain = gains.gain(result.timing, products)
 
     def _before(self, purpose: str, config: CaptureConfig) -> Run:
         """Run before and insist that it trains."""

@@ -16,7 +16,7 @@ class Options:
 
     `runs` is the number of runs per side for the noise envelope (0: not asked), `margin` the
     relative loss difference that still counts as equivalent there. `growth` replaces the default
-    growth interval of 2000; with `enables` before is an FP32 training, and after the same with AMP. `inject` lists the steps that overflow. `given` are the options as they were typed.
+    growth interval of 2000; with `enables` before is an FP32 training, and after the same with AMP, and `batch_sizes` "auto" looks for the largest batch of each. `inject` lists the steps that overflow. `given` are the options as they were typed.
     """
 
     command: tuple[str, ...]
@@ -42,6 +42,7 @@ class Options:
     margin: float = 0.005
     timing: bool = False
     timing_steps: int = 24
+    batch_sizes: str | None = None
     timeout: float = 1800.0
     show_output: bool = False
     export: Path | None = None

@@ -43,6 +43,7 @@ class Result:
     bands: tuple[Band, ...] = ()
     equivalence: Equivalence | None = None
     timing: tuple[TimingRow, ...] = ()
+    gain: str = ""
     coverage: Coverage = field(default_factory=Coverage)
     fixes: tuple[str, ...] = ()
     fixes_differ: bool = False

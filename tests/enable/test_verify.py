@@ -10,6 +10,7 @@ import pytest
 from equivalence.forked import forked_launches  # noqa: F401
 
 from amp_migrate.equivalence.check import check
+from amp_migrate.equivalence.comparison import gains
 from amp_migrate.equivalence.comparison.verdict import DIFFERENT, EQUIVALENT, INCONCLUSIVE
 from amp_migrate.equivalence.options import Options
 from amp_migrate.equivalence.result import Result
@@ -66,6 +67,7 @@ def test_enabled_training_is_what_casts_make_of_it(tmp_path: Path) -> None:
     loss = result.errors[0]
     assert (loss.name, loss.alarm, loss.before == loss.after) == ("loss", None, True)
     assert 0 < max(error for error in loss.after if error is not None) < 1e-3
+    assert (gains.NO_GPU in result.notes, result.timing) == (True, ())
 
 
 @pytest.mark.parametrize(("more", "word"), [("1e-5", EQUIVALENT), ("0.02", DIFFERENT)])

@@ -15,6 +15,8 @@ class CaptureConfig:
     `plain_fp32` also switches the loss scaler off (the fp32 row of the timing table). `everywhere` names the
     type that an FP32 program is cast to from each forward to its backward; empty: not at all. `first_scale` is
     the loss scale to begin with in place of the program's own.
+    `cast` replaces the type that autocast blocks ask for, `tf32` allows or forbids TF32 (None: as the program has it),
+    `batch_times` multiplies every batch size, and `products` counts the products of an iteration.
     `light` records step time and peak memory only. `kick` seeds a change of one unit in the
     last place of the weights after the first step. `inject` lists the iterations to overflow, in
     their first backward or, with `inject_last`, in their last. `device` is "cpu" or "cuda".
@@ -29,6 +31,10 @@ class CaptureConfig:
     plain_fp32: bool = False
     everywhere: str = ""
     first_scale: float | None = None
+    cast: str = ""
+    tf32: bool | None = None
+    batch_times: float = 1.0
+    products: bool = False
     inject: tuple[int, ...] = ()
     inject_last: bool = False
     growth: int | None = None

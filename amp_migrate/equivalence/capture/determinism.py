@@ -31,6 +31,13 @@ def note_compile(notes: dict[str, Any]) -> None:
     wrap(torch, "compile", make)
 
 
+def allow_tf32(allowed: bool | None) -> None:
+    """Let products in FP32 round to TF32, or forbid it; None leaves what the program asks for."""
+    if allowed is not None:
+        torch.backends.cuda.matmul.allow_tf32 = allowed
+        torch.backends.cudnn.allow_tf32 = allowed
+
+
 def switch_on() -> None:
     """Ask torch and cuDNN for deterministic kernels; called again at every iteration."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -8,10 +8,12 @@ from amp_migrate.equivalence.capture.amp.apexchoice import offer_apex
 from amp_migrate.equivalence.capture.amp.apexside import ApexSide
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.events import clipping
+from amp_migrate.equivalence.capture.events import loading as batches
 from amp_migrate.equivalence.capture.events.backward import Backward
 from amp_migrate.equivalence.capture.events.census import Census
 from amp_migrate.equivalence.capture.events.largebatch import LargeBatch
 from amp_migrate.equivalence.capture.events.light import Light
+from amp_migrate.equivalence.capture.events.products import Products
 from amp_migrate.equivalence.capture.events.registry import Registry
 from amp_migrate.equivalence.capture.events.steps import Steps
 from amp_migrate.equivalence.capture.imports import ImportHooks
@@ -36,7 +38,10 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     loading.install(config, hooks)
     apex = ApexSide(config, recorder, backward, steps)
     offer_apex(hooks, config, recorder.notes, apex.attach)
+    if config.batch_times != 1.0:
+        batches.enlarge(config.batch_times)
     if config.light:
+        determinism.allow_tf32(config.tf32)
         Light(recorder).install()
         return recorder
     determinism.switch_on()
@@ -47,6 +52,8 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     backward.before.append(lambda tensors: determinism.switch_on())
     if config.census:
         Census(recorder, backward).install()
+    if config.products:
+        Products(recorder, backward).install()
     if config.check_fix:
         LargeBatch(recorder, registry, backward).install()
     if config.everywhere:  # inside what records, which sees losses and gradients as they were

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
@@ -150,19 +151,41 @@ def _skip(step: int, count: int) -> str:
     )
 
 
-def bars(rows: tuple[TimingRow, ...], unit: str, memory: bool) -> str:
-    """Draw one bar per timing row, labelled with its value and its ratio to the first."""
-    largest = max((row.mebibytes if memory else row.milliseconds) for row in rows)
+@dataclass(frozen=True)
+class Measure:
+    """A column of the timing table: its unit, and how a row gives its value and its ratio to the first."""
+
+    name: str
+    unit: str
+    value: Callable[[TimingRow], float | None]
+    ratio: Callable[[TimingRow], float | None]
+
+
+TIME = Measure("step time", "ms", lambda row: row.milliseconds, lambda row: row.time_ratio)
+THROUGHPUT = Measure(
+    "throughput", "samples/s", lambda row: row.throughput, lambda row: row.throughput_ratio
+)
+MEMORY = Measure("peak memory", "MiB", lambda row: row.mebibytes, lambda row: row.memory_ratio)
+MEASURES = (TIME, THROUGHPUT, MEMORY)
+
+
+def bars(rows: tuple[TimingRow, ...], measure: Measure) -> str:
+    """Draw one bar per timing row, labelled with its value and its ratio to the first; empty where none has one."""
+    held = [(row, value) for row in rows if (value := measure.value(row)) is not None]
+    if not held:
+        return ""
+    largest = max(value for _, value in held)
+    margin = max(58, 6 * max(len(row.name) for row, _ in held) + 10)
     drawn = []
-    for number, row in enumerate(rows):
-        value = row.mebibytes if memory else row.milliseconds
-        ratio = row.memory_ratio if memory else row.time_ratio
+    for number, (row, value) in enumerate(held):
         y, length = 10 + number * 34, 250 * value / largest
         drawn.append(
             f'<text class="name" x="0" y="{y + 15}">{escape(row.name)}</text>'
-            f'<rect class="bar bar{number}" x="58" y="{y}" width="{length:.1f}" height="22" rx="3"/>'
-            f'<text class="value" x="{66 + length:.1f}" y="{y + 15}">'
-            f"{value:.4g} {unit}  ·  {ratio:.2f}×</text>"
+            f'<rect class="bar bar{min(number, 3)}" x="{margin}" y="{y}" width="{length:.1f}" height="22" rx="3"/>'
+            f'<text class="value" x="{margin + 8 + length:.1f}" y="{y + 15}">'
+            f"{value:.4g} {measure.unit}  ·  {measure.ratio(row) or 1.0:.2f}×</text>"
         )
-    height = 14 + 34 * len(rows)
-    return f'<svg class="bars" viewBox="0 0 460 {height}" role="img">{"".join(drawn)}</svg>'
+    height = 14 + 34 * len(held)
+    return (
+        f'<svg class="bars" viewBox="0 0 {margin + 420} {height}" role="img">{"".join(drawn)}</svg>'
+    )

@@ -19,6 +19,8 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
     if result.coverage.steps:
         yield "coverage", str(result.coverage)
     yield from _numbers(result)
+    if result.gain:
+        yield "gain", result.gain
     if result.fixes:
         yield "fixes", ", ".join(result.fixes) + _fix_check(result)
     for note in result.notes:

@@ -145,10 +145,10 @@ def _timing(result: Result) -> str:
     if not result.timing:
         return ""
     return (
-        f"<section><h2>Step time and peak memory <small>{_where(result)}; "
-        'ratios to FP32</small></h2><div class="grid2">'
-        f"{charts.bars(result.timing, 'ms', memory=False)}"
-        f"{charts.bars(result.timing, 'MiB', memory=True)}</div></section>"
+        f"<section><h2>Step time, throughput and peak memory <small>{_where(result)}; "
+        'ratios to FP32</small></h2><div class="grid3">'
+        f"{charts.bars(result.timing, charts.TIME)}{charts.bars(result.timing, charts.THROUGHPUT)}"
+        f"{charts.bars(result.timing, charts.MEMORY)}</div></section>"
     )
 
 

@@ -49,6 +49,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "envelope": _rows(result.bands),
         "equivalence": _row(result.equivalence),
         "timing": _rows(result.timing),
+        "gain": result.gain,
         "options": dataclasses.asdict(result.options),
         "environment": environment(result),
     }

@@ -26,7 +26,8 @@ section { background: var(--paper); border: 1px solid var(--line); border-radius
 h2 { font-size: 17px; margin: 0 0 12px } h2 small { font-weight: 400; color: var(--soft);
   font-size: 13px; margin-left: 8px }
 .grid4 { display: grid; grid-template-columns: repeat(4, 1fr); gap: 14px 18px }
-.grid2 { display: grid; grid-template-columns: 1fr 1fr; gap: 18px }
+.grid2, .grid3 { display: grid; grid-template-columns: 1fr 1fr; gap: 18px }
+.grid3 { grid-template-columns: 1fr 1fr 1fr }
 @media (max-width: 900px) { .grid4, .grid2 { grid-template-columns: 1fr 1fr } }
 figure { margin: 0 } figcaption { font-size: 13px; color: var(--soft); margin-bottom: 2px }
 figure.same { display: flex; flex-direction: column; align-items: center; justify-content: center;
@@ -42,7 +43,7 @@ path.deviation { stroke: var(--after); stroke-width: 1.2 } .dot { fill: var(--af
 path.band { fill: var(--before); opacity: .35; stroke: none }
 .skip { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 1.5 3 }
 .name, .value { font-size: 13px; fill: var(--ink) } .value { fill: var(--soft) }
-.bar0 { fill: var(--soft); opacity: .55 } .bar1 { fill: var(--before) } .bar2 { fill: var(--after) }
+.bar0 { fill: var(--soft); opacity: .55 } .bar1 { fill: var(--before) } .bar2 { fill: var(--after) } .bar3 { fill: var(--after); opacity: .55 }
 .scroll { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-size: 13px;
   font-variant-numeric: tabular-nums }
 th { text-align: left; color: var(--soft); font-weight: 500; white-space: nowrap }

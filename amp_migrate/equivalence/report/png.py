@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amp_migrate.equivalence.comparison.anchor import Series
+from amp_migrate.equivalence.report.charts import MEASURES
 from amp_migrate.equivalence.report.series import Panel, panels, skipped_steps
 from amp_migrate.equivalence.result import Result
 
@@ -26,17 +27,26 @@ def write_png(result: Result, path: Path) -> None:
 
     drawn = panels(result)
     columns = max(1, len(drawn))
+    timed = bool(result.timing)
+    columns = max(columns, len(MEASURES) if timed else 1)
     figure, axes = pyplot.subplots(
-        2, columns, figsize=(4.1 * columns, 6.4), squeeze=False, height_ratios=(1.25, 1)
+        2 + timed,
+        columns,
+        figsize=(4.1 * columns, 6.4 + 3.0 * timed),
+        squeeze=False,
+        height_ratios=(1.25, 1, 1)[: 2 + timed],
     )
-    figure.subplots_adjust(left=0.05, right=0.985, top=0.79, bottom=0.075, hspace=0.32, wspace=0.24)
+    top = 0.85 if timed else 0.79
+    figure.subplots_adjust(left=0.05, right=0.985, top=top, bottom=0.075, hspace=0.32, wspace=0.24)
     _title(figure, result)
+    if timed:
+        _times(axes[2], result)
     for column, panel in enumerate(drawn):
         _curves(axes[0][column], panel, skipped_steps(result))
         _deviation(axes[1][column], panel, skipped_steps(result))
-    if not drawn:
-        for row in axes:
-            row[0].axis("off")
+    for row in axes[:2]:
+        for axis in row[len(drawn) :]:
+            axis.axis("off")
     figure.savefig(path, dpi=130, facecolor="white")
     pyplot.close(figure)
 
@@ -48,6 +58,22 @@ def _title(figure: Any, result: Result) -> None:
     labels = f"before: {result.before_label}    after: {result.after_label}"
     figure.text(0.05, 0.89, (reason or labels)[:170], color=INK, size=10.5)
     figure.text(0.05, 0.86, str(result.coverage)[:190], color=SOFT, size=9)
+
+
+def _times(axes: Any, result: Result) -> None:
+    """Draw a bar for every row of the timing table, with its ratio to the first."""
+    for axis, measure in zip(axes, MEASURES, strict=False):
+        rows = [row for row in result.timing if measure.value(row) is not None]
+        drawn = axis.barh([row.name for row in rows], [measure.value(row) for row in rows])
+        axis.bar_label(drawn, [f"{measure.ratio(row) or 1.0:.2f}x" for row in rows], size=8.5)
+        for bar in drawn:
+            bar.set_color(BEFORE)
+        axis.invert_yaxis()
+        axis.margins(x=0.18)
+        axis.set_title(f"{measure.name}, {measure.unit}", color=INK, size=11, loc="left")
+        _dress(axis, [])
+    for axis in axes[len(MEASURES) :]:
+        axis.axis("off")
 
 
 def _curves(axis: Any, panel: Panel, skipped: list[int]) -> None:

@@ -157,14 +157,22 @@ def _timing(result: Result) -> Iterator[str]:
     if not result.timing:
         return
     yield ""
-    head = f"{'':<10}{'ms/step':>10}{'vs FP32':>9}{'peak MiB':>11}{'vs FP32':>9}"
+    width = max(10, *(len(row.name) + 2 for row in result.timing))
+    head = f"{'':<{width}}{'ms/step':>10}{'vs FP32':>9}{'samples/s':>11}{'vs FP32':>9}{'peak MiB':>11}{'vs FP32':>9}"
     yield click.style(head, dim=True)
     for row in result.timing:
         yield (
-            f"{row.name:<10}{row.milliseconds:>10.2f}{row.time_ratio:>8.2f}x"
+            f"{row.name:<{width}}{row.milliseconds:>10.2f}{row.time_ratio:>8.2f}x"
+            f"{_number(row.throughput, 11, '')}{_number(row.throughput_ratio, 8, 'x')}"
             f"{row.mebibytes:>11.1f}{row.memory_ratio:>8.2f}x"
         )
     yield ""
+
+
+def _number(value: float | None, width: int, unit: str) -> str:
+    if value is None:
+        return f"{'-':>{width + len(unit)}}"
+    return f"{value:>{width}.{2 if unit else 1}f}{unit}"
 
 
 def _labelled(name: str, text: str) -> Iterator[str]:

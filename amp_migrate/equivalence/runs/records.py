@@ -102,10 +102,12 @@ Census = dict[tuple[str, str, str], int]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the settled steps and peak memory in bytes."""
+    """The settled steps: seconds of each, samples loaded and seconds of waiting for them; peak memory in bytes."""
 
     seconds: tuple[float, ...]
     peak_bytes: int
+    samples: tuple[int, ...] = ()
+    waited: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,10 @@ def _census(row: dict[str, Any] | None) -> Census | None:
 
 
 def _timing(row: dict[str, Any] | None) -> Timing | None:
-    return None if row is None else Timing(tuple(row["seconds"]), row["peak_bytes"])
+    if row is None:
+        return None
+    seconds, samples, waited = (tuple(row.get(key, ())) for key in ("seconds", "samples", "waited"))
+    return Timing(seconds, row["peak_bytes"], samples, waited)
 
 
 def run_to_json(run: Run) -> dict[str, Any]:

@@ -131,6 +131,8 @@ def steer_autocast(config: CaptureConfig, fake_cuda: bool, notes: dict[str, Any]
         ) -> None:
             if fake_cuda and str(device_type).startswith("cuda"):
                 device_type, dtype = "cpu", dtype or torch.float16
+            if config.cast:
+                dtype = getattr(torch, config.cast)
             original(self, device_type, dtype, enabled and config.casts, cache_enabled)
             if enabled and config.casts and not config.everywhere:
                 notes["autocast"] = str(self.fast_dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Step time and peak memory, with nothing else measured."""
+"""Step time, samples, waiting for data and peak memory, with nothing else measured."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from amp_migrate.equivalence.capture.events.loading import Loading
 from amp_migrate.equivalence.capture.patching import wrap
 from amp_migrate.equivalence.capture.recorder import Recorder
 
@@ -23,6 +24,8 @@ class Light:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.seconds: list[float] = []
+        self.loaded: list[tuple[int, float]] = []
+        self._loading = Loading(recorder.notes)
         self._stepped = True
         self._last: float | None = None
         self._count = 0
@@ -30,6 +33,7 @@ class Light:
     def install(self) -> None:
         """Start measuring."""
         register_optimizer_step_post_hook(self._step)
+        self._loading.install()
         self.recorder.before_end.append(self._write)
 
         def make(original: Any) -> Any:
@@ -53,8 +57,10 @@ class Light:
             if self._count == warm_up(steps):
                 torch.cuda.reset_peak_memory_stats()
         now = time.perf_counter()
+        loaded = self._loading.taken()
         if self._last is not None:
             self.seconds.append(now - self._last)
+            self.loaded.append(loaded)
         self._last = now
         self._count += 1
         if self._count > steps:
@@ -63,9 +69,16 @@ class Light:
     def _write(self) -> None:
         if not self.seconds:
             return
-        settled = self.seconds[warm_up(self.recorder.config.steps) :] or self.seconds
+        first = warm_up(self.recorder.config.steps)
+        first = first if len(self.seconds) > first else 0
         self.recorder.write(
-            {"kind": "timing", "seconds": settled, "peak_bytes": _peak_bytes(self.recorder)}
+            {
+                "kind": "timing",
+                "seconds": self.seconds[first:],
+                "samples": [number for number, _ in self.loaded[first:]],
+                "waited": [seconds for _, seconds in self.loaded[first:]],
+                "peak_bytes": _peak_bytes(self.recorder),
+            }
         )
 
 
