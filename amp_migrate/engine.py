@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
@@ -119,11 +119,12 @@ def _planned(
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts."""
     refused: dict[object, Refusal] = {}
-    judge = cache(lambda: _judge(trees, planner, settings.jobs))
+    judge = cache(lambda staying: _judge(trees, planner, staying, settings.jobs))
     while True:
         plan, units = planner.plan(refused)
         failures = _apply(plan, trees, outcomes, settings.jobs)
-        judgement = None if failures else _judgement(judge, outcomes, plan, settings)
+        fitting = partial(judge, planner.staying)
+        judgement = None if failures else _judgement(fitting, outcomes, plan, settings)
         if judgement is not None:
             failures = _untrue(judgement, outcomes, refused)
         if not failures:
@@ -216,10 +217,13 @@ def _rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
     return after if reason is None else Refusal(path, reason)
 
 
-def _judge(trees: dict[str, Tree], planner: Planner, jobs: int) -> Judge:
+def _judge(trees: dict[str, Tree], planner: Planner, staying: frozenset[str], jobs: int) -> Judge:
+    """Return what judges the new texts, without the files of programs that stay: those do not run any more."""
     from amp_migrate.check.training import Judge
+    from amp_migrate.project import build
 
-    return Judge(trees, planner.project, jobs)
+    rest = {path: tree for path, tree in trees.items() if path not in staying}
+    return Judge(rest, build(rest) if staying else planner.project, jobs)
 
 
 def _judgement(

@@ -52,6 +52,8 @@ class Casts:
         if not training:
             creations = self._nearest(creations, function, node)
         condition = self._condition(creations)
+        if condition.value is True and self._without_amp(function):
+            condition = Condition(None, "")
         if condition.value is True:
             return ""
         if condition.value is False:
@@ -74,6 +76,11 @@ class Casts:
         if scaler is not None:
             return f"{scaler}.is_enabled()"
         return text if text and self._visible(text, function, creations, training) else None
+
+    def _without_amp(self, function: Function) -> bool:
+        """Tell whether a program that hands in a GradScaler that is off can run a function."""
+        lending = self._unit.home.beside.lending
+        return any(function in reachable(self._unit.project, start) for start in lending)
 
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> str | None:
         """Return what the scaler says that is made where amp was chosen."""

@@ -6,6 +6,7 @@ import ast
 import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project.layout import Folder
@@ -26,7 +27,7 @@ def connected(project: Project) -> dict[str, int]:
     """
     groups = _Groups(project)
     for module in project.modules.values():
-        for other in (*_imported(project, module), *_packages(project, module)):
+        for other in imports(project, module.path):
             groups.join(module.path, other)
     for call, targets in project.calls.reached.items():
         for target in targets:
@@ -35,6 +36,30 @@ def connected(project: Project) -> dict[str, int]:
                     groups.join(groups.homes[call], found.module.path)
     numbers: dict[str, int] = {}
     return {path: numbers.setdefault(groups.find(path), len(numbers)) for path in project.modules}
+
+
+_IMPORTS: WeakKeyDictionary[Project, dict[str, frozenset[str]]] = WeakKeyDictionary()
+
+
+def imports(project: Project, path: str) -> frozenset[str]:
+    """Return the files that a file imports itself, and the packages that hold it."""
+    known = _IMPORTS.setdefault(project, {})
+    if path not in known:
+        module = project.modules[path]
+        known[path] = frozenset((*_imported(project, module), *_packages(project, module)))
+    return known[path]
+
+
+def files_of(project: Project, program: Module) -> set[str]:
+    """Return the files that a program may run: its own and what it imports, at any distance."""
+    found: set[str] = set()
+    stack = [program.path]
+    while stack:
+        path = stack.pop()
+        if path not in found:
+            found.add(path)
+            stack += imports(project, path)
+    return found
 
 
 class _Groups:

@@ -54,13 +54,15 @@ def prepare(
     settings: Settings,
     spelling: Spelling,
     module_level: bool = False,
+    leaving: frozenset[str] = frozenset(),
 ) -> Context:
     """Return the context of one unit, with its scaler as a variable of its file where `module_level`.
 
-    Raises `Cannot` where the unit has to be left.
+    The programs in the files `leaving` share code with it, and keep Apex. Raises `Cannot` where the unit has to be left.
     """
     unit = make(index, found, module_level)
     unit.plain = settings.enables
+    unit.home.beside.leaving = leaving
     _refuse_unknown(unit)
     refuse_moved_by_hand(unit)
     refuse_ritual(unit)
@@ -93,13 +95,15 @@ def prepare(
     refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
+    spelling = replace(spelling, remembers=asks(unit, gone))
+    if not spelling.remembers and not _offers_plain_steps(unit):
+        unit.home.beside.off = spelling.scaler(["enabled=False"])
     _reach(unit, gone)
     carry(unit, index)
     refuse_either(unit.home)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit), gone)
     refuse_aside(unit, list(made.values()))
-    spelling = replace(spelling, remembers=asks(unit, gone))
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     trains = {site for sites in unit.home.inits.values() for site in sites}
     context.creations = {
@@ -113,6 +117,12 @@ def prepare(
     context.entropies = entropies
     context.hoisted_losses = names
     return context
+
+
+def _offers_plain_steps(unit: Unit) -> bool:
+    """Tell whether code trains by functions of its own where AMP is off: whoever calls it for those has no scaler."""
+    scaled = {b.function for b in unit.backwards if b.scaled}
+    return any(b.function not in scaled for b in unit.backwards)
 
 
 def _passed(unit: Unit) -> list[Module]:

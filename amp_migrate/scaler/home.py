@@ -10,7 +10,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.model import AddArgument, Insert
-from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.naming import free_name
@@ -18,9 +18,9 @@ from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.returning import Returning, State
+from amp_migrate.scaler.routes.without import Beside
 from amp_migrate.scaler.threads import Thread, parameter
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import key
 from amp_migrate.unit.relatives import class_around, family
 
 
@@ -54,6 +54,7 @@ class Home:
         self.module_level = module_level
         self.asked: dict[Function, Entry] = {}
         self.makers: dict[Function, Maker] = {}
+        self.beside = Beside()
         self._needing = needing
         self.name = free_name(modules)
         self.callers = Callers(project, inits, needing)
@@ -247,11 +248,11 @@ class Home:
 
     def _construct(self, cls: Class, node: ast.AST) -> bool:
         """Hand the scaler to the constructor and keep it as an attribute, where every construction is seen."""
-        init = next((c.methods["__init__"] for c in cls.mro() if "__init__" in c.methods), None)
+        init = cls.method("__init__")
         if init is None or init.node is None or self.project.escapes(init):
             return False
         calls = self.project.callers(init)
-        if not all(self._late_enough(call) for call in calls):
+        if not all(out_of_reach.made_before(self.project, self.inits, call) for call in calls):
             return False
         if not calls and not self.callers.spares(cls):
             return False
@@ -268,24 +269,17 @@ class Home:
         self.threads[init].edits.append((init.module.path, edit))
         return True
 
-    def _late_enough(self, call: CallSite) -> bool:
-        """Tell whether a construction comes after the initialize of the same function, if it has one."""
-        sites = self.inits.get(call.function)
-        if not sites:
-            return out_of_reach.made_before(self.project, self.inits, call)
-        return any(key(site.node) < key(call.call) for site in sites)
-
     def _parameter(self, function: Function, node: ast.AST) -> None:
         if function in self.threads:
             return
-        calls = self.callers.of(function, node)
+        calls = [c for c in self.callers.of(function, node) if not self.beside.lacks(c)]
         thread = self.threads[function] = Thread(function, "")
         for member in self.project.family(function) or [function]:
             if member.node is not None:
                 self.resolved.setdefault(member, self.name)
                 thread.edits.append(parameter(member, self.name))
         for call in calls:
-            text = self.access(call.function, call.call)
+            text = self.beside.lent(call) or self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
             beyond = function.parameters.vararg is not None
             keyword = None if fills_all(call, function) and not beyond else self.name

@@ -132,8 +132,11 @@ def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
 
 
 def made_before(project: Project, inits: dict[Function, list[Site]], call: CallSite) -> bool:
-    """Tell whether a call in a constructor finds the scaler that a method of its object makes, if one does."""
+    """Tell whether a call finds the scaler that its function makes, or a constructor that of a method of its object."""
     function = call.function
+    sites = inits.get(function)
+    if sites:
+        return any(key(site.node) < key(call.call) for site in sites)
     if function.cls is None or function.name != "__init__":
         return True
     relatives = family(function.cls)

@@ -17,6 +17,7 @@ from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
+from amp_migrate.scaler.routes.without import Without
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
 from amp_migrate.unit.reach import reachable, scattered, upwards
 from amp_migrate.unit.relatives import family
@@ -237,6 +238,8 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     if not trained and not any(s.name == "initialize" for s in index.strangers):
         home.asked = entries(index.project, found)
     home.makers = given
+    if trained:
+        home.beside.without = Without(index.project, index.sites)
     home.callers.alone = bool(home.asked) or (not options and trained)
     return Unit(
         index.project, found, index.availability, index.forwards, home, options, switches=switches

@@ -63,7 +63,8 @@ class Unit:
     def near(self) -> list[Module]:
         """The files of the programs that its uses of Apex are in, all without any: nothing runs it from elsewhere."""
         of = {site.module for site in self.sites} or self.project.modules.values()
-        return self.project.connected_with(of)
+        near = self.project.connected_with(of)
+        return [module for module in near if module.path not in self.home.beside.leaving]
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -46,7 +46,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for site in sites:
         yield _site(context, site, keys, renamed)
     for module, node in keys.others if not keys.kept else ():
-        if not context.is_gone(node):
+        if not context.is_gone(node) and module.path not in context.unit.home.beside.leaving:
             key = native_key(module.tree.segment(node))
             edit = ReplaceExpression(module.tree.span(node), key)
             message = f"the state of the GradScaler is read by {key} too"

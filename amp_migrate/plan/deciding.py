@@ -1,0 +1,173 @@
+"""Asks the rules about one unit at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.dual.dual import Branch, branches, nodes_of
+from amp_migrate.dual.fallback import fallback
+from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
+from amp_migrate.dual.unreachable import Unreachable, unreachable
+from amp_migrate.plan.answers import Answer, cut_out, keeps_native
+from amp_migrate.plan.model import Decision
+from amp_migrate.plan.parted import parted, refuse_silent
+from amp_migrate.plan.refusal import Refusal, refuse_skipped, refused_unit
+from amp_migrate.plan.staying import left
+from amp_migrate.rules import modules as rule_modules
+from amp_migrate.rules.base import Context
+from amp_migrate.rules.guards.amp114_native_beside import fall_back, remove
+from amp_migrate.rules.mistakes.in_apex import fixes, unexamined
+from amp_migrate.rules.prepare import prepare
+from amp_migrate.scaler.libraries.engines import engine
+from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.settings import Settings
+from amp_migrate.unit.build import Index
+from amp_migrate.unit.cannot import Cannot, OutOfReach
+
+
+class Deciding:
+    """Decides about the units of a project, each by itself."""
+
+    def __init__(self, index: Index, settings: Settings, spelling: Spelling) -> None:
+        self._index = index
+        self._settings = settings
+        self._spelling = spelling
+        self._out_of_reach: dict[Site, OutOfReach] = {}
+        self._left: dict[Site, Cannot] = {}
+        self._leaving: dict[Site, frozenset[str]] = {}
+
+    def answers(self, units: list[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
+        """Answer for every unit; one that shares code with a program that is left becomes two."""
+        answers: list[Answer] = []
+        while len(answers) < len(units):
+            number = len(answers)
+            found = units[number]
+            try:
+                answers.append(self._unit(found, refused.get(number)))
+            except Cannot as cause:
+                answer = None if found[0] in self._left else self._without(units, number, cause)
+                if answer is not None:
+                    refused.pop(number, None)
+                answers.append(answer or (list(left(found, cause)), None, cause.message))
+        return answers
+
+    def staying(self, units: list[list[Site]]) -> frozenset[str]:
+        """Return the files of programs that are left, although they share code with others that are not."""
+        return frozenset().union(*(self._leaving.get(found[0], ()) for found in units))
+
+    def _without(self, units: list[list[Site]], number: int, cause: Cannot) -> Answer | None:
+        """Answer for the programs of a unit that run nothing of what keeps it; None where they cannot go alone."""
+        found, files = units[number], frozenset[str]()
+        stays: list[tuple[list[Site], Cannot]] = []
+        while True:
+            self._leaving.pop(found[0], None)
+            apart = parted(self._index.project, found, cause)
+            if apart is None:
+                return None
+            stays.append((apart.stay, cause))
+            found, files = apart.go, files | apart.files
+            self._leaving[found[0]] = files
+            try:
+                answer = self._unit(found, None)
+            except Cannot as other:
+                cause = other
+                continue
+            units[number] = found
+            units += [stay for stay, _ in stays]
+            self._left |= {stay[0]: why for stay, why in stays}
+            return answer
+
+    def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
+        """Answer for one unit. Raises `Cannot` where it is left."""
+        index = self._index
+        if found[0] in self._left:
+            raise self._left[found[0]]
+        found[:] = [site for site in found if site.kind is not Kind.IMPORT]
+        if refused is not None:
+            raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
+        refuse_skipped(found)
+        native = fallback(index.project, index.availability, found, index.sites)
+        if native is not None:
+            found += [site for site in native.sites if site not in found]
+            return list(fall_back(native)), native.nodes(), ""
+        beside = self._beside(index, found)
+        if isinstance(beside, Unreachable):
+            return cut_out(found, beside)
+        if beside:
+            return list(remove(beside)), nodes_of(beside), ""
+        return self._migrated(index, found)
+
+    def _beside(self, index: Index, found: list[Site]) -> list[Branch] | Unreachable:
+        """Return the Apex branches of a program with native AMP beside them; raises `Cannot` where unclear."""
+        try:
+            alone = engine(index.project, index.availability, found, index.sites)
+            return alone or branches(index.project, found)
+        except Cannot:
+            gone = unreachable(index.project, index.availability, found, index.sites)
+            if gone is None:
+                raise
+            return gone
+
+    def _migrated(self, index: Index, found: list[Site]) -> Answer:
+        """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""
+        try:
+            context, decisions = self._decided(index, found)
+        except Cannot:
+            chosen = [s for s in found if s.kind is Kind.INITIALIZE]
+            beside = all(chosen_beside_native(index.project, site) for site in chosen)
+            args = (index.project, index.availability, found, index.sites)
+            gone = unreachable(*args) if beside else None
+            if gone is None:
+                refuse_beside_twin(index.project, found)
+                raise
+            return cut_out(found, gone)
+        folded = set(context.branches.collapses) | set(context.branches.prefixes)
+        found += context.unit.switches
+        return decisions, context.gone_nodes | folded | context.unit.switched(), ""
+
+    def _decided(self, index: Index, found: list[Site]) -> tuple[Context, list[Decision]]:
+        """Decide about a unit: its scaler is handed on if it can be, else a variable of the file, or as the user says."""
+        at_once = self._settings.scaler == "module"
+        try:
+            return self._tried(index, found, at_once)
+        except OutOfReach as cause:
+            try:
+                decided = self._tried(index, found, not at_once)
+            except Cannot:
+                raise cause from None
+            self._out_of_reach[found[0]] = cause
+            return decided
+
+    def _tried(
+        self, index: Index, found: list[Site], module_level: bool
+    ) -> tuple[Context, list[Decision]]:
+        leaving = self._leaving.get(found[0], frozenset())
+        context = prepare(index, found, self._settings, self._spelling, module_level, leaving)
+        decisions = list(self._decide(context))
+        refuse_silent(context.unit, decisions)
+        return context, decisions
+
+    def corrections(self, found: list[Site], answer: Answer) -> Answer:
+        """Return the corrections alone of a unit whose migration is known."""
+        decisions, gone, reason = answer
+        index = self._index
+        if not self._settings.corrects:
+            return [], set(), ""
+        if gone is None:
+            causes = (d.finding for d in decisions if d.finding.message == reason)
+            return [unexamined(cause) for cause in causes], None, reason
+        if keeps_native(decisions):
+            return [], gone, ""
+        try:
+            leaving = self._leaving.get(found[0], frozenset())
+            context = prepare(index, found, self._settings, self._spelling, leaving=leaving)
+            return list(fixes(context)), gone, ""
+        except Cannot as cause:
+            return [Decision(cause.finding())], None, cause.message
+
+    def _decide(self, context: Context) -> Iterable[Decision]:
+        for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):
+            decide = getattr(module, "decide", None)
+            if decide is not None:
+                yield from decide(context)

@@ -1,0 +1,79 @@
+"""Programs that share code: what is left in one does not keep the others from being migrated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan.model import Decision, Place
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.connected import files_of, imports
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.unit import Unit
+
+
+class Parted(NamedTuple):
+    """The sites that stay with one program, those of the others, and the files that only the first one runs."""
+
+    stay: list[Site]
+    go: list[Site]
+    files: frozenset[str]
+
+
+def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
+    """Part the programs that run the cause of a refusal from the others of a unit; None where none is left."""
+    ran = {program: files_of(project, program) for program in _programs(project, found)}
+    others = [files for files in ran.values() if cause.module.path not in files]
+    own = set().union(*ran.values()).difference(*others)
+    stay = [site for site in found if site.module.path in own]
+    go = [site for site in found if site.module.path not in own]
+    if not stay or not any(site.kind is Kind.INITIALIZE for site in go):
+        return None
+    return Parted(stay, go, frozenset(own))
+
+
+def _programs(project: Project, found: list[Site]) -> list[Module]:
+    """Return the files that none imports, of those that belong together with some sites."""
+    near = project.connected_with({site.module for site in found})
+    imported = {path for module in near for path in imports(project, module.path) - {module.path}}
+    return [module for module in near if module.path not in imported]
+
+
+def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
+    """Refuse a program that stays and comes to what is migrated without lacking the GradScaler on the way.
+
+    Where it lacks it, as an argument that its call does not have, Python says so before anything trains.
+    """
+    home, project = unit.home, unit.project
+    for decision in decisions:
+        if any(path in home.beside.leaving for path, _ in decision.edits):
+            raise _silent(unit, unit.functions[0])
+    migrated = {*home.users, *unit.functions}
+    stack = [f for f in project.functions() if f.module.path in home.beside.leaving]
+    seen: set[Function] = set()
+    while stack:
+        function = stack.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        if function in migrated:
+            raise _silent(unit, function)
+        for node in walk(function.scope):
+            if isinstance(node, ast.Call) and node not in home.beside.lacking:
+                stack += project.callees(node)
+
+
+def _silent(unit: Unit, function: Function) -> Cannot:
+    paths = sorted(unit.home.beside.leaving)
+    place = Place(function.module.path, function.module.tree.span(function.scope))
+    return Cannot(
+        "AMP901",
+        function.module,
+        function.scope,
+        f"{', '.join(paths)} keeps Apex, and runs what would be native here",
+        f"migrate {', '.join(paths)} by hand first, then run again",
+        (place,),
+    )

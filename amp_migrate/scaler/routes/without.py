@@ -1,0 +1,73 @@
+"""Programs that share helpers with one that becomes native: those without AMP hand in a GradScaler that is off."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project.connected import files_of
+from amp_migrate.unit.reach import upwards
+
+
+class Without:
+    """Tells which functions only run in programs that never initialize, whose files are all seen.
+
+    Under Apex a `scale_loss` raises there, so that they take the ways past it.
+    """
+
+    def __init__(self, project: Project, sites: Iterable[Site]) -> None:
+        self._project = project
+        self._starting = {site.module.path for site in sites if site.kind is Kind.INITIALIZE}
+        self._known: dict[Function, bool] = {}
+
+    def __contains__(self, function: object) -> bool:
+        if not isinstance(function, Function):
+            return False
+        found = self._known.get(function)
+        if found is None:
+            found = self._known[function] = self._never(function)
+        return found
+
+    def _never(self, function: Function) -> bool:
+        """Tell whether every way to a function starts in a script that imports nothing that initializes."""
+        programs: set[Module] = set()
+        for caller in upwards(self._project, function):
+            if caller.node is None:
+                programs.add(caller.module)
+            elif not self._project.callers(caller) or any(self._project.escapes(caller)):
+                return False
+        return bool(programs) and not any(
+            self._starting & files_of(self._project, program) for program in programs
+        )
+
+
+@dataclass(slots=True)
+class Beside:
+    """The programs beside those that get the GradScaler.
+
+    Those `without` AMP hand in `off`, where that is set, and `lending` are the functions that do. Programs in the files
+    `leaving` keep Apex: their calls lack the argument, which is an error as soon as they come to one of `lacking`.
+    """
+
+    without: Container[Function] = ()
+    off: str = ""
+    leaving: frozenset[str] = frozenset()
+    lending: set[Function] = field(default_factory=set)
+    lacking: set[ast.Call] = field(default_factory=set)
+
+    def lent(self, call: CallSite) -> str:
+        """Return what a call hands in that has no scaler, empty where it has one."""
+        if not self.off or call.function not in self.without:
+            return ""
+        self.lending.add(call.function)
+        return self.off
+
+    def lacks(self, call: CallSite) -> bool:
+        """Tell whether a call belongs to a program that keeps Apex."""
+        stays = call.function.module.path in self.leaving
+        if stays:
+            self.lacking.add(call.call)
+        return stays
