@@ -103,18 +103,13 @@ def _gradients(
         number: [n for n, other in entries.items() if n != number and {*own} & {*other}]
         for number, own in entries.items()
     }
-    held = (
-        event.kind
-        for events in program.training.by_function.values()
-        for at in events.values()
-        for event in at
-    )
-    kept = not {*held} & {Kind.ZERO_GRAD, Kind.READ_GRAD, Kind.HANDED}
+    lost = objects.of_unknown_origin
+    lost = lost if len(lost) < len(entries) else frozenset()
     runs = {}
     for number, own in entries.items():
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
         machine = switched(
-            GradientMachine(number, scalers, not beside[number], kept), scalers & off
+            GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
         )
         runs[number] = {_key(f): f for f in Run(program, machine, memory, own).faults()}
     for number, run in runs.items():

@@ -15,8 +15,8 @@ from amp_migrate.training.events import Event, Kind
 class Grad(Enum):
     """What the gradients are.
 
-    STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, which
-    zero_grad clears sooner or later.
+    STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, or of
+    which nothing is known.
     """
 
     EMPTY = "empty"
@@ -71,17 +71,17 @@ class GradientMachine:
     """Follows one optimizer by its number.
 
     A backward or a read that may concern any optimizer concerns this one; `alone` tells whether there is no
-    other, in which case a backward does reach it. With `kept`, nothing in the program clears gradients: those of a
-    step that is over stay.
+    other, in which case a backward does reach it. With `lost`, it is not known where the optimizer was made: what
+    clears another one may clear its gradients.
     """
 
     def __init__(
-        self, number: int, scalers: frozenset[int], alone: bool, kept: bool = False
+        self, number: int, scalers: frozenset[int], alone: bool, lost: bool = False
     ) -> None:
         self._number = number
         self._scalers = scalers
         self._alone = alone
-        self._kept = kept
+        self._lost = lost
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """Gradients are empty when a program begins."""
@@ -147,7 +147,7 @@ class GradientMachine:
         if event.scaled is not False:
             sure = self._alone or event.optimizers is not None
             kept = sure or (state.sure and state.grad in _SCALED)
-            mixes = self._kept and state.grad is Grad.OLD
+            mixes = state.grad is Grad.OLD and not self._lost
             grad = Grad.MIXED if mixes else _AFTER_SCALED[state.grad]
             states[state._replace(grad=grad, sure=kept)] = None
             if state.grad is Grad.TRUE and self._alone:

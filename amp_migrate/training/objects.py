@@ -4,42 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
+from amp_migrate.training.named import Groups, Optimizer, Scaler, merged
 
-Groups = frozenset[int]
 COPY = -1  # the name of a copy of a network that a function makes for itself
-
-
-@dataclass(eq=False)
-class Optimizer:
-    """An optimizer that a GradScaler steps or unscales.
-
-    `groups` are the names that hold it; `networks` those of the modules whose parameters it was made with,
-    None where that is not known; `within` are the modules that those are parts of. `text` is how the program
-    calls it.
-    """
-
-    number: int
-    groups: set[int]
-    text: str
-    networks: set[int] | None = None
-    within: set[int] = field(default_factory=set)
-
-
-@dataclass(eq=False)
-class Scaler:
-    """A GradScaler, and the numbers of its optimizers."""
-
-    number: int
-    groups: set[int]
-    text: str
-    optimizers: set[int] = field(default_factory=set)
 
 
 class Objects:
@@ -89,7 +62,7 @@ class Objects:
             up = module.tree.parent(call)
             if isinstance(up, ast.Attribute) and up.attr == "backward" and len(call.args) == 1:
                 held.append(self._receiver(module, call))
-        return tuple(Scaler(n, g, text) for n, (text, g) in enumerate(_merged(held)))
+        return tuple(Scaler(n, g, text) for n, (text, g) in enumerate(merged(held)))
 
     def may_be_off(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an expression may hold a GradScaler that is made to be off."""
@@ -137,7 +110,7 @@ class Objects:
 
     def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
         found: list[tuple[str, set[int]]] = []
-        for text, groups in _merged(held):
+        for text, groups in merged(held):
             made = self._makers & groups
             if len(made) > 1:
                 found += [(self._spelt(origin, held) or text, {origin}) for origin in sorted(made)]
@@ -191,6 +164,15 @@ class Objects:
         """Return the numbers of the optimizers that an expression may hold."""
         groups = self.groups(module, node)
         return frozenset(o.number for o in self.optimizers if o.groups & groups)
+
+    def are_made(self, numbers: frozenset[int]) -> bool:
+        """Tell whether one of some optimizers is made by a call in sight."""
+        return bool(numbers - self.of_unknown_origin)
+
+    @cached_property
+    def of_unknown_origin(self) -> frozenset[int]:
+        """The numbers of the optimizers that no call in sight makes: any of the others may be one of them."""
+        return frozenset(o.number for o in self.optimizers if not o.groups & self._makers)
 
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
         """Return the optimizers that train one of some networks; None where one is not known to train any."""
@@ -282,17 +264,3 @@ class Objects:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)
-
-
-def _merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:
-    """Put together what shares a name."""
-    found: list[tuple[str, set[int]]] = []
-    for text, groups in held:
-        if not groups:
-            continue
-        same = [entry for entry in found if entry[1] & groups]
-        texts = [entry[0] for entry in same if entry[0]] + ([text] if text else [])
-        merged = set(groups).union(*(entry[1] for entry in same))
-        found = [entry for entry in found if entry not in same]
-        found.append((texts[0] if texts else "", merged))
-    return found

@@ -17,7 +17,7 @@ from amp_migrate.training.bindings import bases
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.fresh import Fresh
-from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.reads.gradients import Gradients, absent
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.unseen import Unseen, is_known
@@ -77,6 +77,14 @@ class Training:
                 return
         yield from self._called(function, node)
 
+    def absent(self, function: Function, test: ast.expr, truth: bool) -> Event | None:
+        """Return what the outcome of a test says: that a gradient which it asks for is not there."""
+        asked = absent(test)
+        if asked is None or asked[1] is not truth:
+            return None
+        owners = self.objects.owners(function.module, asked[0].value)
+        return Event(Kind.ZERO_GRAD, asked[0], self.objects.training(owners))
+
     def _backward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         loss: ast.expr = call.func.value
@@ -133,14 +141,15 @@ class Training:
 
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
-        if self.project.callees(call) or _is_super(call.func.value):
-            return
         module = function.module
         named = self.objects.optimizers_of(module, call.func.value)
+        own = bool(self.project.callees(call))
+        if _is_super(call.func.value) or (own and not self.objects.are_made(named)):
+            return
         cleared = named or self.objects.training(self.objects.groups(module, call.func.value))
         if named:
-            cleared = named | self.objects.around(named)
-        yield Event(Kind.ZERO_GRAD, call, cleared or None)
+            cleared = named | self.objects.around(named) | self.objects.of_unknown_origin
+        yield Event(Kind.ZERO_GRAD, call, cleared or None, beside=own)
 
     def _reads(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call clips gradients or computes their norm."""

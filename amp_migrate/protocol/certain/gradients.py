@@ -19,7 +19,7 @@ class CertainGradients(GradientMachine):
     def __init__(
         self, numbers: frozenset[int], scalers: frozenset[int], alone: bool, sole: bool
     ) -> None:
-        super().__init__(min(numbers), scalers, alone)
+        super().__init__(min(numbers), scalers, alone, lost=True)
         self._numbers = numbers
         self._sole = sole
 

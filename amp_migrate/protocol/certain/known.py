@@ -6,7 +6,8 @@ import ast
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
-from amp_migrate.training.objects import Groups, Objects
+from amp_migrate.training.named import Groups
+from amp_migrate.training.objects import Objects
 
 
 class Known:

@@ -1,13 +1,19 @@
-"""Loops that go over optimizers: each optimizer meets their bodies once."""
+"""Loops that go over optimizers, networks or parameters: each of them meets their bodies once."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.reads.gradients import hands_out
+
+_OF_GRADIENTS = (Kind.ZERO_GRAD, Kind.READ_GRAD)
+_Loop = ast.For | ast.AsyncFor | ast.comprehension
+_Comprehends = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Visits:
@@ -17,7 +23,7 @@ class Visits:
         self._program = program
 
     def over_optimizers(self, function: Function, loop: ast.AST) -> bool:
-        """Tell whether a loop goes over optimizers: each of them meets its body once."""
+        """Tell whether a loop goes over optimizers, or what they train: each of them meets its body once."""
         return loop in self._visiting.get(function, ())
 
     def updates(self, function: Function, loop: ast.AST) -> list[Event]:
@@ -42,17 +48,68 @@ class Visits:
         found: dict[Function, set[ast.AST]] = {}
         for function, events in self._program.training.by_function.items():
             for node, held in events.items():
-                for named in filter(None, (event.named() for event in held)):
-                    loops = {x for x in self._loops(function, node) if _binds(x, named)}
-                    found.setdefault(function, set()).update(loops)
+                around = self._loops(function, node)
+                loops = found.setdefault(function, set())
+                for event in held:
+                    if (named := event.named()) is not None:
+                        loops.update(x for x in around if _binds(x, named))
+                    elif event.kind in _OF_GRADIENTS:
+                        loops.update(self._over_gradients(function, node, around))
         return found
 
-    def _loops(self, function: Function, node: ast.AST) -> list[ast.For | ast.AsyncFor]:
-        ancestors = function.module.tree.ancestors(node)
-        return [up for up in ancestors if isinstance(up, ast.For | ast.AsyncFor)]
+    def _over_gradients(
+        self, function: Function, node: ast.AST, around: list[_Loop]
+    ) -> Iterator[ast.AST]:
+        """Yield the loops over what an event clears or reads the gradients of, which do nothing else."""
+        subject = _subject(node)
+        for loop in around:
+            if subject is None or not _binds(loop, subject):
+                continue
+            if not self._only_gradients(function, loop):
+                return
+            yield loop
+            subject = _held_by(loop.iter)
+
+    def _only_gradients(self, function: Function, loop: _Loop) -> bool:
+        events = self._program.training.by_function.get(function, {})
+        inside = list(ast.walk(function.module.tree.parents[loop] if _is_part(loop) else loop))
+        calls = (part for part in inside if isinstance(part, ast.Call))
+        return not any(map(self._program.callees, calls)) and all(
+            event.kind in _OF_GRADIENTS for part in inside for event in events.get(part, ())
+        )
+
+    def _loops(self, function: Function, node: ast.AST) -> list[_Loop]:
+        """Return the loops around a node, the innermost first."""
+        found: list[_Loop] = []
+        for up in function.module.tree.ancestors(node):
+            if isinstance(up, ast.For | ast.AsyncFor):
+                found.append(up)
+            elif isinstance(up, _Comprehends):
+                found += reversed(up.generators)
+        return found
 
 
-def _binds(loop: ast.For | ast.AsyncFor, named: ast.expr) -> bool:
+def _is_part(loop: _Loop) -> bool:
+    return isinstance(loop, ast.comprehension)
+
+
+def _subject(node: ast.AST) -> ast.expr | None:
+    """Return `x` of ``x.grad`` and ``x.zero_grad()``."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.value if isinstance(node, ast.Attribute) else None
+
+
+def _held_by(over: ast.expr) -> ast.expr | None:
+    """Return the name of what a loop goes over the parameters of: `group` of ``group["params"]``."""
+    if not hands_out(over):
+        return None
+    while isinstance(over, ast.Call | ast.Attribute | ast.Subscript):
+        over = over.func if isinstance(over, ast.Call) else over.value
+    return over if isinstance(over, ast.Name) else None
+
+
+def _binds(loop: _Loop, named: ast.expr) -> bool:
     """Tell whether the target of a loop binds a name that an expression reads."""
     bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(named))

@@ -20,6 +20,7 @@ from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -43,6 +44,7 @@ class Memory:
         self._program = program
         self.course = Course(program)
         self.visits = Visits(program)
+        self.turns = Turns(program)
         self.handed = Handed(program)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}

@@ -21,7 +21,6 @@ from amp_migrate.protocol.run.ways import Ways
 from amp_migrate.protocol.run.within import Within
 from amp_migrate.training.events import Event
 
-_TURNS = (EdgeKind.LOOP, EdgeKind.CONTINUE)
 _MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
 _OVER = (EdgeKind.FALSE,)
 _FAILS = (EdgeKind.EXCEPTION,)
@@ -47,6 +46,7 @@ class Run:
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: deque[tuple[Key, Here]] = deque()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
+        self._absent: dict[Edge, Event | None] = {}
         self._within = Within(program, machine, memory, self._wait)
 
     def faults(self) -> list[Fault]:
@@ -139,14 +139,36 @@ class Run:
             for state in states:
                 known = self._memory.along(key.function, edge, state.known)
                 if known is not None:
-                    then = Here(edge.target, State(state.machine, known), _turns(edge))
-                    self._reach(key, then, here)
+                    for machine in self._told(key.function, edge, state.machine):
+                        self._reach(
+                            key,
+                            Here(
+                                edge.target,
+                                State(machine, known),
+                                self._memory.turns.ends(key.function, edge),
+                            ),
+                            here,
+                        )
+
+    def _told(self, function: Function, edge: Edge, state: Hashable) -> Iterable[Hashable]:
+        """Return the states in which a test comes out as on an edge."""
+        if edge.test is None:
+            return (state,)
+        if edge not in self._absent:
+            self._absent[edge] = self._program.training.absent(
+                function, edge.test, bool(edge.truth)
+            )
+        told = self._absent[edge]
+        return (state,) if told is None else self._machine.move(state, told, True).states
 
     def _next(self, key: Key, here: Here) -> None:
         """Take the next item of a loop, which may run a generator of the project up to its next `yield`."""
         node = here.point.node
         if self._memory.visits.over_optimizers(key.function, node):
             self._onward(key, here, self._visited(key, here), _OVER if here.turned else _MORE)
+            return
+        if self._memory.turns.once(key.function, node):
+            self._onward(key, here, [here.state], _OVER if here.turned else _MORE)
             return
         more, over = self._within.items(key, here)
         self._onward(key, here, more, _MORE)
@@ -172,17 +194,25 @@ class Run:
         states = self._within.after(key, here)
         if point.kind in _HAPPENS:
             for event in self._program.happens(function, point.node):
-                visited = self._memory.visits.of_visited(function, event)
-                moved: dict[State, None] = {}
-                for state in states:
-                    exact = self._exact(event, state.known)
-                    after = self._machine.move(state.machine, exact, visited)
-                    moved.update({State(m, state.known): None for m in after.states})
-                    for breach in after.breaches:
-                        found = Breached(breach, key, here, event, visited or exact.certain)
-                        self._breached.setdefault((breach, here.point.node), found)
-                states = moved
+                if event.beside:
+                    states = {**states, **self._moved(key, here, event, (here.state,))}
+                else:
+                    states = self._moved(key, here, event, states)
         return states
+
+    def _moved(
+        self, key: Key, here: Here, event: Event, states: Iterable[State]
+    ) -> dict[State, None]:
+        visited = self._memory.visits.of_visited(key.function, event)
+        moved: dict[State, None] = {}
+        for state in states:
+            exact = self._exact(event, state.known)
+            after = self._machine.move(state.machine, exact, visited)
+            moved.update({State(m, state.known): None for m in after.states})
+            for breach in after.breaches:
+                found = Breached(breach, key, here, event, visited or exact.certain)
+                self._breached.setdefault((breach, here.point.node), found)
+        return moved
 
     def _failed(self, key: Key, here: Here) -> Iterable[State]:
         """Return the states in which a call leaves a point by an exception that the training survives."""
@@ -220,7 +250,3 @@ class Run:
             return event
         scaled = self._memory.loss(event.loss, known)
         return event if scaled is None else replace(event, scaled=scaled)
-
-
-def _turns(edge: Edge) -> bool:
-    return edge.kind in _TURNS and edge.target.kind is Kind.NEXT

@@ -84,6 +84,21 @@ def hands_out(node: ast.AST) -> bool:
     return False
 
 
+def absent(test: ast.expr) -> tuple[ast.Attribute, bool] | None:
+    """Return the gradient that a test asks for, and how the test comes out where there is none."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = absent(test.operand)
+        return None if asked is None else (asked[0], not asked[1])
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    gradient, against = test.left, test.comparators[0]
+    if not isinstance(gradient, ast.Attribute) or gradient.attr != "grad":
+        return None
+    if not isinstance(against, ast.Constant) or against.value is not None:
+        return None
+    return gradient, isinstance(test.ops[0], ast.Is | ast.Eq)
+
+
 def _is_data(node: ast.Attribute | ast.Subscript) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "data"
 

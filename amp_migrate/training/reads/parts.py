@@ -6,7 +6,8 @@ import ast
 
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
-from amp_migrate.training.objects import Groups, Objects
+from amp_migrate.training.named import Groups
+from amp_migrate.training.objects import Objects
 
 _WITHOUT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 

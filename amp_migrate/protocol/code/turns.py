@@ -1,0 +1,87 @@
+"""The turns of loops: where one ends, and how many there are over a list of one item, as of one callback."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.cfg.points import Edge, Kind
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import Program
+
+_GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")
+
+
+class Turns:
+    """Asks how often loops turn."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[ast.AST, bool] = {}
+        self._ends: dict[Edge, bool] = {}
+
+    def once(self, function: Function, loop: ast.AST) -> bool:
+        """Tell whether a loop goes over exactly one item."""
+        if loop not in self._known:
+            over = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
+            self._known[loop] = over is not None and self._holds_one(function.module, over)
+        return self._known[loop]
+
+    def ends(self, function: Function, edge: Edge) -> bool:
+        """Tell whether an edge ends a turn of a loop: it comes back to where the next item is taken."""
+        if edge.target.kind is not Kind.NEXT:
+            return False
+        if edge not in self._ends:
+            source, tree = edge.source, function.module.tree
+            begins = source.kind is Kind.DEFINE
+            self._ends[edge] = not begins and _is_inside(tree, source.node, edge.target.node)
+        return self._ends[edge]
+
+    def _holds_one(self, module: Module, over: ast.expr) -> bool:
+        if isinstance(over, ast.List | ast.Tuple):
+            return _is_one(over)
+        values = list(self._stored(module, over))
+        return bool(values) and all(map(_is_one, values)) and not self._grows(module, over)
+
+    def _stored(self, module: Module, over: ast.expr) -> Iterator[ast.expr | None]:
+        """Yield what is stored under a name or as an attribute of a name; None for what no assignment stores."""
+        objects = self._program.training.objects
+        if isinstance(over, ast.Name):
+            scope = module.scopes.owner(over)
+            for binding in module.scopes.bindings(scope, over.id) if scope is not None else ():
+                yield assigned(module.tree, binding)
+        elif isinstance(over, ast.Attribute):
+            yield from (value for _, _, value in objects.stored.get(over.attr, ()))
+
+    def _grows(self, module: Module, over: ast.expr) -> bool:
+        """Tell whether something may be put into a list, or taken out of it."""
+        objects = self._program.training.objects
+        groups = objects.groups(module, over)
+        if not groups:
+            return True
+        calls = (call for method in _GROWS for call in objects.method_calls.get(method, ()))
+        return any(
+            isinstance(call.func, ast.Attribute) and groups & objects.groups(where, call.func.value)
+            for where, call in calls
+        ) or any(
+            groups & objects.groups(where, node.value)
+            for where in self._program.project.modules.values()
+            for node in where.tree.nodes(ast.Subscript)
+            if not isinstance(node.ctx, ast.Load)
+        )
+
+
+def _is_one(node: ast.expr | None) -> bool:
+    if not isinstance(node, ast.List | ast.Tuple) or len(node.elts) != 1:
+        return False
+    return not isinstance(node.elts[0], ast.Starred)
+
+
+def _is_inside(tree: Tree, node: ast.AST, loop: ast.AST) -> bool:
+    """Tell whether a node runs in the turns of a loop or comprehension, not before them."""
+    assert isinstance(loop, ast.For | ast.AsyncFor | ast.comprehension)
+    whole = tree.parent(loop) if isinstance(loop, ast.comprehension) else loop
+    around = [node, *tree.ancestors(node)]
+    return whole in around and loop.iter not in around
