@@ -16,6 +16,7 @@ from amp_migrate.project import Module, Project, build
 from amp_migrate.settings import Settings
 
 Place = tuple[str, int]
+_OF_THE_CHECK = ("AMP910", "AMP913")
 
 
 class Training(Protocol):
@@ -90,9 +91,9 @@ class OlderInterfaces:
         for key, lines in self._written.items():
             left = [f for f in found if f.status is Status.LEFT and (f.path, f.span.line) in lines]
             places = {f.place: f for f in found if f.code.startswith("AMP9")}
-            cause = next(
-                (places[f.cause] for f in left if f.cause in places), next(iter(left), None)
-            )
+            causes = [places[f.cause] for f in left if f.cause in places] or left
+            named = [f for f in causes if f.code not in _OF_THE_CHECK]
+            cause = next(iter([*named, *causes]), None)
             if cause is not None:
                 words = self._words(key)
                 said = in_words(cause.message, words), in_words(cause.advice, words)

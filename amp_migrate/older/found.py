@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.rules.guards.kept import FP16_UTILS
+from amp_migrate.training.bindings import bases, bound_value
 
 _FP16 = "apex.fp16_utils"
 Groups = frozenset[int]
@@ -31,8 +32,8 @@ class Found:
         return Optimizers(Program(self.project))
 
     def groups(self, module: Module, node: ast.expr) -> Groups:
-        """Return the names that may hold the object of an expression."""
-        return self.project.values.groups(module, node)
+        """Return the names that may hold the object of an expression, and those of what makes it anew for each call."""
+        return self.project.values.lineage(module, node)
 
     def group(self, module: Module, node: ast.expr) -> Groups:
         """Return the name of what an expression gives by itself; none where it has no name."""
@@ -107,4 +108,24 @@ class Found:
 
     def owners(self, module: Module, node: ast.expr) -> Groups:
         """Return the names of what an expression takes parameters from."""
-        return self.optimizers.owners(module, node)
+        found = (self.groups(module, base) for base in bases(module, node, set()))
+        return frozenset().union(*found)
+
+    def trained(self, module: Module, optimizer: ast.expr) -> list[ast.expr]:
+        """Return the networks whose parameters the calls get that make an optimizer, where they stand in one function."""
+        calls = [optimizer] if isinstance(optimizer, ast.Call) else []
+        owner = module.scopes.owner(optimizer) if isinstance(optimizer, ast.Name) else None
+        if owner is not None and isinstance(optimizer, ast.Name):
+            values = (bound_value(module, b) for b in module.scopes.bindings(owner, optimizer.id))
+            calls += [value for value in values if isinstance(value, ast.Call)]
+        given = [a for c in calls for a in (*c.args, *(k.value for k in c.keywords))]
+        return [base for node in given for base in bases(module, node, set())]
+
+    def clips(self) -> Iterator[tuple[Module, ast.Call]]:
+        """Yield the calls that clip gradients, of torch or of `apex.fp16_utils`."""
+        for module in self.project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                name = self.project.external(module, call.func) or ""
+                of_torch = name.startswith("torch.nn.utils.") and "clip_grad_" in name
+                if of_torch or self.fp16_name(module, call.func) == "clip_grad_norm":
+                    yield module, call

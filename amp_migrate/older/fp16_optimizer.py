@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16_calls import write_calls
 from amp_migrate.older.fp16_refused import refuse_other_uses
+from amp_migrate.older.fp16_states import write_states
 from amp_migrate.older.fp16_training import Fp16, Wrap, named
 from amp_migrate.older.halves import halves, write_inputs, write_networks
 from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Unwritable, alike
@@ -42,9 +43,10 @@ def trainings(found: Found) -> list[Training]:
         wrap = Wrap(module, call, module.tree.statement(call), given)
         own = Training([wrap], found.group(module, call))
         if "init_optimizer" in given:
-            own.networks = frozenset(
-                g for o in found.made_with(module, wrap.inner) for g in o.trains
-            )
+            trains = {g for o in found.made_with(module, wrap.inner) for g in o.trains}
+            for network in found.trained(module, wrap.inner):
+                trains |= found.groups(module, network)
+            own.networks = frozenset(trains)
         joined = [t for t in result if (t.groups | t.networks) & (own.groups | own.networks)]
         for other in joined:
             result.remove(other)
@@ -72,6 +74,7 @@ def _described(training: Fp16, found: Found) -> dict[Module, Sheet]:
     write_networks(own, found, training.sheets)
     write_inputs(every, training.networks, found, training.sheets)
     write_calls(training, found)
+    write_states(training, found, any(_moves(wrap) for wrap in training.wraps))
     _initialize(training, found)
     return training.sheets
 
@@ -105,6 +108,12 @@ def _initialize(training: Fp16, found: Found) -> None:
 
 def _is(node: ast.expr, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
+
+
+def _moves(wrap: Wrap) -> bool:
+    """Tell whether the loss scale of an FP16_Optimizer may be dynamic."""
+    dynamic = wrap.given.get("dynamic_loss_scale")
+    return dynamic is not None and not _is(dynamic, False)
 
 
 def _loss_scale(sheet: Sheet, given: dict[str, ast.expr]) -> str:
@@ -177,11 +186,18 @@ def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str) -> str
             return call
         if path(target) is not None:
             return f"{listed}, {path(target)} = {call}"
-    if isinstance(statement, ast.Return) and statement.value is wrap.call and path(wrap.inner):
-        return f"{call}; return {path(wrap.inner)}"
+    inner = path(wrap.inner)
+    simple = isinstance(statement, ast.Return | ast.Assign | ast.AnnAssign | ast.Expr)
+    if simple and inner is not None and inner not in _written(statement):
+        sheet.put(wrap.call, inner)
+        return f"{call}; {sheet.line(statement)}"
     raise Unwritable(
         wrap.module,
         wrap.call,
         "no name or attribute is given what FP16_Optimizer makes",
         "assign it to a name or an attribute, then run again",
     )
+
+
+def _written(statement: ast.stmt) -> set[str | None]:
+    return {path(target) for target in getattr(statement, "targets", [])}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.flow.cfg.build import Graphs
-from amp_migrate.flow.cfg.points import Kind
+from amp_migrate.facts.paths import path
+from amp_migrate.flow import Graph, Graphs, Kind, Paths, cautious, keeping
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16_training import Fp16
 from amp_migrate.older.sheet import Sheet, Unwritable
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.unit.reach import reachable, upwards
 
 Passes = list[tuple[Module, ast.Call, bool | None]]
 """Backward passes, and whether they unscale: None where a run decides."""
 
+_DEEPEST = 5
 _OWN = frozenset({"backward", "update_master_grads", "clip_master_grads", "loss_scale", "overflow"})
 
 
@@ -71,55 +74,102 @@ def refuse_open(training: Fp16, found: Found, calls: Passes) -> None:
             if other is module and closes is not False
             for point in graph.at(closer, Kind.CALL)
         ]
-        order = graph.order(False)
-        starts = graph.at(call, Kind.CALL)
-        reads = list(_reading(training, found, module, graph))
-        for point in (p for p in graph.points if p.node in reads and p.kind is Kind.CALL):
-            if any(
-                order.may_reach(a, point) and not order.must_pass(a, point, closers) for a in starts
-            ):
+        order = Paths(
+            graph, changes=keeping(cautious(graph), _settled(found, graph)), exceptions=False
+        )
+        reads = [c for _, c in _reading(training, found)]
+        ends = [p for p in graph.points if p.node in reads and p.kind is Kind.CALL]
+        if any(
+            found.project.function_of(m, c) is not function for m, c in _reading(training, found)
+        ):
+            ends += graph.order(False).ends
+        for start in graph.at(call, Kind.CALL):
+            for point in ends:
+                if not order.may_reach(start, point) or order.must_pass(start, point, closers):
+                    continue
                 raise Unwritable(
                     module,
-                    point.node,
+                    point.node if hasattr(point.node, "lineno") else call,
                     "gradients that update_master_grads=False put off may get here without update_master_grads()",
-                    "call optimizer.update_master_grads() in front of it, in the same function, then run again",
+                    "call optimizer.update_master_grads() in front of it, in the function of the backward pass, then run "
+                    "again",
                 )
-        if not closers or _gradients(function.scope):
-            raise Unwritable(
-                module,
-                call,
-                "what becomes of gradients that update_master_grads=False puts off is not seen in this function",
-                "call optimizer.update_master_grads() behind the last backward pass in the same function, before "
-                "gradients are read, then run again",
-            )
 
 
-def _reading(training: Fp16, found: Found, module: Module, graph: object) -> Iterator[ast.Call]:
-    """Yield the calls of a file that step, or clip."""
-    for call in module.tree.nodes(ast.Call):
-        if not isinstance(call.func, ast.Attribute):
-            continue
-        if call.func.attr in ("step", "clip_master_grads"):
-            if found.groups(module, call.func.value) & training.groups:
-                yield call
-        elif call.func.attr.startswith("clip_grad_"):
-            yield call
+def _settled(found: Found, graph: Graph) -> set[str]:
+    """Return the attributes that tests of a body read and that nothing in the project sets, as ``args.fp16``."""
+    asked = {
+        node
+        for point in graph.points
+        for edge in graph.order(False).edges[point.index]
+        if edge.test is not None
+        for node in ast.walk(edge.test)
+        if isinstance(node, ast.Attribute)
+    }
+    written = {node.attr for _, node in found.attributes() if not isinstance(node.ctx, ast.Load)}
+    return {text for node in asked if node.attr not in written and (text := path(node))}
 
 
-def _gradients(scope: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(scope))
+def _reading(training: Fp16, found: Found) -> list[tuple[Module, ast.Call]]:
+    """Return the calls that step, or clip."""
+    own = [
+        (module, call)
+        for method in ("step", "clip_master_grads")
+        for module, call in found.method_calls(method)
+        if isinstance(call.func, ast.Attribute)
+        and found.groups(module, call.func.value) & training.groups
+    ]
+    return own + [
+        (module, call)
+        for module, call in found.clips()
+        if call.args and found.owners(module, call.args[0]) & training.networks
+    ]
+
+
+def refuse_gradients(training: Fp16, found: Found, calls: Passes) -> None:
+    """Refuse reads of the network's gradients: they are scaled, in fp16, where autocast leaves those of fp32 weights."""
+    run = {found.project.function_of(module, call) for module, call, _ in calls}
+    starts = {up for function in run for up in upwards(found.project, function)}
+    for function in {f for start in starts for f in reachable(found.project, start)}:
+        for node in _gradients(function):
+            if not _is_of_masters(function.module, node.value, found):
+                raise Unwritable(
+                    function.module,
+                    node,
+                    f"`{function.module.tree.segment(node)}` is a scaled gradient of fp16 weights here, and of fp32 weights "
+                    "natively",
+                    "read the gradients of the parameters in optimizer.param_groups instead, then run again",
+                )
+
+
+def _gradients(function: Function) -> Iterator[ast.Attribute]:
+    tree = function.module.tree
+    for node in tree.nodes(ast.Attribute):
+        if node.attr == "grad" and tree.scope(node) is function.scope:
+            yield node
+
+
+def _is_of_masters(module: Module, node: ast.AST, found: Found, depth: int = 0) -> bool:
+    """Tell whether an expression is made of the parameters in ``optimizer.param_groups``."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr == "param_groups":
+            return True
+        if isinstance(part, ast.Name) and depth < _DEEPEST:
+            owner = module.scopes.owner(part)
+            for binding in module.scopes.bindings(owner, part.id) if owner is not None else ():
+                value = bound_value(module, binding)
+                if value is not None and _is_of_masters(module, value, found, depth + 1):
+                    return True
+    return False
 
 
 def refuse_clip_of_copies(training: Fp16, found: Found) -> None:
     """Refuse a clip of the network's own gradients, which FP16_Optimizer has copied before."""
-    for module, call in (
-        *found.method_calls("clip_grad_norm_"),
-        *found.method_calls("clip_grad_value_"),
-    ):
+    for module, call in found.clips():
         if not call.args or not found.owners(module, call.args[0]) & training.networks:
             continue
         sheet = training.sheets.get(module)
-        if sheet is None or _beside(sheet, call):
+        if sheet is not None and _beside(sheet, call):
             continue
         raise Unwritable(
             module,

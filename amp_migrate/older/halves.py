@@ -13,6 +13,7 @@ from amp_migrate.older.sheet import Sheet, Unwritable, alike
 from amp_migrate.project import Module
 
 _PREFIXES = {"network_to_half": "`1.`", "FP16Model": "`network.`"}
+_TYPES = frozenset({"torch.half", "torch.float16", "torch.HalfTensor", "torch.cuda.HalfTensor"})
 _TO_HALF = frozenset({"network_to_half", "FP16Model", "convert_network", "BN_convert_float"})
 
 
@@ -32,12 +33,27 @@ def halves(found: Found) -> Iterator[Half]:
     for module, node, name in found.fp16_uses():
         call = module.tree.parent(node)
         if name in _TO_HALF and isinstance(call, ast.Call) and call.func is node and call.args:
-            yield Half(module, call, call.args[0], name, found.groups(module, call.args[0]))
-    for module, call in found.method_calls("half"):
-        assert isinstance(call.func, ast.Attribute)
-        if not call.args and not call.keywords:
-            inner = call.func.value
-            yield Half(module, call, inner, "half", found.groups(module, inner))
+            yield Half(module, call, call.args[0], name, _groups(found, module, call, call.args[0]))
+    for method in ("half", "to", "type"):
+        for module, call in found.method_calls(method):
+            assert isinstance(call.func, ast.Attribute)
+            given = [*call.args, *(k.value for k in call.keywords)]
+            if not given if method == "half" else _is_half(given):
+                inner = call.func.value
+                name = "cuda" if given and "cuda" in ast.unparse(given[0]) else "half"
+                yield Half(module, call, inner, name, _groups(found, module, call, inner))
+
+
+def _groups(found: Found, module: Module, call: ast.Call, inner: ast.expr) -> Groups:
+    return found.groups(module, inner) | found.groups(module, call)
+
+
+def _is_half(given: list[ast.expr]) -> bool:
+    """Tell whether the only argument of a call is the type of fp16."""
+    named = path(given[0]) if len(given) == 1 else None
+    return named in _TYPES or (
+        len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value in _TYPES
+    )
 
 
 def write_networks(own: list[Half], found: Found, sheets: dict[Module, Sheet]) -> None:
@@ -55,12 +71,15 @@ def write_inputs(
 ) -> None:
     """Leave inputs of some networks in fp32, as autocast casts them itself."""
     for half in every:
-        if half.name != "half" or half.groups & networks:
+        if half.name not in ("half", "cuda") or half.groups & networks:
             continue
         if _feeds(half, networks, found):
             sheet = sheets.setdefault(half.module, Sheet(half.module))
             _leave_out(half, sheet)
-            sheet.say(half.call, "goes: autocast casts the inputs of the layers that run in fp16")
+            sheet.say(
+                half.call,
+                f"{'becomes `.cuda()`' if half.name == 'cuda' else 'goes'}: autocast casts the inputs of the layers that run in fp16",
+            )
 
 
 def _depth(half: Half) -> int:
@@ -71,6 +90,9 @@ def _leave_out(half: Half, sheet: Sheet) -> None:
     tree = sheet.tree
     statement = tree.statement(half.call)
     stays = sheet.text(half.inner)
+    if half.name == "cuda":
+        sheet.put(half.call, f"{stays}.cuda()")
+        return
     if isinstance(statement, ast.Expr) and statement.value is half.call:
         if path(half.inner) is not None:
             sheet.drop(statement)
@@ -87,6 +109,8 @@ def _binds(node: ast.expr) -> bool:
 
 
 def _said(half: Half, found: Found) -> str:
+    if half.name == "cuda":
+        return "becomes `.cuda()`: under autocast the weights stay fp32"
     if half.name == "BN_convert_float":
         return "goes: under autocast batch normalization has fp32 weights anyway"
     message = "goes: under autocast the weights stay fp32"

@@ -53,8 +53,18 @@ class Sheet:
         """Keep what is told about a place: what becomes of it, or a remark."""
         self.said.append(Said(self.tree.span(node), message, migrated))
 
+    def line(self, statement: ast.stmt) -> str:
+        """Return a statement in one line, with the texts inside it put in."""
+        return ast.unparse(ast.parse(self._segment(statement)))
+
     def text(self, node: ast.expr) -> str:
         """Return an expression in one line, with the texts inside it put in."""
+        found = self._segment(node)
+        if "\n" not in found and "#" not in found:
+            return found
+        return ast.unparse(ast.parse(f"({found}\n)", mode="eval").body)
+
+    def _segment(self, node: ast.expr | ast.stmt) -> str:
         if node in self.texts:
             return self.texts[node]
         inner = {
@@ -63,10 +73,7 @@ class Sheet:
         outer = {
             n: t for n, t in inner.items() if not any(n is not m and n in _parts(m) for m in inner)
         }
-        found = self.tree.segment(node, outer)
-        if "\n" not in found and "#" not in found:
-            return found
-        return ast.unparse(ast.parse(f"({found}\n)", mode="eval").body)
+        return self.tree.segment(node, outer)
 
     def whole(self, statement: ast.stmt) -> bool:
         """Tell whether the lines of a statement hold nothing of another."""

@@ -73,6 +73,14 @@ class Values:
         node = self._node(module, expression)
         return frozenset() if node is None else frozenset(self.graph.reach(node)[0])
 
+    def lineage(self, module: Module, expression: ast.expr) -> frozenset[int]:
+        """Return the groups of all objects that `expression` may hold, and of what makes them anew for each call."""
+        node = self._node(module, expression)
+        if node is None:
+            return frozenset()
+        held, made = self.graph.reach(node)
+        return frozenset(held) | frozenset(made)
+
     def made_like(
         self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr
     ) -> bool:

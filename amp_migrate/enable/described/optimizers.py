@@ -61,10 +61,6 @@ class Optimizers:
         """Return the calls ``x.name(...)`` of the project."""
         return self._objects.method_calls.get(name, [])
 
-    def owners(self, module: Module, node: ast.expr) -> frozenset[int]:
-        """Return the names of what an expression takes parameters from."""
-        return frozenset(self._objects.owners(module, node))
-
     def _calls(self) -> Iterator[tuple[ast.Call, Module]]:
         """Yield the calls that make optimizers; where a function gives one to a single caller, the call in it."""
         inner = {

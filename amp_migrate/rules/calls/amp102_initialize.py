@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -93,14 +94,25 @@ def _replaced(
     lines += forwards_cast(context, site)
     stmt = site.statement
     if isinstance(site.module.tree.parent(site.node), ast.stmt):
-        span = site.module.tree.span(stmt)
-        edits.append(Replace(span, "\n".join(lines)) if lines else Drop(span))
+        edits += _in_place(site, lines)
     else:
         edits.append(ReplaceExpression(site.span, f"({result(context, site, options)})"))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
     message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _in_place(site: Site, lines: list[str]) -> list[Edit]:
+    """Put lines in place of an initialize; on lines of their own where it was described beside what follows it."""
+    tree, stmt = site.module.tree, site.statement
+    span, block = tree.span(stmt), tree.block(stmt)
+    behind = block[block.index(stmt) + 1 :][:1]
+    if not lines:
+        return [Drop(span)]
+    if is_described(site) and behind and behind[0].lineno == span.end_line:
+        return [Drop(span), Insert(tree.span(behind[0]), "\n".join(lines), after=False)]
+    return [Replace(span, "\n".join(lines))]
 
 
 def _first(made: str) -> str:

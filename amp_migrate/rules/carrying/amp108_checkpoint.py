@@ -24,8 +24,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.plan.model import Decision, Edit, RenameKeyword, ReplaceExpression, Status
+from amp_migrate.plan.model import (
+    Decision,
+    Drop,
+    Edit,
+    Insert,
+    RenameKeyword,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.carrying.resume import conversion
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
@@ -56,6 +65,7 @@ def decide(context: Context) -> Iterator[Decision]:
 
 def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
+    loads = [site for site in loads if not is_described(site)]
     if loads and (keys.kept or not context.settings.resume_compat):
         site = loads[0]
         message = "checkpoints written under Apex hold the old `amp` state, which a GradScaler cannot load"
@@ -70,11 +80,27 @@ def _site(context: Context, site: Site, found: StateKeys, renamed: set[ast.AST])
     scaler = context.scaler(site.function, site.node)
     name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
     edits: list[Edit] = [_call(context, site, scaler, name)]
-    if not found.kept:
+    if is_described(site) and site.kind is Kind.LOAD_STATE_DICT:
+        edits = _behind(site, scaler, found)
+    elif not found.kept:
         edits += _renames(context, site, found.own[site], renamed)
     return decision(
         RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
     )
+
+
+def _behind(site: Site, scaler: str, found: StateKeys) -> list[Edit]:
+    """Load the state in a statement of its own, behind that of the optimizer on whose line it was described."""
+    tree = site.module.tree
+    block = tree.block(site.statement)
+    before = block[block.index(site.statement) - 1]
+    keys = [] if found.kept else found.own[site]
+    state = tree.segment(site.call.args[0], {k: native_key(tree.segment(k)) for k in keys})
+    text = f"{scaler}.load_state_dict({state})"
+    return [
+        Insert(tree.span(before), text, after=True),
+        Drop(tree.span(site.statement)),
+    ]
 
 
 def _renames(
