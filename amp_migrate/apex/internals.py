@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import root
 from amp_migrate.project import Function, Module
@@ -15,6 +16,10 @@ from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.unit import Unit
 
 _SCALE = re.compile(r"_amp_state\.loss_scalers\[[^\]]*\]\._?loss_scale(\(\))?$")
+
+_TUNED = re.compile(
+    r"_amp_state\.loss_scalers\[[^\]]*\]\.(_scale_seq_len|_min_loss_scale|_max_loss_scale)$"
+)
 
 _STOPS = re.compile(r"_amp_state\.handle\._deactivate\(\)$")
 
@@ -38,6 +43,30 @@ def initial_scale(unit: Unit, site: Site) -> str | None:
     """Return the value that an assignment straight after an initialize gives the loss scale."""
     if read(site) != "set":
         return None
+    return _set_behind(unit, site)
+
+
+def tuned(site: Site) -> str | None:
+    """Return the setting of the loss scaler that a use reads or sets: "_scale_seq_len"; None for any other use."""
+    found = _TUNED.search(ast.unparse(site.node))
+    parent = site.module.tree.parent(site.node)
+    if found is None or isinstance(parent, ast.AugAssign):
+        return None
+    several = isinstance(parent, ast.Assign) and len(parent.targets) > 1
+    return None if several and site.node in getattr(parent, "targets", ()) else found[1]
+
+
+def initial_setting(unit: Unit, site: Site) -> tuple[str, ast.expr] | None:
+    """Return a setting of the loss scaler that an assignment straight after an initialize gives, and its value."""
+    name, stmt = tuned(site), site.statement
+    if name is None or not isinstance(stmt, ast.Assign) or site.node not in stmt.targets:
+        return None
+    known = name == "_scale_seq_len" or number(stmt.value) is not None
+    return (name, stmt.value) if known and _set_behind(unit, site) is not None else None
+
+
+def _set_behind(unit: Unit, site: Site) -> str | None:
+    """Return what an assignment in the block of an initialize, behind it, gives."""
     stmt = site.statement
     tree = site.module.tree
     for init in unit.of(Kind.INITIALIZE):

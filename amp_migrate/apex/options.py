@@ -48,12 +48,23 @@ class Options:
     level: str | None
     scaling: bool = True
     init_scale: str | None = None
+    growth_interval: str | None = None
     pinned: str | None = None
     minimum: str | None = None
     maximum: str | None = None
     always_scales: bool = False
     chosen_scale: ast.expr | None = None
     remarks: list[str] = field(default_factory=list)
+
+    def tune(self, name: str, value: ast.expr, segment: Spell) -> None:
+        """Take a setting that a program gives the loss scaler of Apex right after initialize."""
+        if name == "_scale_seq_len":
+            self.growth_interval = segment(value)
+            self.remarks.append(
+                "growth_interval counts steps, where Apex counted backward passes in _scale_seq_len"
+            )
+        else:
+            _bounds(self, {name.removeprefix("_"): value}, segment)
 
     def keep_scale(self, scale: float) -> None:
         """Scale by a number that stays."""
@@ -193,15 +204,26 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
     )
 
 
+def number(node: ast.expr) -> float | None:
+    """Return the number that a constant, or a power of two, is; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base, power = number(node.left), number(node.right)
+        return 2.0**power if base == 2 and power is not None and abs(power) < 100 else None
+    return None
+
+
 def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> None:
     for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
         node = named.get(key)
         if node is None or _is(node, None):
             continue
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            if (key == "max_loss_scale" and node.value >= 2**24) or node.value <= 0:
+        value = number(node)
+        if value is not None:
+            if (key == "max_loss_scale" and value >= 2**24) or value <= 0:
                 continue
-            setattr(options, name, repr(float(node.value)))
+            setattr(options, name, repr(value))
         else:
             options.remarks.append(
                 f"{key}={segment(node)} is dropped, as GradScaler has no bounds: call scaler.update(value) behind "

@@ -13,11 +13,10 @@ from amp_migrate.older.fp16_refused import (
     refuse_open,
 )
 from amp_migrate.older.fp16_training import Fp16, named
-from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, Sheet, Unwritable
+from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet, Unwritable
 from amp_migrate.project import Module
 
 _BACKWARD = ("loss", "update_master_grads", "retain_graph")
-_STATE = f"{ALIAS}._amp_state.loss_scalers[0]"
 _AS_THEY_ARE = frozenset({"step", "param_groups", "state", "state_dict", "load_state_dict"})
 
 
@@ -44,9 +43,9 @@ def write_calls(training: Fp16, found: Found) -> None:
             _zero_grad(sheet, called)
         elif name == "loss_scale" and called is None and sheet is not None:
             load = isinstance(node.ctx, ast.Load)
-            sheet.put(node, f"{_STATE}.loss_scale()" if load else f"{_STATE}._loss_scale")
+            sheet.put(node, f"{STATE}.loss_scale()" if load else f"{STATE}._loss_scale")
         elif name == "overflow" and isinstance(node.ctx, ast.Load) and sheet is not None:
-            sheet.put(node, f"{_STATE}._has_overflow")
+            sheet.put(node, f"{STATE}._has_overflow")
         elif name == "optimizer" and called is None and sheet is not None:
             sheet.put(node, sheet.text(node.value))
         elif name == "step" and called is not None and (called.args or called.keywords):

@@ -11,7 +11,7 @@ from amp_migrate.older.fp16_refused import refuse_other_uses
 from amp_migrate.older.fp16_states import write_states
 from amp_migrate.older.fp16_training import Fp16, Wrap, named
 from amp_migrate.older.halves import halves, write_inputs, write_networks
-from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Unwritable, alike
+from amp_migrate.older.sheet import ALIAS, ALONE, STATE, Sheet, Unwritable, alike
 from amp_migrate.project import Module
 
 _PARAMETERS = (
@@ -21,6 +21,12 @@ _PARAMETERS = (
     "dynamic_loss_args",
     "verbose",
 )
+_SETTINGS = {
+    "init_scale": "_loss_scale",
+    "scale_window": "_scale_seq_len",
+    "min_loss_scale": "_min_loss_scale",
+    "max_loss_scale": "_max_loss_scale",
+}
 
 
 class Training(Fp16):
@@ -86,13 +92,7 @@ def _initialize(training: Fp16, found: Found) -> None:
             continue
         sheet = training.sheet(wrap.module)
         given = named(sheet, wrap.call, _PARAMETERS)
-        if "dynamic_loss_args" in given and not _is(given["dynamic_loss_args"], None):
-            raise Unwritable(
-                wrap.module,
-                wrap.call,
-                "dynamic_loss_args set how the loss scale moves, which amp.initialize takes no arguments for",
-                "delete dynamic_loss_args, run again, then give init_scale= and growth_interval= to the GradScaler",
-            )
+        settings = _settings(sheet, wrap, given)
         scale = _loss_scale(sheet, given)
         node: ast.stmt = wrap.statement
         twin = _twin(training, wrap)
@@ -103,10 +103,10 @@ def _initialize(training: Fp16, found: Found) -> None:
             node = choice
             done.add(other.statement)
         networks = _networks(training, found, wrap)
-        sheet.put(node, _statement(sheet, wrap, networks, scale))
+        sheet.put(node, _statement(sheet, wrap, networks, scale, settings))
 
 
-def _is(node: ast.expr, value: object) -> bool:
+def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
 
@@ -164,7 +164,33 @@ def _networks(training: Fp16, found: Found, wrap: Wrap) -> list[str]:
     return names
 
 
-def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str) -> str:
+def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr]) -> str:
+    """Return what sets the loss scaler as `dynamic_loss_args` says."""
+    node = given.get("dynamic_loss_args")
+    if node is None or _is(node, None):
+        return ""
+    entries: dict[str, ast.expr] = {}
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            entries[str(key.value) if isinstance(key, ast.Constant) else ""] = value
+    elif isinstance(node, ast.Call) and path(node.func) == "dict" and not node.args:
+        entries = {k.arg or "": k.value for k in node.keywords}
+    known = {*_SETTINGS, "scale_factor"}
+    if not entries or not set(entries) <= known or not _is(given.get("dynamic_loss_scale"), True):
+        raise Unwritable(
+            wrap.module,
+            node,
+            "what dynamic_loss_args hold, or whether the loss scale is dynamic, cannot be read here",
+            "write dynamic_loss_scale=True and a dictionary with init_scale and scale_window into the call, then run again",
+        )
+    return "".join(
+        f"; {STATE}.{_SETTINGS[key]} = {sheet.text(value)}"
+        for key, value in entries.items()
+        if key in _SETTINGS
+    )
+
+
+def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str, settings: str) -> str:
     """Return the statement that stands for one that makes an FP16_Optimizer."""
     listed = networks[0] if len(networks) == 1 else f"[{', '.join(networks)}]"
     call = f'{ALIAS}.initialize({listed}, {sheet.text(wrap.inner)}, opt_level="O2", loss_scale={scale})'
@@ -183,14 +209,14 @@ def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str) -> str
     ):
         target = statement.targets[0]
         if alike(target, wrap.inner):
-            return call
+            return call + settings
         if path(target) is not None:
-            return f"{listed}, {path(target)} = {call}"
+            return f"{listed}, {path(target)} = {call}{settings}"
     inner = path(wrap.inner)
     simple = isinstance(statement, ast.Return | ast.Assign | ast.AnnAssign | ast.Expr)
     if simple and inner is not None and inner not in _written(statement):
         sheet.put(wrap.call, inner)
-        return f"{call}; {sheet.line(statement)}"
+        return f"{call}{settings}; {sheet.line(statement)}"
     raise Unwritable(
         wrap.module,
         wrap.call,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.paths import root
 from amp_migrate.facts.tree import Older, Said, Tree
 from amp_migrate.project import Module
 
@@ -14,6 +15,7 @@ SCALED = "scaled_loss_of_an_older_interface"
 TRACE = (ALIAS, NOTHING, SCALED)
 """What stands for amp, for a statement that goes, and for a scaled loss; no file that is written may hold them."""
 
+STATE = f"{ALIAS}._amp_state.loss_scalers[0]"
 ALONE = "give it a statement on lines of its own, then run again"
 
 
@@ -112,7 +114,10 @@ def _over(text: str, lines: int) -> str:
         return text
     if text.endswith(")"):
         return f"{text[:-1]}{chr(10) * lines})"
-    return f"({text}{chr(10) * lines})"
+    last = ast.parse(text).body[-1]
+    value = getattr(last, "value", None)
+    start = len(text.encode()[: value.col_offset].decode()) if value is not None else 0
+    return f"{text[:start]}({text[start:]}{chr(10) * lines})"
 
 
 def alike(a: ast.AST, b: ast.AST) -> bool:
@@ -123,3 +128,8 @@ def alike(a: ast.AST, b: ast.AST) -> bool:
 def stands_for_nothing(statement: ast.Expr) -> bool:
     """Tell whether a statement is one that goes."""
     return isinstance(statement.value, ast.Name) and statement.value.id == NOTHING
+
+
+def stands_for_setting(statement: ast.stmt) -> bool:
+    """Tell whether a statement sets what today's amp keeps to itself."""
+    return isinstance(statement, ast.Assign) and root(statement.targets[0]) == ALIAS

@@ -16,6 +16,7 @@ FP16 = MappingProxyType(
             "the network runs under autocast: its weights stay fp32 (FP16_Optimizer kept"
         ),
         r", and at O0 scales nothing": "",
+        r"_scale_seq_len": "scale_window",
         r"amp\.initialize": "FP16_Optimizer",
         r"amp\.scale_loss branch": "optimizer.backward branch",
         r"amp\.scale_loss\(": "optimizer.backward(",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from amp_migrate.apex.internals import (
     by_hand,
     initial_scale,
+    initial_setting,
     refuse_asked,
     refuse_moved_by_hand,
     refuse_ritual,
@@ -19,6 +20,7 @@ from amp_migrate.autocast import regions
 from amp_migrate.autocast.bce import all_kept_out
 from amp_migrate.autocast.casts import Casts
 from amp_migrate.autocast.evaluation import evaluations
+from amp_migrate.availability.condition import speller
 from amp_migrate.dual.branches import Branches
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
@@ -255,7 +257,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             access(giver, call.call if giver is call.function else given)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
         if site.node not in gone and not (
-            site.kind is Kind.LOSS_SCALE and initial_scale(unit, site)
+            site.kind is Kind.LOSS_SCALE
+            and (initial_scale(unit, site) or initial_setting(unit, site))
         ):
             access(site.function, site.node)
 
@@ -288,6 +291,10 @@ def _creations(unit: Unit) -> dict[Site, Creation]:
         )
         if scale is not None:
             unit.options[site].init_scale = scale
+        for other in unit.of(Kind.LOSS_SCALE):
+            setting = initial_setting(unit, other)
+            if setting is not None:
+                unit.options[site].tune(*setting, speller(other.module.tree))
         by_function.setdefault(site.function, []).append(site)
     for found in by_function.values():
         for creation in creations(unit, found[0].function, found):

@@ -27,6 +27,7 @@ from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.older.sheet import stands_for_setting
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.autocast.library_forward import forwards_cast
@@ -107,10 +108,14 @@ def _in_place(site: Site, lines: list[str]) -> list[Edit]:
     """Put lines in place of an initialize; on lines of their own where it was described beside what follows it."""
     tree, stmt = site.module.tree, site.statement
     span, block = tree.span(stmt), tree.block(stmt)
-    behind = block[block.index(stmt) + 1 :][:1]
+    behind = [
+        other
+        for other in block[block.index(stmt) + 1 :]
+        if other.lineno == span.end_line and not stands_for_setting(other)
+    ]
     if not lines:
         return [Drop(span)]
-    if is_described(site) and behind and behind[0].lineno == span.end_line:
+    if is_described(site) and behind:
         return [Drop(span), Insert(tree.span(behind[0]), "\n".join(lines), after=False)]
     return [Replace(span, "\n".join(lines))]
 

@@ -2,7 +2,8 @@
 
 ## What it does
 `amp._amp_state.loss_scalers[0].loss_scale()` becomes `scaler.get_scale()`. An assignment right after
-`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`. A loop over all loss scalers visits the one
+`amp.initialize` becomes `init_scale=`, a later one `scaler.update(value)`; `_scale_seq_len` becomes `growth_interval=`, and
+`_min_loss_scale` and `_max_loss_scale` bounds behind `update()`. A loop over all loss scalers visits the one
 GradScaler. Where `_amp_state.handle._deactivate()` ended the casts of O1, a disabled GradScaler follows on the object
 that keeps it.
 
@@ -16,7 +17,7 @@ The private state no longer exists.
     scaler = torch.cuda.amp.GradScaler(init_scale=2**20)
 
 ## Safety
-Faithful. `get_scale()` is 1.0 where the scaler is disabled.
+Faithful; `growth_interval` counts steps where Apex counted backward passes. `get_scale()` is 1.0 where the scaler is disabled.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.apex.internals import by_hand, initial_scale, read
+from amp_migrate.apex.internals import by_hand, initial_scale, initial_setting, read, tuned
 from amp_migrate.apex.overflow import overflow_reads
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.visited import Visit, visit
@@ -48,19 +49,17 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         if overflow_reads(site):
             continue
+        setting = tuned(site)
+        if setting is not None:
+            yield _tuned(context, site, setting)
+            continue
         use = read(site)
         if use == "get" and _assigned(context, site):
             message = "becomes `get_scale()` in what the GradScaler gets"
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message)
             continue
         if use is None or (use == "stop" and not _can_stop(context, site)):
-            raise Cannot(
-                "AMP909",
-                site.module,
-                site.node,
-                "this use of Apex's private loss scaler has no native counterpart",
-                by_hand(site),
-            )
+            raise _no_counterpart(site)
         tree = site.module.tree
         edit: Edit
         if use == "get":
@@ -80,6 +79,32 @@ def decide(context: Context) -> Iterator[Decision]:
             text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
             edit = Replace(tree.span(stmt), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+
+
+def _no_counterpart(site: Site) -> Cannot:
+    message = "this use of Apex's private loss scaler has no native counterpart"
+    return Cannot("AMP909", site.module, site.node, message, by_hand(site))
+
+
+def _tuned(context: Context, site: Site, name: str) -> Decision:
+    """Give a setting of Apex's loss scaler to the GradScaler, where that has it."""
+    tree, stmt = site.module.tree, site.statement
+    edit: Edit
+    if initial_setting(context.unit, site) is not None:
+        native = {"_scale_seq_len": "growth_interval= of the GradScaler"}
+        message = f"becomes `{native[name]}`" if name in native else "is kept behind update()"
+        edit = Drop(tree.span(stmt))
+        return decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    if name != "_scale_seq_len":
+        raise _no_counterpart(site)
+    scaler = context.scaler(site.function, site.node)
+    if isinstance(stmt, ast.Assign) and site.node in stmt.targets:
+        text = f"{scaler}.set_growth_interval({tree.segment(stmt.value)})"
+        edit = Replace(tree.span(stmt), text)
+    else:
+        text = f"{scaler}.get_growth_interval()"
+        edit = ReplaceExpression(site.span, text)
+    return decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
 
 
 def _visited(context: Context, site: Site, visited: Visit) -> Decision:

@@ -21,6 +21,8 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     options = context.unit.options[site]
     enabled = _enabled(creation) if options.scaling else ["enabled=False"]
     scale = ["init_scale=" + options.init_scale] if options.init_scale is not None else []
+    if options.growth_interval is not None:
+        scale.append("growth_interval=" + options.growth_interval)
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
     chosen = options.chosen_scale
     if chosen is None or creation.scales.value is False or _set_in_guard(creation, chosen):
