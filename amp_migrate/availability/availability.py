@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections.abc import Callable
 
 from amp_migrate.availability.condition import Condition, reduce, speller
 from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
 from amp_migrate.availability.optional import Optional, imported, optional
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.project import Module, Project
 from amp_migrate.scaler.emptied import only_used, set_to_none
 
@@ -20,7 +24,7 @@ class Availability:
 
     def __init__(self, project: Project, module: Module) -> None:
         self._project = project
-        self._module = module
+        self.module = module
         self.installed = True
         self.flags = frozenset(flags(module))
         self._imported = frozenset(imported_flags(project, module))
@@ -52,9 +56,18 @@ class Availability:
             return self.installed
         return None
 
+    def truth(self, test: ast.expr, assumption: Assumption = NOTHING) -> bool | None:
+        """Return what a test comes out as under an assumption about the program; None where it may be either."""
+        found = evaluate(_lasting(test, _unknown), assumption)
+        return evaluate(_lasting(test, self.known), assumption) if found is None else found
+
+    def assume(self, test: ast.expr, truth: bool, base: Assumption = NOTHING) -> Assumption:
+        """Return an assumption with a test that comes out as `truth`; what contradicts it stays as it is."""
+        return refine(base, _lasting(test, _unknown), truth) or base
+
     def reduce(self, test: ast.expr) -> Condition:
         """Reduce a test to what it says where Apex is installed; a name that holds amp or None is its option."""
-        source = speller(self._module.tree)
+        source = speller(self.module.tree)
 
         def known(node: ast.expr) -> bool | None:
             return None if self._option(node) is not None else self.known(node)
@@ -85,7 +98,7 @@ class Availability:
             node = node.left
         if not isinstance(node, ast.Name):
             return None
-        return self.optional.tests.get((self._module.scopes.owner(node), node.id))
+        return self.optional.tests.get((self.module.scopes.owner(node), node.id))
 
     def is_flag(self, node: ast.expr) -> bool:
         """Tell whether an expression is an availability flag, or `amp` itself."""
@@ -97,15 +110,15 @@ class Availability:
 
     def _imported_amp(self, node: ast.expr) -> bool:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
-        if self._project.external(self._module, node) not in ("apex", "apex.amp"):
+        if self._project.external(self.module, node) not in ("apex", "apex.amp"):
             return False
         if not isinstance(node, ast.Name):
             emptied = isinstance(node, ast.Attribute) and node.attr in set_to_none(self._project)
             return not self.switched and not emptied
-        function = self._project.function_of(self._module, node)
-        if node.id in function.parameters.names or self.optional.holds(self._module, node):
+        function = self._project.function_of(self.module, node)
+        if node.id in function.parameters.names or self.optional.holds(self.module, node):
             return False
-        return not self.switched or imported(self._module, node)
+        return not self.switched or imported(self.module, node)
 
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]
@@ -137,5 +150,27 @@ class Availability:
         return bool(_PROBE.search(name))
 
     def _find_spec(self, call: ast.Call) -> bool:
-        name = self._project.external(self._module, call.func) or ""
+        name = self._project.external(self.module, call.func) or ""
         return name.endswith(("find_spec", "find_loader")) and asks_for_apex(call)
+
+
+def _unknown(test: ast.expr) -> bool | None:
+    return None
+
+
+def _lasting(test: ast.expr, known: Callable[[ast.expr], bool | None]) -> ast.expr:
+    """Return a test with what is known of its parts in their place; a call that is put alike answers alike."""
+    answer = known(test)
+    if answer is not None:
+        return ast.copy_location(ast.Constant(answer), test)
+    if isinstance(test, ast.UnaryOp):
+        return ast.copy_location(ast.UnaryOp(test.op, _lasting(test.operand, known)), test)
+    if isinstance(test, ast.BoolOp):
+        values = [_lasting(value, known) for value in test.values]
+        return ast.copy_location(ast.BoolOp(test.op, values), test)
+    if isinstance(test, ast.Compare):
+        left, *others = (_lasting(part, known) for part in (test.left, *test.comparators))
+        return ast.copy_location(ast.Compare(left, test.ops, others), test)
+    if isinstance(test, ast.Call):
+        return ast.copy_location(ast.Name(ast.unparse(test), ast.Load()), test)
+    return test

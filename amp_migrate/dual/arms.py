@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.availability.availability import Availability
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.order import in_branch
 
@@ -48,11 +49,15 @@ class Arm:
 
 
 def arm_of(
-    project: Project, availability: Availability, module: Module, node: ast.AST, tests: set[str]
+    project: Project,
+    availability: Availability,
+    module: Module,
+    node: ast.AST,
+    assumption: Assumption = NOTHING,
 ) -> Arm | Function | None:
     """Return the innermost branch that always uses Apex at `node` when it runs, or the function.
 
-    A test of Apex being installed goes with the test around it, where that is one of `tests`.
+    A test of Apex being installed goes with the test around it, where that is assumed to fail.
     None where the use may be jumped over.
     """
     tree = module.tree
@@ -67,7 +72,7 @@ def arm_of(
             if _left_before(arm.parts(), child):
                 return found
             if found is not None:
-                return arm if arm.side == "body" and ast.dump(up.test) in tests else found
+                return arm if is_shut(availability, arm, assumption) else found
             if arm.side == "orelse" or availability.known(up.test) is not True:
                 return arm
             found = arm
@@ -102,25 +107,32 @@ def _left_before(block: Iterable[ast.AST], child: ast.AST) -> bool:
     return False
 
 
-def conditions(tree: Tree, node: ast.AST) -> set[str]:
-    """Return what holds where a node of a function runs: the tests around it, each part of an `and` alone."""
-    found: set[str] = set()
-    child: ast.AST = node
+def shut(availability: Availability, arm: Arm, base: Assumption = NOTHING) -> Assumption:
+    """Return what is assumed of a run that does not take a side of a test, beside what is assumed already."""
+    return availability.assume(arm.node.test, arm.side == "orelse", base)
+
+
+def is_shut(availability: Availability, arm: Arm, assumption: Assumption) -> bool:
+    """Tell whether no run takes a side of a test under an assumption."""
+    return availability.truth(arm.node.test, assumption) is (arm.side == "orelse")
+
+
+def around(module: Module, node: ast.AST) -> Iterator[Arm]:
+    """Yield the sides of tests of its function that a node stands in, innermost first."""
+    tree, child = module.tree, node
     for up in tree.ancestors(node):
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            break
+            return
         if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
-            if _side(tree, up, child) == "body":
-                found |= parts(up.test)
+            yield Arm(module, up, _side(tree, up, child))
         child = up
-    return found
 
 
-def parts(test: ast.expr) -> set[str]:
-    """Return the parts that a test joins by `and`, as dumps."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return {part for value in test.values for part in parts(value)}
-    return {ast.dump(test)}
+def runs(availability: Availability, node: ast.AST, assumption: Assumption) -> bool:
+    """Tell whether a node of a function may run under an assumption, as far as the tests around it say."""
+    module = availability.module
+    arms = around(module, node)
+    return not any(is_shut(availability, arm, assumption) for arm in arms)
 
 
 def unbound(modules: Iterable[Module], gone: set[ast.AST]) -> Iterator[tuple[Module, ast.Name]]:

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.dual.dual import is_native
+from amp_migrate.dual.arms import Arm
+from amp_migrate.dual.cut import Cut, Definition, importing
+from amp_migrate.dual.native import is_native, names_native
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.order import inside
 
 _HANDLER = (ast.Assign, ast.Pass)
-Definition = ast.FunctionDef | ast.ClassDef
-
-
-@dataclass(eq=False)
-class Fallback:
-    """What goes: tests that only Apex makes true, definitions that only they use, imports and their guards.
-
-    `flags` are read by what stays too, and stay False.
-    """
-
-    sites: list[Site]
-    tests: list[tuple[Module, ast.If]] = field(default_factory=list)
-    definitions: list[tuple[Module, Definition]] = field(default_factory=list)
-    guards: list[tuple[Module, ast.Try]] = field(default_factory=list)
-    aliases: list[tuple[Module, ast.ImportFrom, str]] = field(default_factory=list)
-    flags: list[tuple[Module, str]] = field(default_factory=list)
-
-    def nodes(self) -> set[ast.AST]:
-        """Return every node that goes."""
-        found: set[ast.AST] = set()
-        for _, test in self.tests:
-            found |= {n for stmt in test.body for n in ast.walk(stmt)} | set(ast.walk(test.test))
-        for _, node in [*self.definitions, *self.guards]:
-            found |= set(ast.walk(node))
-        return found
+_WHY = "the program falls back to native AMP where Apex is missing"
+_BEHIND = "is never true without Apex, and goes: such a run does what it did where Apex was missing"
 
 
 def fallback(
@@ -46,22 +25,43 @@ def fallback(
     availability: Mapping[Module, Availability],
     found: list[Site],
     everywhere: Iterable[Site],
-) -> Fallback | None:
+) -> Cut | None:
     """Return what goes from a unit whose program has a native way for when Apex is missing; None for others."""
     modules = list(dict.fromkeys(site.module for site in found))
-    result = Fallback([s for s in everywhere if s.module in modules])
+    sites = [s for s in everywhere if s.module in modules]
+    guards: list[tuple[Module, ast.Try]] = []
+    arms: list[Arm] = []
     for module in modules:
-        flags = availability[module].flags
-        guards = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
-        if not flags and not guards:
+        tried = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
+        if not availability[module].flags and not tried:
             return None
-        result.guards += [(module, node) for node in guards]
-        result.tests += [(module, node) for node in _never(module, flags)]
-    if not any(_leads_to_native(project, module, test) for module, test in result.tests):
+        guards += [(module, node) for node in tried]
+        arms += _never(availability[module].without_apex())
+    if not any(_leads_to_native(project, arm) for arm in arms):
         return None
-    if not _settle_definitions(project, result) or not _complete(result, availability):
+    going = {
+        node for arm in arms for part in (*arm.parts(), arm.node.test) for node in ast.walk(part)
+    }
+    going |= {n for _, guard in guards for n in ast.walk(guard)}
+    definitions = _definitions(sites, going)
+    if definitions is None:
         return None
-    return result
+    going |= {n for _, node in definitions for n in ast.walk(node)}
+    names = {node.name for _, node in definitions}
+    aliases = importing(list(project.modules.values()), names, going)
+    flags = _flags(modules, availability, guards, going)
+    if aliases is None or flags is None or all(site.kind is Kind.IMPORT for site in sites):
+        return None
+    return Cut(
+        _WHY,
+        tuple(sites),
+        tuple(arms),
+        _BEHIND,
+        definitions=definitions,
+        aliases=aliases,
+        guards=tuple(guards),
+        flags=flags,
+    )
 
 
 def _is_guard(node: ast.Try) -> bool:
@@ -71,132 +71,104 @@ def _is_guard(node: ast.Try) -> bool:
     return imports_apex(node.body) and simple and handled and not node.orelse + node.finalbody
 
 
-def _never(module: Module, flags: frozenset[str]) -> list[ast.If]:
-    """Return the tests that are false without Apex, those of values that only such tests set included."""
+def _never(availability: Availability) -> list[Arm]:
+    """Return the branches that no run takes without Apex, those of values that only such branches set included."""
+    module = availability.module
     tests = list(module.tree.nodes(ast.If))
-    unknown = _unknown(module)
+    settings = _settings(module)
     dead: list[ast.If] = []
     while True:
         inside = {n for test in dead for stmt in test.body for n in ast.walk(stmt)}
-        gone = _values(n for n in inside if isinstance(n, ast.Assign))
-        gone -= _values(n for n in module.tree.nodes(ast.Assign) if n not in inside)
-        gone = {pair for pair in gone if pair[0] not in unknown}
-        more = [t for t in tests if t not in dead and _is_false(t.test, flags, gone)]
+        assumed = _unset(availability, settings, inside)
+        more = [t for t in tests if t not in dead and availability.truth(t.test, assumed) is False]
         if not more:
-            return dead
+            return [Arm(module, test, "body") for test in dead]
         dead += more
 
 
-def _values(assignments: Iterable[ast.Assign]) -> set[tuple[str, object]]:
-    return {
-        (target.id, node.value.value)
-        for node in assignments
+def _settings(module: Module) -> list[tuple[ast.Name, ast.Constant]]:
+    """Return the assignments of constants to variables that get nothing else."""
+    plain = {
+        target: node.value
+        for node in module.tree.nodes(ast.Assign)
         if isinstance(node.value, ast.Constant)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-
-
-def _unknown(module: Module) -> set[str]:
-    """Return the variables that get anything else than constants."""
-    plain = {
-        target
-        for node in module.tree.nodes(ast.Assign)
-        if isinstance(node.value, ast.Constant)
-        for target in node.targets
-    }
-    return {
+    others = {
         node.id
         for node in module.tree.nodes(ast.Name)
         if isinstance(node.ctx, ast.Store) and node not in plain
     }
+    return [(target, value) for target, value in plain.items() if target.id not in others]
 
 
-def _is_false(test: ast.expr, flags: frozenset[str], gone: set[tuple[str, object]]) -> bool:
-    if isinstance(test, ast.Name):
-        return test.id in flags
-    if isinstance(test, ast.BoolOp):
-        parts = [_is_false(value, flags, gone) for value in test.values]
-        return any(parts) if isinstance(test.op, ast.And) else all(parts)
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(test.ops) == 1:
-        left, right = test.left, test.comparators[0]
-        return (
-            isinstance(left, ast.Name)
-            and isinstance(right, ast.Constant)
-            and (left.id, right.value) in gone
-        )
-    return False
+def _unset(
+    availability: Availability,
+    settings: list[tuple[ast.Name, ast.Constant]],
+    inside: set[ast.AST],
+) -> Assumption:
+    """Return what is known of variables once the assignments in branches that go are never made."""
+    kept = {(target.id, value.value) for target, value in settings if target not in inside}
+    found = NOTHING
+    for target, value in settings:
+        if target in inside and (target.id, value.value) not in kept:
+            name = ast.Name(target.id, ast.Load())
+            equal = ast.copy_location(ast.Compare(name, [ast.Eq()], [value]), target)
+            found = availability.assume(equal, False, found)
+    return found
 
 
-def _leads_to_native(project: Project, module: Module, test: ast.If) -> bool:
+def _leads_to_native(project: Project, arm: Arm) -> bool:
     """Tell whether the other branches of a test set native AMP up."""
-    return any(
-        is_native(project, module, node)
-        or (
-            isinstance(node, ast.Name | ast.Attribute)
-            and (project.external(module, node) or "").startswith(("torch.cuda.amp.", "torch.amp."))
-        )
-        for stmt in test.orelse
-        for node in ast.walk(stmt)
-    )
+    module, rest = arm.module, arm.node.orelse
+    nodes = [n for stmt in rest for n in ast.walk(stmt)] if isinstance(rest, list) else []
+    return any(is_native(project, module, n) or names_native(project, module, n) for n in nodes)
 
 
-def _settle_definitions(project: Project, result: Fallback) -> bool:
-    """Add the definitions that use Apex; they must be used by nothing that stays."""
-    gone = result.nodes()
-    wanted: list[tuple[Module, Definition]] = []
-    for site in result.sites:
-        if site.node in gone:
+def _definitions(
+    sites: list[Site], going: set[ast.AST]
+) -> tuple[tuple[Module, Definition], ...] | None:
+    """Return the definitions that use Apex outside of what goes; None where such a use stands in none."""
+    wanted: dict[Definition, Module] = {}
+    for site in sites:
+        if site.node in going:
             continue
         outer = _definition(site)
         if outer is None:
-            return False
-        if (site.module, outer) not in wanted:
-            wanted.append((site.module, outer))
-    result.definitions = wanted
-    gone = result.nodes()
-    return all(_unused(project, result, node.name, gone) for _, node in wanted)
+            return None
+        wanted[outer] = site.module
+    return tuple((module, node) for node, module in wanted.items())
 
 
 def _definition(site: Site) -> Definition | None:
     for node in site.module.tree.module.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and inside(
-            site.module.tree, site.node, node
-        ):
+        if isinstance(node, Definition) and inside(site.module.tree, site.node, node):
             return node
     return None
 
 
-def _unused(project: Project, result: Fallback, name: str, gone: set[ast.AST]) -> bool:
-    for module in project.modules.values():
-        uses: list[ast.expr] = [n for n in module.tree.nodes(ast.Name) if n.id == name]
-        uses += [n for n in module.tree.nodes(ast.Attribute) if n.attr == name]
-        if any(use not in gone for use in uses):
-            return False
-        for node in module.tree.nodes(ast.ImportFrom):
-            if any(alias.name == name for alias in node.names):
-                result.aliases.append((module, node, name))
-    return True
-
-
-def _complete(result: Fallback, availability: Mapping[Module, Availability]) -> bool:
-    """Tell whether no name of what goes is read by what stays, and all Apex goes."""
-    gone = result.nodes()
-    if any(site.node not in gone for site in result.sites):
-        return False
-    for module in {site.module for site in result.sites}:
+def _flags(
+    modules: list[Module],
+    availability: Mapping[Module, Availability],
+    guards: list[tuple[Module, ast.Try]],
+    going: set[ast.AST],
+) -> tuple[tuple[Module, str], ...] | None:
+    """Return the flags that what stays reads; None where it reads an import that goes."""
+    found = []
+    for module in modules:
         loads = [n for n in module.tree.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
-        read = {n.id for n in loads if n not in gone}
-        if read & _bound(result, module):
-            return False
-        result.flags += [(module, name) for name in sorted(read & availability[module].flags)]
-    return any(site.kind is not Kind.IMPORT for site in result.sites)
+        read = {n.id for n in loads if n not in going}
+        if read & _bound(guards, module):
+            return None
+        found += [(module, name) for name in sorted(read & availability[module].flags)]
+    return tuple(found)
 
 
-def _bound(result: Fallback, module: Module) -> set[str]:
+def _bound(guards: list[tuple[Module, ast.Try]], module: Module) -> set[str]:
     return {
         alias.asname or alias.name.partition(".")[0]
-        for owner, guard in result.guards
+        for owner, guard in guards
         if owner is module
         for node in ast.walk(guard)
         if isinstance(node, ast.Import | ast.ImportFrom)

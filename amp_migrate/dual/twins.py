@@ -6,11 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.dual.dual import is_native
+from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
-
-_NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
 
 
 def wrapper_of(project: Project, site: Site) -> Class | None:
@@ -53,12 +51,7 @@ def chosen_beside_native(project: Project, site: Site) -> bool:
     tests = (up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If))
     if not any("apex" in ast.unparse(test).lower() for test in tests):
         return False
-    for node in ast.walk(site.function.scope):
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = project.external(site.module, node)
-            if name is not None and name.startswith(_NATIVE):
-                return True
-    return False
+    return any(names_native(project, site.module, n) for n in ast.walk(site.function.scope))
 
 
 def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:

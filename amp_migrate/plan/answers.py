@@ -8,7 +8,7 @@ from types import ModuleType
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.dual.unreachable import Unreachable
+from amp_migrate.dual.cut import Cut
 from amp_migrate.facts.mentions import imports_by_name
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Finding
@@ -27,7 +27,7 @@ def brings_along(rule: ModuleType, decisions: list[Decision]) -> bool:
     return other or (rule is amp101_imports and any(made.edits for made in decisions))
 
 
-def cut_out(found: list[Site], gone: Unreachable) -> Answer:
+def cut_out(found: list[Site], gone: Cut) -> Answer:
     """Drop what only runs under Apex of a unit; `found` grows by the sites that go with it."""
     found += [site for site in gone.sites if site not in found]
     return list(cut(gone)), gone.nodes(), ""

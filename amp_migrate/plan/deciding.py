@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.dual.dual import Branch, branches, nodes_of
-from amp_migrate.dual.fallback import fallback
+from amp_migrate.dual.beside import without_apex
 from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
-from amp_migrate.dual.unreachable import Unreachable, unreachable
+from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
 from amp_migrate.plan.model import Decision
 from amp_migrate.plan.parted import parted, refuse_silent
@@ -16,10 +15,8 @@ from amp_migrate.plan.refusal import Refusal, refuse_skipped, refused_unit
 from amp_migrate.plan.staying import left
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.base import Context
-from amp_migrate.rules.guards.amp114_native_beside import fall_back, remove
 from amp_migrate.rules.mistakes.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
-from amp_migrate.scaler.libraries.engines import engine
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index
@@ -87,27 +84,10 @@ class Deciding:
         if refused is not None:
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)
-        native = fallback(index.project, index.availability, found, index.sites)
-        if native is not None:
-            found += [site for site in native.sites if site not in found]
-            return list(fall_back(native)), native.nodes(), ""
-        beside = self._beside(index, found)
-        if isinstance(beside, Unreachable):
-            return cut_out(found, beside)
-        if beside:
-            return list(remove(beside)), nodes_of(beside), ""
+        gone = without_apex(index.project, index.availability, found, index.sites)
+        if gone is not None:
+            return cut_out(found, gone)
         return self._migrated(index, found)
-
-    def _beside(self, index: Index, found: list[Site]) -> list[Branch] | Unreachable:
-        """Return the Apex branches of a program with native AMP beside them; raises `Cannot` where unclear."""
-        try:
-            alone = engine(index.project, index.availability, found, index.sites)
-            return alone or branches(index.project, found)
-        except Cannot:
-            gone = unreachable(index.project, index.availability, found, index.sites)
-            if gone is None:
-                raise
-            return gone
 
     def _migrated(self, index: Index, found: list[Site]) -> Answer:
         """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""

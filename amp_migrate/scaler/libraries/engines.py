@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of
-from amp_migrate.dual.unreachable import Unreachable
+from amp_migrate.dual.cut import Cut
 from amp_migrate.project import Module, Project
 
 # Raise while they are made where Apex is asked for and cannot be imported.
 _ENGINES = ("DeepSpeedEngine",)
+_WHY = "the engine initializes Apex itself, and has an fp16 of its own"
 
 
 def engine(
@@ -19,23 +20,21 @@ def engine(
     availability: Mapping[Module, Availability],
     found: list[Site],
     everywhere: Iterable[Site],
-) -> Unreachable | None:
+) -> Cut | None:
     """Return the branches for Apex in the methods of such an engine; None for a unit that is anything else."""
     everywhere = list(everywhere)
     if any(site.kind is Kind.INITIALIZE for site in everywhere):
         return None
-    result = Unreachable("the engine initializes Apex itself, and has an fp16 of its own")
+    arms: dict[Arm, None] = {}
     for site in found:
         cls = site.function.cls
         bases = cls.externals() if cls is not None else ()
         if not any(base.rpartition(".")[2] in _ENGINES for base in bases):
             return None
-        arm = arm_of(project, availability[site.module], site.module, site.node, set())
+        arm = arm_of(project, availability[site.module], site.module, site.node)
         if not isinstance(arm, Arm) or arm.side != "body":
             return None
-        if arm not in result.arms:
-            result.arms.append(arm)
-    result.raising = list(result.arms)
-    gone = result.nodes()
-    result.sites = [s for s in everywhere if s in found or s.node in gone]
-    return result
+        arms[arm] = None
+    gone = {node for arm in arms for node in arm.nodes()}
+    sites = tuple(s for s in everywhere if s in found or s.node in gone)
+    return Cut(f"{_WHY}, and choosing Apex raises", sites, tuple(arms), raising=tuple(arms))

@@ -1,0 +1,49 @@
+"""Programs that hold native AMP beside Apex and choose between them: the way through Apex goes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.availability import Availability
+from amp_migrate.dual.cut import Cut
+from amp_migrate.dual.fallback import fallback
+from amp_migrate.dual.mixed import not_apart, refuse_doubled
+from amp_migrate.dual.native import beside_native, is_native
+from amp_migrate.dual.unreachable import unreachable
+from amp_migrate.project import Module, Project
+from amp_migrate.scaler.libraries.engines import engine
+from amp_migrate.unit.cannot import Cannot
+
+
+def without_apex(
+    project: Project,
+    availability: Mapping[Module, Availability],
+    found: list[Site],
+    everywhere: Iterable[Site],
+) -> Cut | None:
+    """Return what goes from a unit whose program has a way without Apex; None for one that has to be migrated.
+
+    Raises `Cannot` where both are there and it is not clear which of them runs when.
+    """
+    everywhere = list(everywhere)
+    given = project, availability, found, everywhere
+    gone = fallback(*given) or engine(*given)
+    if gone is not None:
+        return gone
+    modules = dict.fromkeys(site.module for site in found)
+    if not any(is_native(project, m, node) for m in modules for node in m.tree.nodes(ast.Call)):
+        return None
+    if any(beside_native(project, site) is not None for site in found):
+        gone = unreachable(*given)
+        if gone is None:
+            raise not_apart(project, availability, found)
+        return gone
+    try:
+        refuse_doubled(project, found)
+    except Cannot:
+        gone = unreachable(*given)
+        if gone is None:
+            raise
+    return gone

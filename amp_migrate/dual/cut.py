@@ -1,0 +1,63 @@
+"""What goes from a program that has a way without Apex, and what is left of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.dual.arms import Arm
+from amp_migrate.project import Module
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cut:
+    """What goes: arms of tests, definitions that only they use, imports of those, and guards of imports.
+
+    `raising` are the arms whose runs raise from now on. `flags` are read by what stays too, and stay False.
+    `why` says by which right, `behind` what becomes of a run that took an arm which does not raise; `sites` are
+    the uses of Apex in all of it.
+    """
+
+    why: str
+    sites: tuple[Site, ...]
+    arms: tuple[Arm, ...]
+    behind: str = ""
+    raising: tuple[Arm, ...] = ()
+    definitions: tuple[tuple[Module, Definition], ...] = ()
+    aliases: tuple[tuple[Module, ast.ImportFrom, str], ...] = ()
+    guards: tuple[tuple[Module, ast.Try], ...] = ()
+    flags: tuple[tuple[Module, str], ...] = ()
+
+    def nodes(self) -> set[ast.AST]:
+        """Return every node that goes."""
+        found = {node for arm in self.arms for node in arm.nodes()}
+        for _, node in (*self.definitions, *self.guards):
+            found |= set(ast.walk(node))
+        return found
+
+    def outermost(self) -> list[Arm]:
+        """Return the arms that stand in nothing else that goes."""
+        inner = {n for arm in self.arms for part in arm.parts() for n in ast.walk(part)}
+        for _, node in self.definitions:
+            inner |= set(ast.walk(node))
+        return [arm for arm in self.arms if arm.node not in inner]
+
+
+def importing(
+    modules: list[Module], names: set[str], gone: set[ast.AST]
+) -> tuple[tuple[Module, ast.ImportFrom, str], ...] | None:
+    """Return the imports of definitions that go; None where something that stays mentions one of them."""
+    found = []
+    for module in modules if names else ():
+        mentioned: list[ast.AST] = [n for n in module.tree.nodes(ast.Name) if n.id in names]
+        mentioned += [n for n in module.tree.nodes(ast.Attribute) if n.attr in names]
+        mentioned += [n for n in module.tree.nodes(ast.Constant) if n.value in names]
+        if any(node not in gone for node in mentioned):
+            return None
+        for statement in module.tree.nodes(ast.ImportFrom):
+            if statement not in gone:
+                found += [(module, statement, a.name) for a in statement.names if a.name in names]
+    return tuple(found)

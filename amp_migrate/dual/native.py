@@ -1,0 +1,85 @@
+"""Native AMP in a program: its names in torch, and the calls of what it made, even where that is out of sight."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.dual.arms import Arm
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Module, Project
+from amp_migrate.training.beliefs import SCALER_CLASSES
+
+_NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
+
+
+def is_native(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node is a call of native AMP."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = project.external(module, node.func)
+    if name is not None:
+        return name.startswith(_NATIVE)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    return (
+        not SCALER_CLASSES.isdisjoint(project.values.made_by(module, node.func.value))
+        or _scales(module.tree, node)
+        or _unscales(node)
+    )
+
+
+def names_native(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node is a name of native AMP."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    return (project.external(module, node) or "").startswith(_NATIVE)
+
+
+def holds_native(project: Project, module: Module) -> bool:
+    """Tell whether a file calls native AMP."""
+    return any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
+
+
+def _scales(tree: Tree, call: ast.Call) -> bool:
+    """Tell whether what a method returns for a loss runs backward: ``scaler.scale(loss).backward()``."""
+    up = tree.parent(call)
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == "scale"
+    return named and len(call.args) == 1 and isinstance(up, ast.Attribute) and up.attr == "backward"
+
+
+def _unscales(call: ast.Call) -> bool:
+    """Tell whether a method is given an optimizer to unscale, which only a GradScaler has."""
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == "unscale_"
+    return named and len(call.args) + len(call.keywords) == 1
+
+
+def beside_native(project: Project, site: Site) -> Arm | None:
+    """Return the side of a test that holds the site and no native AMP, where its other branches hold some."""
+    tree, module = site.module.tree, site.module
+    child: ast.AST = site.node
+    for up in tree.ancestors(site.node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return None
+        if isinstance(up, ast.If) and child is not up.test:
+            body = child in up.body
+            own, other = (up.body, up.orelse) if body else (up.orelse, up.body)
+            if _in_block(project, module, [*other, *_earlier(tree, up)]):
+                alone = not _in_block(project, module, own)
+                return Arm(module, up, "body" if body else "orelse") if alone else None
+        child = up
+    return None
+
+
+def _in_block(project: Project, module: Module, body: list[ast.stmt]) -> bool:
+    return any(is_native(project, module, n) for stmt in body for n in ast.walk(stmt))
+
+
+def _earlier(tree: Tree, node: ast.If) -> list[ast.stmt]:
+    """Return the bodies of the tests before an `elif`."""
+    found: list[ast.stmt] = []
+    up = tree.parents.get(node)
+    while isinstance(up, ast.If) and up.orelse == [node]:
+        found += up.body
+        node, up = up, tree.parents.get(up)
+    return found

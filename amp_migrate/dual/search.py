@@ -1,0 +1,186 @@
+"""Looks for what only runs under Apex: from the uses of Apex of a unit to the tests, functions and classes around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.availability import Availability
+from amp_migrate.dual.arms import Arm, arm_of, is_shut, shut, unbound
+from amp_migrate.dual.cut import Definition
+from amp_migrate.dual.twins import made, wrapper_of
+from amp_migrate.facts.paths import same, walk
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.project import Function, Module, Project
+
+_NEEDS_INITIALIZE = (
+    Kind.INITIALIZE,
+    Kind.SCALE_LOSS,
+    Kind.STATE_DICT,
+    Kind.LOAD_STATE_DICT,
+    Kind.HANDED_ON,
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Use:
+    """Something that fails in a run which did not initialize Apex, or initializes it."""
+
+    module: Module
+    node: ast.AST
+    initializes: bool
+
+
+class Search:
+    """Finds the arms and definitions of a unit that go; `raising` are the arms that initialize Apex."""
+
+    def __init__(
+        self, project: Project, availability: Mapping[Module, Availability], found: list[Site]
+    ) -> None:
+        self._project = project
+        self._availability = availability
+        self.found = found
+        self.modules = list(dict.fromkeys(site.module for site in found))
+        self.arms: list[Arm] = []
+        self.raising: list[Arm] = []
+        self.definitions: list[tuple[Module, Definition]] = []
+        self._without = NOTHING
+        self._seen: set[Function] = set()
+        wrapped = {s: cls for s in found if (cls := wrapper_of(project, s)) is not None}
+        self._wrappers = list(dict.fromkeys(wrapped.values()))
+        self._uses = [
+            _Use(s.module, s.node, s.kind is Kind.INITIALIZE)
+            for s in found
+            if _needs_initialize(s) and s not in wrapped
+        ]
+
+    def gone(self) -> set[ast.AST]:
+        """Return every node that goes."""
+        found = {node for arm in self.arms for node in arm.nodes()}
+        return found | {n for _, node in self.definitions for n in ast.walk(node)}
+
+    def settle(self) -> bool:
+        """Find the arms; those around initialize first, whose tests the others may share."""
+        for cls in self._wrappers:
+            calls = made(self._project, cls)
+            if calls is None:
+                return False
+            self.definitions.append((cls.module, cls.node))
+            self._uses += [_Use(module, call, False) for module, call in calls]
+        uses = sorted(self._uses, key=lambda use: not use.initializes)
+        while uses:
+            use = uses.pop(0)
+            place = self._arm(use.module, use.node)
+            if isinstance(place, Arm):
+                other = self._opposite(place)
+                if other is None:
+                    self._add(place, use.initializes)
+                else:
+                    whole = _Use(place.module, place.node, use.initializes or other in self.raising)
+                    self._forget(other)
+                    uses.insert(0, whole)
+            elif isinstance(place, Function) and place.node is not None:
+                more = self._callers(place, use.initializes)
+                if more is None:
+                    return False
+                uses += more
+            else:
+                return False
+        self._add_narrower()
+        return bool(self.arms or self._wrappers)
+
+    def covers(self, found: list[Site]) -> bool:
+        """Tell whether every use of a unit goes, adding branches that only a test which fails now leads to."""
+        for site in found:
+            if site.node in self.gone():
+                continue
+            arm = self._arm(site.module, site.node)
+            if not isinstance(arm, Arm) or not self._asks_for_apex(arm):
+                return False
+            self._add(arm, False)
+        return self._add_unbound()
+
+    def _arm(self, module: Module, node: ast.AST) -> Arm | Function | None:
+        return arm_of(self._project, self._availability[module], module, node, self._without)
+
+    def _asks_for_apex(self, arm: Arm) -> bool:
+        known = self._availability[arm.module]
+        installed = arm.side == "body" and known.known(arm.node.test) is True
+        return installed or is_shut(known, arm, self._without)
+
+    def _add_narrower(self) -> None:
+        """Add the branches that ask for what raises and more: ``has_apex and backend == "apex"``."""
+        for arm in [a for a in self.raising if isinstance(a.node, ast.If)]:
+            known = self._availability[arm.module]
+            without = shut(known, arm)
+            function = self._project.function_of(arm.module, arm.node)
+            for node in walk(function.scope):
+                if not isinstance(node, ast.If) or same(node.test, arm.node.test):
+                    continue
+                narrower = Arm(arm.module, node, "body")
+                if is_shut(known, narrower, without) and node not in self.gone():
+                    self._add(narrower, False)
+
+    def _opposite(self, arm: Arm) -> Arm | None:
+        """Return the other side of the same test, where that goes as well."""
+        return next((a for a in self.arms if a.node is arm.node and a.side != arm.side), None)
+
+    def _forget(self, arm: Arm) -> None:
+        for kept in (self.arms, self.raising):
+            if arm in kept:
+                kept.remove(arm)
+
+    def _add(self, arm: Arm, initializes: bool) -> None:
+        for kept in (self.arms, self.raising):
+            if arm not in kept and (initializes or kept is self.arms):
+                kept.append(arm)
+        self._without = shut(self._availability[arm.module], arm, self._without)
+
+    def _callers(self, function: Function, initializes: bool) -> list[_Use] | None:
+        """Return the calls of a function that always uses Apex; None where they are not all known."""
+        if function in self._seen:
+            return []
+        self._seen.add(function)
+        calls = self._project.callers(function)
+        if not ((calls and self._is_plain(function)) or _is_test(function)):
+            return None
+        if function.node is None or function.is_property or function.name.startswith("__"):
+            return None
+        if any(self._project.callees(call.call, call.function) != [function] for call in calls):
+            return None
+        self.definitions.append((function.module, function.node))
+        return [_Use(call.function.module, call.call, initializes) for call in calls]
+
+    def _is_plain(self, function: Function) -> bool:
+        """Tell whether no decorator hands a function on but those that the project defines itself."""
+        if function.node is None:
+            return False
+        made = [self._project.resolve(function.module, d) for d in function.node.decorator_list]
+        named = [isinstance(d, ast.Name) for d in function.node.decorator_list]
+        return all(named) and all(isinstance(f, Function) for f in made)
+
+    def _add_unbound(self) -> bool:
+        """Add the branches that read a variable which only what goes has set."""
+        while (use := next(unbound(self.modules, self.gone()), None)) is not None:
+            arm = self._arm(*use)
+            if not isinstance(arm, Arm):
+                return False
+            self._add(arm, False)
+        return True
+
+
+def _is_test(function: Function) -> bool:
+    file = function.module.path.rpartition("/")[2]
+    in_tests = file.startswith("test_") or file.endswith("_test.py")
+    return in_tests and function.name.startswith("test_")
+
+
+def _needs_initialize(site: Site) -> bool:
+    if site.kind is Kind.LOSS_SCALE:
+        return any(
+            isinstance(node, ast.Attribute) and node.attr == "loss_scalers"
+            for node in ast.walk(site.node)
+        )
+    return site.kind in _NEEDS_INITIALIZE
