@@ -30,6 +30,10 @@ class Breach(Enum):
     )
     UNSCALED_LATE = "scaler.unscale_() runs after scaler.step() without scaler.update() in between"
     STEPPED_TWICE = "scaler.step() runs twice for one optimizer without scaler.update() in between"
+    CLEARED = (
+        "gradients are cleared between a backward and the step, before the GradScaler has looked for an "
+        "overflow in them"
+    )
     UPDATE_ALONE = (
         "scaler.update() runs although nothing was unscaled or stepped since the last one"
     )

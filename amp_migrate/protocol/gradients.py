@@ -16,7 +16,7 @@ class Grad(Enum):
     """What the gradients are.
 
     STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, or of
-    which nothing is known.
+    which nothing is known. CLEARED: empty again since a scaled backward in which nothing has looked for an overflow.
     """
 
     EMPTY = "empty"
@@ -26,6 +26,7 @@ class Grad(Enum):
     TRUE = "unscaled"
     MIXED = "mixed"
     OLD = "old"
+    CLEARED = "cleared unchecked"
 
 
 class Stage(Enum):
@@ -45,6 +46,7 @@ class State(NamedTuple):
 
 
 _SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
+_EMPTY = (Grad.EMPTY, Grad.CLEARED)
 _IN_DOUBT = (Breach.SCALED_READ, Breach.RESCALED)  # of an event that may concern any of several
 _START = State(Grad.EMPTY, Stage.READY)
 _AFTER_SCALED = {
@@ -55,6 +57,7 @@ _AFTER_SCALED = {
     Grad.TRUE: Grad.MIXED,
     Grad.MIXED: Grad.MIXED,
     Grad.OLD: Grad.SCALED,
+    Grad.CLEARED: Grad.SCALED,
 }
 _AFTER_PLAIN = {
     Grad.EMPTY: Grad.PLAIN,
@@ -64,6 +67,7 @@ _AFTER_PLAIN = {
     Grad.TRUE: Grad.TRUE,
     Grad.MIXED: Grad.MIXED,
     Grad.OLD: Grad.PLAIN,
+    Grad.CLEARED: Grad.PLAIN,
 }
 
 
@@ -108,7 +112,7 @@ class GradientMachine:
         assert isinstance(state, State)
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
             stale = state.sure and state.grad is Grad.SCALED
-            grad = Grad.STALE if stale else state.grad
+            grad = Grad.STALE if stale else _forgotten(state.grad)
             return Moved((State(grad, Stage.READY, state.sure),))
         if not self.concerns(event):
             return Moved((state,))
@@ -118,9 +122,13 @@ class GradientMachine:
         if visited or event.optimizers is None or event.certain:
             return moved
         breaches = tuple(b for b in moved.breaches if b in _IN_DOUBT)
-        if event.kind in (Kind.UNSCALE, Kind.ZERO_GRAD):
+        if event.kind is Kind.ZERO_GRAD:
+            return Moved((state._replace(grad=Grad.EMPTY),), breaches)
+        if event.kind is Kind.UNSCALE:
             return Moved(moved.states, breaches)
-        return Moved(tuple(dict.fromkeys((*moved.states, state))), breaches)
+        backward = event.kind is Kind.BACKWARD
+        other = state._replace(grad=_forgotten(state.grad)) if backward else state
+        return Moved(tuple(dict.fromkeys((*moved.states, other))), breaches)
 
     def _moved(self, state: State, event: Event) -> Moved:
         if event.kind is Kind.BACKWARD:
@@ -130,8 +138,12 @@ class GradientMachine:
             return Moved((state,), (Breach.SCALED_READ,) if bad else ())
         if event.kind is Kind.MAKE:
             return Moved((_START,))
-        if event.kind is Kind.ZERO_GRAD:
+        if event.kind is Kind.ABSENT:
             return Moved((state._replace(grad=Grad.EMPTY),))
+        if event.kind is Kind.ZERO_GRAD:
+            known = event.optimizers is not None or self._alone
+            unchecked = known and state.sure and state.grad is Grad.SCALED and not self._lost
+            return Moved((state._replace(grad=Grad.CLEARED if unchecked else Grad.EMPTY),))
         if event.kind is Kind.UNSCALE:
             return _unscale(state)
         if event.kind is Kind.STEP:
@@ -155,14 +167,18 @@ class GradientMachine:
         if event.scaled is not True:
             states[state._replace(grad=_AFTER_PLAIN[state.grad])] = None
         if not self._alone and event.optimizers is None:
-            states[state] = None
+            states[state._replace(grad=_forgotten(state.grad))] = None
         return Moved(tuple(states), breaches)
+
+
+def _forgotten(grad: Grad) -> Grad:
+    return Grad.EMPTY if grad is Grad.CLEARED else grad
 
 
 def _after_unsure(state: Hashable) -> Grad:
     """Return what gradients are behind a scaler that may be off: whatever it left, it left rightly."""
     assert isinstance(state, State)
-    return state.grad if state.grad is Grad.EMPTY else Grad.OLD
+    return Grad.EMPTY if state.grad in _EMPTY else Grad.OLD
 
 
 def _unscale(state: State) -> Moved:
@@ -176,6 +192,8 @@ def _unscale(state: State) -> Moved:
 def _step(state: State) -> Moved:
     if state.stage is Stage.STEPPED:
         return Moved((state,), (Breach.STEPPED_TWICE,))
+    if state.grad is Grad.CLEARED:
+        return Moved((State(Grad.EMPTY, Stage.STEPPED),), (Breach.CLEARED,))
     breaches = _added(state) if state.stage is Stage.READY or state.grad in _SCALED else ()
     if state.stage is Stage.UNSCALED and state.grad in (Grad.SCALED, Grad.STALE):
         breaches = (Breach.SCALED_STEP,)
@@ -184,7 +202,7 @@ def _step(state: State) -> Moved:
 
 
 def _plain_step(state: State) -> Moved:
-    grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
+    grad = Grad.EMPTY if state.grad in _EMPTY else Grad.OLD
     breaches: tuple[Breach, ...] = ()
     if state.grad in _SCALED:
         breaches = (Breach.SCALED_STEP,)
@@ -194,7 +212,7 @@ def _plain_step(state: State) -> Moved:
 
 
 def _true(grad: Grad) -> Grad:
-    return grad if grad in (Grad.EMPTY, Grad.OLD) else Grad.TRUE
+    return grad if grad in (*_EMPTY, Grad.OLD) else Grad.TRUE
 
 
 def _added(state: State) -> tuple[Breach, ...]:

@@ -18,6 +18,7 @@ class Kind(Enum):
     UPDATE = "update"  # all of its scaler
     SET_SCALE = "update(scale)"  # all of its scaler
     ZERO_GRAD = "zero_grad"  # those whose gradients it clears
+    ABSENT = "no gradients"  # those of which a test found that there are none
     FORWARD = "forward"  # those that train the network
     PART = "forward of a part"  # none: a method of a network runs a part of it
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast

@@ -78,12 +78,12 @@ class Training:
         yield from self._called(function, node)
 
     def absent(self, function: Function, test: ast.expr, truth: bool) -> Event | None:
-        """Return what the outcome of a test says: that a gradient which it asks for is not there."""
+        """Return that a gradient is not there, where the outcome of a test says so."""
         asked = absent(test)
         if asked is None or asked[1] is not truth:
             return None
         owners = self.objects.owners(function.module, asked[0].value)
-        return Event(Kind.ZERO_GRAD, asked[0], self.objects.training(owners))
+        return Event(Kind.ABSENT, asked[0], self.objects.training(owners))
 
     def _backward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
@@ -226,14 +226,22 @@ class Training:
         if isinstance(node.ctx, ast.Store) and isinstance(up, ast.Assign):
             if self.losses.scaled(function, up.value):
                 yield Event(Kind.BACKWARD, node, self.objects.training(owners), None, True)
-            elif self._gradients.use(function, node):
+            elif self._gradients.use(function, node) and not self._is_part(function, node.value):
                 yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
             return
         use = self._gradients.use(function, node)
-        if use is None:
-            return
-        kind = Kind.READ_GRAD if use == "read" else Kind.ZERO_GRAD
-        yield Event(kind, node, self.objects.training(owners))
+        if use == "read":
+            yield Event(Kind.READ_GRAD, node, self.objects.training(owners))
+        elif use is not None and not self._is_part(function, node.value):
+            yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
+
+    def _is_part(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression is one parameter of a network that an optimizer trains, spelt out from there."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+            if self.objects.training(self.objects.groups(function.module, node)):
+                return True
+        return False
 
 
 def _takes_gradient(call: ast.Call) -> bool:
