@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.autocast.bce import NAMES, STRAIGHT, is_bce
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.unit.unit import Unit
@@ -68,6 +68,13 @@ def inputs(node: ast.Call) -> list[ast.expr]:
     return [*node.args[:2], *(k.value for k in node.keywords if k.arg == "target")]
 
 
+def _compiles(unit: Unit, module: Module, decorator: ast.expr) -> bool:
+    """Tell whether a decorator makes a function one that is not run as Python: ``torch.jit.script``, ``numba.njit``."""
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = unit.project.external(module, node) or path(node) or ""
+    return any(part.endswith("jit") for part in name.split("."))
+
+
 def can_be_kept_out(unit: Unit, found: Called) -> bool:
     """Tell whether the statement of a binary cross entropy computes the same of fp32 inputs where casts are off.
 
@@ -82,7 +89,7 @@ def can_be_kept_out(unit: Unit, found: Called) -> bool:
     tree = found.module.tree
     own = found.function.cls.node.decorator_list if found.function.cls is not None else []
     decorators = [*own, *(found.function.node.decorator_list if found.function.node else [])]
-    if not found.sure or any("jit" in ast.dump(node) for node in decorators):
+    if not found.sure or any(_compiles(unit, found.module, node) for node in decorators):
         return False
     if not isinstance(found.statement, STRAIGHT) or not found.node.args:
         return False

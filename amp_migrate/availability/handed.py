@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import calls_method, same
 from amp_migrate.project import Function, Project
 from amp_migrate.scaler.routes.carriers import amp_expression, is_none
 from amp_migrate.unit.order import in_branch, loop_of
@@ -75,7 +75,7 @@ def _by_choice(project: Project, site: Site, found: Mapping[Function, Maker]) ->
     return (
         bool(asking)
         and all(in_branch(tree, site.node, up.body) for up in asking)
-        and not any("backward" in ast.dump(stmt) for stmt in rest)
+        and not any(calls_method(stmt, "backward") for stmt in rest)
     )
 
 

@@ -27,6 +27,19 @@ def tail(call: ast.Call) -> str:
     return (path(call.func) or "").rpartition(".")[2]
 
 
+def calls_method(node: ast.AST, name: str) -> bool:
+    """Tell whether a method of a name is called in a statement or expression, nested functions included."""
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == name
+        for n in ast.walk(node)
+    )
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    """Tell whether a statement or expression holds a name, nested functions included."""
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
 def root(node: ast.AST) -> str | None:
     """Return the name at the bottom of attributes, subscripts and calls: `a` for ``a.b[0].c()``."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):

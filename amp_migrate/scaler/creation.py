@@ -9,6 +9,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.availability.spent import is_spent
 from amp_migrate.dual.alternatives import has_alternatives
+from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Project
 from amp_migrate.scaler.out_of_reach import entered_unmade
@@ -183,7 +184,7 @@ def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
 
 
 def _is_main(node: ast.If) -> bool:
-    return "__name__" in ast.dump(node.test)
+    return mentions(node.test, "__name__")
 
 
 def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.paths import calls_method, defs, mentions
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.order import levels
 
@@ -35,7 +35,7 @@ def last_assignment(init: Function) -> ast.stmt:
             break
     if chosen is not None:
         return chosen
-    supers = [s for s in init.node.body if "super" in ast.dump(s) and "__init__" in ast.dump(s)]
+    supers = [s for s in init.node.body if mentions(s, "super") and calls_method(s, "__init__")]
     return supers[0] if supers else init.node.body[0]
 
 

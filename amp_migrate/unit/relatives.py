@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
+from amp_migrate.facts.paths import mentions
 from amp_migrate.project import Class, Function
 
 
@@ -29,6 +28,6 @@ def runs(cls: Class, method: Function) -> bool:
         own = owner.methods.get(method.name)
         if own is method:
             return True
-        if own is not None and "super" not in ast.dump(own.scope):
+        if own is not None and not mentions(own.scope, "super"):
             return False
     return False

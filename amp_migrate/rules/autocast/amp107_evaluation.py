@@ -30,6 +30,7 @@ from amp_migrate.autocast.evaluation import evaluations, runs_in
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.facts.paths import calls_method
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.project import CallSite
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -98,7 +99,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     stmt = module.tree.statement(call.call)
     if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
         return None
-    if call.call in context.gone_nodes or "backward" in ast.dump(stmt):
+    if call.call in context.gone_nodes or calls_method(stmt, "backward"):
         return None
     unit = context.unit
     trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}

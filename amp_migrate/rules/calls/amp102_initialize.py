@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.older.sheet import stands_for_setting
 from amp_migrate.placement.steps.untrained import never_updates
@@ -170,7 +171,7 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
             "give the class an __init__ in this file, then run again",
         )
     first = init.parameters.names[0]
-    anchor = next((s for s in init.node.body if "__init__" in ast.dump(s)), None)
+    anchor = next((s for s in init.node.body if calls_method(s, "__init__")), None)
     text = f"{first}.{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
     place = anchor or _first_statement(init.node)
     return [Insert(site.module.tree.span(place), text, after=anchor is not None)]
