@@ -7,6 +7,7 @@ import re
 _SKIP_FILE = re.compile(r"^\s*#\s*amp-migrate:\s*skip-file\b", re.M)
 _SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
 _IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b")
+_INIT = re.compile(r"\bamp\.init\(")
 _BY_NAME = re.compile(r"(?:import_module|__import__)\(\s*[\"']apex\b")
 
 
@@ -29,7 +30,8 @@ def uses_apex(text: str) -> bool:
 
 def uses_older(text: str) -> bool:
     """Tell whether a text may use an interface of Apex from before today's amp."""
-    return "apex" in text and "FP16_Optimizer" in text
+    words = "FP16_Optimizer" in text or "wrap_optimizer" in text
+    return "apex" in text and (words or bool(_INIT.search(text)))
 
 
 def may_use_apex(text: str) -> bool:

@@ -35,6 +35,7 @@ class Said(NamedTuple):
     span: Span
     message: str
     migrated: bool = True
+    code: str = "AMP306"
 
 
 class Kept(NamedTuple):

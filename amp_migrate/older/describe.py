@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from amp_migrate.facts.tree import Kept, Older, Tree
-from amp_migrate.older import fp16_optimizer
+from amp_migrate.older import fp16_optimizer, handle
 from amp_migrate.older.found import Found
 from amp_migrate.older.sheet import TRACE, Sheet, Unwritable
 from amp_migrate.older.words import Words, in_words
@@ -50,6 +50,8 @@ class OlderInterfaces:
         self._found = Found(self.known or build(self.parsed))
         if self.settings.enabled("AMP306"):
             self._trainings += fp16_optimizer.trainings(self._found)
+        if self.settings.enabled("AMP102"):
+            self._trainings += handle.handles(self._found)
 
     def trees(self) -> dict[str, Tree]:
         """Return the files, with the trainings written as today's amp that can be."""

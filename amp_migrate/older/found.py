@@ -12,6 +12,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.rules.guards.kept import FP16_UTILS
 from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.values.values import Values
 
 _FP16 = "apex.fp16_utils"
 Groups = frozenset[int]
@@ -22,9 +23,14 @@ class Found:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        for module in project.modules.values():  # names keep their numbers once all are known
+
+    @cached_property
+    def _values(self) -> Values:
+        """What names hold, with all of them known: until then their numbers may change."""
+        for module in self.project.modules.values():
             for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
-                project.values.groups(module, node)
+                self.project.values.groups(module, node)
+        return self.project.values
 
     @cached_property
     def optimizers(self) -> Optimizers:
@@ -33,11 +39,11 @@ class Found:
 
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression, and those of what makes it anew for each call."""
-        return self.project.values.lineage(module, node)
+        return self._values.lineage(module, node)
 
     def group(self, module: Module, node: ast.expr) -> Groups:
         """Return the name of what an expression gives by itself; none where it has no name."""
-        found = self.project.values.group(module, node)
+        found = self._values.group(module, node)
         return frozenset() if found is None else frozenset({found})
 
     def fp16_name(self, module: Module, node: ast.expr) -> str | None:

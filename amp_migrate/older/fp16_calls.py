@@ -12,8 +12,9 @@ from amp_migrate.older.fp16_refused import (
     refuse_gradients,
     refuse_open,
 )
-from amp_migrate.older.fp16_training import Fp16, named
+from amp_migrate.older.fp16_training import Fp16
 from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet, Unwritable
+from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
 
 _BACKWARD = ("loss", "update_master_grads", "retain_graph")

@@ -9,9 +9,10 @@ from amp_migrate.older.found import Found
 from amp_migrate.older.fp16_calls import write_calls
 from amp_migrate.older.fp16_refused import refuse_other_uses
 from amp_migrate.older.fp16_states import write_states
-from amp_migrate.older.fp16_training import Fp16, Wrap, named
+from amp_migrate.older.fp16_training import Fp16
 from amp_migrate.older.halves import halves, write_inputs, write_networks
-from amp_migrate.older.sheet import ALIAS, ALONE, STATE, Sheet, Unwritable, alike
+from amp_migrate.older.sheet import STATE, Sheet, Unwritable, alike
+from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
 
 _PARAMETERS = (
@@ -98,12 +99,16 @@ def _initialize(training: Fp16, found: Found) -> None:
         twin = _twin(training, wrap)
         if twin is not None:
             other, choice = twin
-            more = _loss_scale(sheet, named(sheet, other.call, _PARAMETERS))
+            others = named(sheet, other.call, _PARAMETERS)
+            more = _loss_scale(sheet, others)
+            if settings or _settings(sheet, other, others):
+                raise _unread(wrap)
             scale = f"{scale} if {sheet.text(choice.test)} else {more}"
             node = choice
             done.add(other.statement)
-        networks = _networks(training, found, wrap)
-        sheet.put(node, _statement(sheet, wrap, networks, scale, settings))
+        networks = networks_of(training.networks, found, wrap)
+        arguments = f'opt_level="O2", loss_scale={scale}'
+        sheet.put(node, initialized(sheet, wrap, networks, arguments, settings))
 
 
 def _is(node: ast.expr | None, value: object) -> bool:
@@ -148,22 +153,6 @@ def _targets(wrap: Wrap) -> list[str | None]:
     return [path(t) for t in getattr(wrap.statement, "targets", [])]
 
 
-def _networks(training: Fp16, found: Found, wrap: Wrap) -> list[str]:
-    for optimizer in found.made_with(wrap.module, wrap.inner):
-        if optimizer.function is found.project.function_of(wrap.module, wrap.call):
-            if optimizer.networks:
-                return list(optimizer.networks)
-    names = found.networks_at(wrap.module, wrap.call, training.networks)
-    if not names:
-        raise Unwritable(
-            wrap.module,
-            wrap.call,
-            "which network this optimizer trains cannot be read where it is wrapped",
-            "wrap the optimizer where the network has a name, then run again",
-        )
-    return names
-
-
 def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr]) -> str:
     """Return what sets the loss scaler as `dynamic_loss_args` says."""
     node = given.get("dynamic_loss_args")
@@ -177,12 +166,7 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr]) -> str:
         entries = {k.arg or "": k.value for k in node.keywords}
     known = {*_SETTINGS, "scale_factor"}
     if not entries or not set(entries) <= known or not _is(given.get("dynamic_loss_scale"), True):
-        raise Unwritable(
-            wrap.module,
-            node,
-            "what dynamic_loss_args hold, or whether the loss scale is dynamic, cannot be read here",
-            "write dynamic_loss_scale=True and a dictionary with init_scale and scale_window into the call, then run again",
-        )
+        raise _unread(wrap)
     return "".join(
         f"; {STATE}.{_SETTINGS[key]} = {sheet.text(value)}"
         for key, value in entries.items()
@@ -190,40 +174,10 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr]) -> str:
     )
 
 
-def _statement(sheet: Sheet, wrap: Wrap, networks: list[str], scale: str, settings: str) -> str:
-    """Return the statement that stands for one that makes an FP16_Optimizer."""
-    listed = networks[0] if len(networks) == 1 else f"[{', '.join(networks)}]"
-    call = f'{ALIAS}.initialize({listed}, {sheet.text(wrap.inner)}, opt_level="O2", loss_scale={scale})'
-    statement = wrap.statement
-    if not sheet.whole(statement):
-        raise Unwritable(
-            wrap.module,
-            statement,
-            "the statement shares its lines with others, and a GradScaler has to take its place",
-            ALONE,
-        )
-    if (
-        isinstance(statement, ast.Assign)
-        and len(statement.targets) == 1
-        and statement.value is wrap.call
-    ):
-        target = statement.targets[0]
-        if alike(target, wrap.inner):
-            return call + settings
-        if path(target) is not None:
-            return f"{listed}, {path(target)} = {call}{settings}"
-    inner = path(wrap.inner)
-    simple = isinstance(statement, ast.Return | ast.Assign | ast.AnnAssign | ast.Expr)
-    if simple and inner is not None and inner not in _written(statement):
-        sheet.put(wrap.call, inner)
-        return f"{call}{settings}; {sheet.line(statement)}"
-    raise Unwritable(
+def _unread(wrap: Wrap) -> Unwritable:
+    return Unwritable(
         wrap.module,
-        wrap.call,
-        "no name or attribute is given what FP16_Optimizer makes",
-        "assign it to a name or an attribute, then run again",
+        wrap.given.get("dynamic_loss_args", wrap.call),
+        "what dynamic_loss_args hold, or whether the loss scale is dynamic, cannot be read here",
+        "write dynamic_loss_scale=True and a dictionary with init_scale and scale_window into the call, then run again",
     )
-
-
-def _written(statement: ast.stmt) -> set[str | None]:
-    return {path(target) for target in getattr(statement, "targets", [])}

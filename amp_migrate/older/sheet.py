@@ -51,9 +51,11 @@ class Sheet:
         """Put nothing in place of a statement."""
         self.put(statement, NOTHING)
 
-    def say(self, node: ast.expr | ast.stmt, message: str, migrated: bool = True) -> None:
+    def say(
+        self, node: ast.expr | ast.stmt, message: str, migrated: bool = True, code: str = "AMP306"
+    ) -> None:
         """Keep what is told about a place: what becomes of it, or a remark."""
-        self.said.append(Said(self.tree.span(node), message, migrated))
+        self.said.append(Said(self.tree.span(node), message, migrated, code))
 
     def line(self, statement: ast.stmt) -> str:
         """Return a statement in one line, with the texts inside it put in."""

@@ -25,6 +25,13 @@ FP16 = MappingProxyType(
     }
 )
 
+HANDLE = MappingProxyType(
+    {
+        r"amp\.initialize": "wrap_optimizer",
+        r"amp\.scale_loss": "optimizer.scale_loss",
+    }
+)
+
 
 def in_words(text: str, words: Words) -> str:
     """Return a sentence in the words of an interface."""

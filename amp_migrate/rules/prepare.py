@@ -147,13 +147,15 @@ def _training_functions(unit: Unit) -> list[Function]:
 
 def _refuse_unknown(unit: Unit) -> None:
     for site in unit.of(Kind.OTHER_AMP):
-        raise Cannot(
-            "AMP909",
-            site.module,
-            site.node,
+        kept = site.module.tree.older.kept.get(site.span.line)
+        message, advice = (
             f"{site.name} is private to Apex, and native AMP has nothing like it",
             by_hand(site),
         )
+        if kept is not None:
+            message = f"{site.name} stays, with all of its training: {kept.message} ({kept.path}:{kept.line})"
+            advice = kept.advice
+        raise Cannot("AMP909", site.module, site.node, message, advice)
 
 
 def _refuse_wrappers(unit: Unit) -> None:

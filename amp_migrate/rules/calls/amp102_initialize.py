@@ -3,7 +3,8 @@
 ## What it does
 Deletes the call (models and optimizers are changed in place by Apex, so nothing is lost) and creates one
 `GradScaler`. `enabled=` is the condition under which Apex was on: the tests around the call and the
-`opt_level`. A call that renamed what it was given leaves an assignment.
+`opt_level`. A call that renamed what it was given leaves an assignment. The interface of 2018 goes in the same way: `amp.init`
+goes, and a GradScaler is made where its handle wraps an optimizer.
 
 ## Why
 Native AMP has no `initialize`: autocast casts per operation, and the GradScaler scales the loss.

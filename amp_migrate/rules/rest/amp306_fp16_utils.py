@@ -89,6 +89,7 @@ _ADVICE = {
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Report the uses of one file."""
+    yield from _written(context)
     if not context.settings.enabled(RULE.code):
         return
     names = ("apex.fp16_utils.", "apex.optimizers.FP16_Optimizer")
@@ -100,7 +101,6 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     for node, name in found.items():
         number = _number(context, node) if name.endswith(".to_python_float") else None
         yield number or _left(context, node, name)
-    yield from _written(context)
 
 
 def _written(context: FileContext) -> Iterator[Decision]:
@@ -108,7 +108,7 @@ def _written(context: FileContext) -> Iterator[Decision]:
     tree = context.module.tree
     for said in tree.older.said:
         status = Status.MIGRATED if said.migrated else Status.NOTE
-        finding = Finding(tree.path, said.span, RULE.code, status, said.message)
+        finding = Finding(tree.path, said.span, said.code, status, said.message)
         yield Decision(finding)
     for statement in tree.nodes(ast.Expr):
         if stands_for_nothing(statement):

@@ -20,6 +20,7 @@ from amp_migrate.equivalence.reference.casts.wrappers import (
     reject_half,
     reject_half_self,
 )
+from amp_migrate.equivalence.reference.settings import settings
 
 _F = torch.nn.functional
 _handles: list[AmpHandle] = []
@@ -32,13 +33,21 @@ def init(
     verbose: bool = False,
     allow_banned: bool = False,
 ) -> AmpHandle | NoOpHandle:
-    """Patch torch, torch.nn.functional and torch.Tensor, on top of any earlier patches."""
+    """Patch torch, torch.nn.functional and torch.Tensor, on top of any earlier patches; nothing where casts are off."""
     if not enabled:
         idle = NoOpHandle()
         registry.handle = idle
         return idle
     handle = AmpHandle(enable_caching, verbose)
     _handles.append(handle)
+    if settings.casts:
+        _patch(handle, allow_banned)
+    registry.handle = handle
+    amp_state.handle = handle
+    return handle
+
+
+def _patch(handle: AmpHandle, allow_banned: bool) -> None:
     _patch_registered(handle)
     _patch_casts(handle)
     _patch_promotions(handle)
@@ -49,9 +58,6 @@ def init(
     else:
         reject = functools.partial(reject_half, message=lists.BANNED_MESSAGE)
         handle.patches.wrap(_F, lists.BANNED, reject)
-    registry.handle = handle
-    amp_state.handle = handle
-    return handle
 
 
 def remove_all() -> None:
