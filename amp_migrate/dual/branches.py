@@ -49,6 +49,8 @@ class Branches:
         self._masters = {site.node for site in unit.of(Kind.MASTER_PARAMS)}
         self.collapses: dict[ast.If, Collapse] = {}
         self.prefixes: dict[ast.If, Prefix] = {}
+        if unit.plain:  # branches of a training in FP32 are what its author wants
+            return
         for site in unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS):
             self._around(site)
 
