@@ -10,10 +10,13 @@ from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inference import without_gradients
 from amp_migrate.autocast.regions import merged
+from amp_migrate.autocast.slicing.aside import Aside
+from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.autocast.unfed import covered, feeds_nothing
 from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
@@ -46,6 +49,9 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 found.append(_region(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
     found += _beside_training(unit, gone, taken)
+    if unit.plain:
+        aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
+        found = [part for region in found for part in aside.parts(region)]
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
     ]
@@ -208,7 +214,8 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             return stmt
         if not isinstance(stmt, _ASSIGNS):
             break
-        computes = _criterion(unit, module, stmt) or _measures(unit, stmt, known)
+        measured = not unit.plain and _measures(unit, stmt, known)
+        computes = _criterion(unit, module, stmt) or measured
         if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
         known |= defs(stmt)

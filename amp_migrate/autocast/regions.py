@@ -14,6 +14,7 @@ from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import in_autocast
@@ -46,7 +47,8 @@ def training(
 ) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
     """Return the regions of every backward, the losses that get a statement, and their new names."""
     setup = _Setup(unit)
-    finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds)
+    stays = is_zero_grad if unit.plain else None
+    finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds, stays)
     by_node = {block.node: block for block in blocks}
     regions: list[Region] = []
     inlines: list[Inline] = []

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.autocast.forwards import Forward, Forwards
+from amp_migrate.autocast.slicing.aside import Aside, Stays
 from amp_migrate.autocast.slicing.earlier import Earlier
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
@@ -23,7 +24,8 @@ _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 class RegionFinder:
     """Finds the regions of a backward.
 
-    `barrier` tells that a statement steps or runs another backward, `setup` that it sets the training up.
+    `barrier` tells that a statement steps or runs another backward, `setup` that it sets the training up. With `stays`
+    regions leave out what needs no casts, but for the statements that it tells.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class RegionFinder:
         forwards: Forwards,
         barrier: Callable[[Module, ast.stmt], bool],
         setup: Callable[[Function, ast.stmt], bool],
+        stays: Stays | None = None,
     ) -> None:
         self._project = project
         self._forwards = forwards
@@ -40,6 +43,7 @@ class RegionFinder:
         self._effects = Effects(project)
         self._places = self._effects.places
         self._earlier = Earlier(project, forwards, barrier, self._effects)
+        self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None
         self._entered: set[Function] = set()
         self._asked: set[tuple[ast.Call, frozenset[Place]]] = set()
 
@@ -152,7 +156,7 @@ class RegionFinder:
             if isinstance(stmt, SCOPES):
                 continue
             written = self._effects.writes(function, stmt)
-            if self._ends(function, stmt):
+            if self._ends(function, stmt) or self._is_apart(function, stmt, needed):
                 self._add(function, chosen, result)
                 chosen = []
                 if touches(written, needed):
@@ -172,6 +176,16 @@ class RegionFinder:
             or self._setup(function, stmt)
             or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(stmt))
         )
+
+    def _is_apart(self, function: Function, stmt: ast.stmt, needed: Needed) -> bool:
+        """Tell whether a loop does more than to run networks and losses, so that autocast goes inside it."""
+        if (
+            self._aside is None
+            or not isinstance(stmt, Loop)
+            or not touches(self._effects.writes(function, stmt), needed)
+        ):
+            return False
+        return self._aside.does_more(function, stmt.body)
 
     def _behind(self, function: Function, stmt: ast.stmt, needed: Needed, result: Search) -> None:
         """Search a statement that ends a range, and computes a part of the loss in itself."""
@@ -214,7 +228,7 @@ class RegionFinder:
             del chosen[0]
         region, network = self._range(function, chosen)
         if region is not None:
-            result.regions.append(region)
+            result.regions += self._aside.parts(region, chosen) if self._aside else [region]
             result.network = result.network or network
         elif chosen:
             result.apart.append(chosen)
