@@ -11,6 +11,7 @@ from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
+from amp_migrate.autocast.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.scaled import ScaleLoss
@@ -20,7 +21,7 @@ from amp_migrate.project import Function
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, position
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.unit import Unit
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
@@ -81,6 +82,10 @@ def training(
         for function, node in search.inlines:
             if all(node is not inline.node for inline in inlines):
                 inlines.append(_given(function, node, inlines))
+    if unit.plain:
+        for starter, region in _in_threads(unit):
+            regions.append(region)
+            covered.update(upwards(unit.project, starter))
     for backward in unseen:
         if backward.function not in covered:
             raise _unseen(backward)
@@ -110,6 +115,18 @@ def _copying(unit: Unit) -> list[Region]:
         if site.function in trains
         for stmt in [site.function.module.tree.statement(site.call)]
     ]
+
+
+def _in_threads(unit: Unit) -> list[tuple[Function, Region]]:
+    """Return the forward passes of functions that threads run, and train nothing themselves, with what starts those."""
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    found = []
+    for module in unit.near:
+        for call, function in started(unit.project, module):
+            region = forwards_in(unit.forwards, function)
+            if region is not None and not trains & set(reachable(unit.project, function)):
+                found.append((unit.project.function_of(module, call), region))
+    return found
 
 
 def _reached(unit: Unit, regions: list[Region]) -> set[Function]:

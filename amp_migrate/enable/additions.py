@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from amp_migrate.enable.described.checkpoints import Checkpoints
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.enable.described.parsers import Parser
+from amp_migrate.enable.described.parser import Parser
 from amp_migrate.enable.described.trainings import Training, Trainings
 from amp_migrate.enable.hazards import Hazard, Hazards
 from amp_migrate.enable.parallel import Parallel
@@ -33,6 +33,15 @@ class Additions:
         """Return the methods that need autocast inside, by file and name."""
         return [] if self._scaled else [place for _, place in self.parallel.forwards(now)]
 
+    def threads(self, now: list[Training], planned: list[Finding]) -> list[Finding]:
+        """Return what is said about threads of the program, given what is planned."""
+        cast = [(f.path, f.span.line) for f in planned if f.code in ("AMP502", "AMP503")]
+        found = []
+        for hazard in self.parallel.threads(now, cast):
+            place = hazard.module.path, hazard.module.tree.span(hazard.node)
+            found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message, hazard.advice))
+        return found
+
     def write(self, now: list[Training], drafts: dict[Module, Draft]) -> list[Finding]:
         """Write for some trainings; return what is said about it."""
         found = []
@@ -40,7 +49,7 @@ class Additions:
             status = Status.ROUTINE if hazard.code == "AMP510" else Status.NOTE
             place = hazard.module.path, hazard.module.tree.span(hazard.node)
             found.append(Finding(*place, hazard.code, status, hazard.message, hazard.advice))
-        for hazard in (*self.parallel.threads(now), *self._hazards.schedulers(now)):
+        for hazard in self._hazards.schedulers(now):
             place = hazard.module.path, hazard.module.tree.span(hazard.node)
             found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message, hazard.advice))
         for hazard, _ in () if self._scaled else self.parallel.forwards(now):
@@ -55,8 +64,8 @@ class Additions:
 
 def option(parser: Parser, name: str) -> Finding:
     """Return what is said about an option that a command line gets."""
-    flag = name.replace("_", "-")
-    said = f"the command line gets --{flag} and --no-{flag}; AMP is on by default"
+    on, off = parser.spelt(name)
+    said = f"the command line gets {on} and {off}; AMP is on by default"
     span = parser.module.tree.span(parser.node)
     return Finding(parser.module.path, span, "AMP509", Status.ROUTINE, said)
 

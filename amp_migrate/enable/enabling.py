@@ -141,6 +141,7 @@ class _Attempts:
         result = migrate(described, self._settings, notes=False)
         spoken = told(self._trees, texts, result)
         spoken.findings = [*added, *spoken.findings]
+        spoken.findings += self._additions.threads(now, spoken.findings)
         if self._refused(now, spoken):
             return None
         after = {

@@ -22,7 +22,8 @@ RULES = (
         "AMP512",
         "a network runs in threads",
         "With `--dtype bfloat16`, `forward()` of a network in DataParallel gets autocast inside; where its class is not in the files given, the "
-        "training stays in FP32. Threads that the program starts itself are named.",
+        "training stays in FP32. A function that a thread of the program runs gets autocast of its own where it runs a network, and "
+        "is named where it may.",
         "The threads of DataParallel enter autocast anew, with its default type: bfloat16 silently becomes float16, without a "
         "GradScaler. Threads of the program know nothing of the autocast around them.",
         """

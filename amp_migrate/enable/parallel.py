@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from amp_migrate.autocast.forwards import Forwards
+from amp_migrate.autocast.threads import started
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards import Hazard
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import AddImport, Edit, Wrap
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.rewrite import rewrite
 from amp_migrate.rules.torch_import import binds_torch
 from amp_migrate.scaler.spelling import Spelling
@@ -17,8 +19,7 @@ from amp_migrate.training.objects import Objects
 from amp_migrate.unit.reach import reachable
 
 _DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
-_THREADS = frozenset({"threading.Thread", "concurrent.futures.ThreadPoolExecutor"})
-_ADVICE = "enter `torch.autocast` in the function that the threads run, too"
+_ADVICE = "if {}() runs a network, enter `torch.autocast` in it, too"
 Place = tuple[str, str]
 
 
@@ -60,22 +61,34 @@ class Parallel:
                     found.setdefault(place, Hazard("AMP512", module, call, said))
         return [(hazard, place) for place, hazard in found.items()]
 
-    def threads(self, trainings: Iterable[Training]) -> Iterator[Hazard]:
-        """Yield the threads that functions start which run a training."""
-        run = {
-            function
-            for training in trainings
-            for backward in training.backwards
-            for function in reachable(self._project, backward.function)
-        }
+    def threads(
+        self, trainings: Iterable[Training], cast: Iterable[tuple[str, int]]
+    ) -> Iterator[Hazard]:
+        """Yield what is said about threads that may run a network, given the places (file, line) that got autocast."""
+        trains = {backward.function for t in trainings for backward in t.backwards}
+        places = set(cast)
+        forwards = Forwards(self._project, [])
         for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if self._project.external(module, call.func) in _THREADS:
-                    if self._project.function_of(module, call) in run:
-                        said = (
-                            "threads that a program starts know nothing of the autocast around them"
-                        )
-                        yield Hazard("AMP512", module, call, said, _ADVICE)
+            for call, function in started(self._project, module):
+                within = reachable(self._project, function)
+                if function.node is None or trains.intersection(within):
+                    continue  # autocast stands in what a thread trains
+                lines = range(function.node.lineno, (function.node.end_lineno or 0) + 1)
+                if any(path == function.module.path and n in lines for path, n in places):
+                    said = f"autocast stands inside {function.qualname}(): a thread runs it, which knows nothing of others"
+                    yield Hazard("AMP512", module, call, said)
+                elif any(_may_run(forwards, each) for each in within):
+                    said = f"a thread runs {function.qualname}(), and knows nothing of the autocast around its start"
+                    yield Hazard("AMP512", module, call, said, _ADVICE.format(function.qualname))
+
+
+def _may_run(forwards: Forwards, function: Function) -> bool:
+    """Tell whether a function may run a network: by a call that is known to, or of what it is given."""
+    body = function.node.body if function.node is not None else []
+    given = function.parameters.names
+    calls = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    named = (call.func.id for call in calls if isinstance(call.func, ast.Name))
+    return any(forwards.may_run(function.module, s) for s in body) or any(n in given for n in named)
 
 
 def _forward(cls: Class) -> bool:

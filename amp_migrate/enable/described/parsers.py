@@ -1,104 +1,18 @@
-"""The command lines of a project: where argparse, click or absl reads options, and where one more would go."""
+"""The command lines of a project: where argparse, click, absl or a dataclass gives options, and where one more would go."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from amp_migrate.enable.described.draft import Draft
+from amp_migrate.enable.described.parser import NAMES, Parser
+from amp_migrate.enable.described.typed import typed
 from amp_migrate.facts.paths import path
-from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.order import dominates
 
-HELP = "mixed precision"
-NAMES = ("amp", "use_amp", "mixed_precision")
-"""The names of an option that switches AMP, in the order of preference."""
 _PARSES = frozenset({"parse_args", "parse_known_args"})
 _CLICK = frozenset({"click.command", "click.group"})
-
-
-@dataclass(eq=False)
-class Parser:
-    """Where a program reads its options: `kind` is "argparse", "click" or "absl", `node` what reads or declares them.
-
-    `options` are the names that it has already, with ``_`` for ``-``; `mapped` tells that a dictionary holds them.
-    """
-
-    kind: str
-    module: Module
-    node: ast.AST
-    options: set[str] = field(default_factory=set)
-    mapped: bool = False
-
-    def add(self, draft: Draft, name: str) -> None:
-        """Write one more option, which is on by default, into a draft of the file."""
-        flag = name.replace("_", "-")
-        if self.kind == "argparse":
-            self._argparse(draft, flag)
-        elif self.kind == "click":
-            self._click(draft, flag, name)
-        else:
-            assert isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute)
-            flags = path(self.node.func.value)
-            statement = self.module.tree.statement(self.node)
-            draft.below(statement, f'{flags}.DEFINE_boolean("{name}", True, "{HELP}")')
-
-    def _argparse(self, draft: Draft, flag: str) -> None:
-        tree, call = self.module.tree, self.node
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        parser = tree.segment(call.func.value)
-        known = _argparse_name(self.module)
-        line = (
-            f'{parser}.add_argument("--{flag}", action={known or "argparse"}.BooleanOptionalAction, '
-            f'default=True, help="{HELP}")'
-        )
-        statement = tree.statement(call)
-        block = tree.block(statement)
-        before = [s for s in block[: block.index(statement)] if _adds(s, path(call.func.value))]
-        if before:
-            draft.below(before[-1], line)
-        else:
-            draft.above(statement, line)
-        if known is None:
-            imports = [n for n in tree.nodes(ast.ImportFrom) if n.module == "argparse"]
-            draft.below(imports[0] if imports else tree.module.body[0], "import argparse")
-
-    def _click(self, draft: Draft, flag: str, name: str) -> None:
-        node = self.node
-        assert isinstance(node, FunctionNode)
-        last = node.decorator_list[-1]
-        arguments = node.args
-        line = f'@click.option("--{flag}/--no-{flag}", default=True, help="{HELP}")'
-        draft.under(last, line)
-        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        span = self.module.tree.span(named[-1])
-        defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
-        end = max([span[2:], *(self.module.tree.span(d)[2:] for d in defaults)])
-        given = "=True" if arguments.defaults and not arguments.kwonlyargs else ""
-        draft.put(end, end, f", {name}{given}")
-
-
-def _adds(statement: ast.stmt, parser: str | None) -> bool:
-    """Tell whether a statement gives a parser an option."""
-    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    return (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "add_argument"
-        and path(call.func.value) == parser
-    )
-
-
-def _argparse_name(module: Module) -> str | None:
-    """Return the name by which a file has the module argparse."""
-    for node in module.tree.module.body:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "argparse":
-                    return alias.asname or alias.name
-    return None
 
 
 class Parsers:
@@ -106,7 +20,7 @@ class Parsers:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._read = list(self._argparse())
+        self._read = [*self._argparse(), *typed(project)]
 
     def reach(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
         """Return how a function calls its options where a statement stands, with their parsers; None without any.
@@ -155,7 +69,9 @@ class Parsers:
         return found
 
     def _namespace(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
-        for node in self._named(function, before):
+        inside = [n for n in ast.walk(before) if isinstance(n, ast.Name) and path(n)]
+        near = [n for n in inside if _precedes(function, n, before)]
+        for node in [*near, *self._named(function, before)]:
             groups = self._project.values.groups(function.module, node)
             own = [parser for parser, held in self._read if held & groups]
             if own:
