@@ -665,16 +665,63 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/old_interface",
-        "in place of amp.init, its wrap_optimizer and its scale_loss",
+        "older/left_handle_without_optimizer",
+        "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`",
         (
-            ("amp_handle = amp.init(enabled=True)\n", ""),
+            ("amp.init()\n", "handle = amp.init()\n"),
+            ("    for x, y", "    optimizer = handle.wrap_optimizer(optimizer)\n    for x, y"),
             (
-                "amp_handle.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=0.1))",
-                "torch.optim.SGD(model.parameters(), lr=0.1)\n"
-                "    model, optimizer = amp.initialize(model, optimizer, opt_level='O1')",
+                "        torch.nn.functional.mse_loss(model(x), y).backward()\n",
+                "        loss = torch.nn.functional.mse_loss(model(x), y)\n"
+                "        with optimizer.scale_loss(loss) as scaled:\n            scaled.backward()\n",
             ),
-            ("optimizer.scale_loss(loss)", "amp.scale_loss(loss, optimizer)"),
+        ),
+    ),
+    Advised(
+        "older/left_handle_as_a_value",
+        "delete this use of the handle",
+        (("    log(handle)\n", ""),),
+    ),
+    Advised(
+        "older/left_clip_of_copies",
+        "write optimizer.clip_master_grads(max_norm) where clipping is meant",
+        (
+            (
+                "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                "optimizer.clip_master_grads(1.0)",
+            ),
+        ),
+    ),
+    Advised(
+        "older/left_deferred",
+        "call optimizer.update_master_grads() in front of it",
+        (("        if step % every == 0:\n    ", ""),),
+    ),
+    Advised(
+        "older/left_isinstance",
+        "ask the flag that turns fp16 on instead",
+        (
+            ("        if isinstance(optimizer, FP16_Optimizer):\n    ", ""),
+            ("        else:\n            loss.backward()\n", ""),
+        ),
+    ),
+    Advised(
+        "older/left_masters_read",
+        "delete this use",
+        (
+            (
+                "        for group in optimizer.fp32_from_fp16_groups:\n"
+                "            log(sum(p.norm() for p in group))\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "older/left_part_of_the_network",
+        "keep the network itself in a variable and use that here",
+        (
+            ("model = network_to_half(model)", "net = model\n    model = network_to_half(net)"),
+            ("model[1].state_dict()", "net.state_dict()"),
         ),
     ),
     Advised(
