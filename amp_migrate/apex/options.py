@@ -246,7 +246,7 @@ def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str
             "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), so memory "
             "and the last bits of the losses change"
         )
-    elif {"O2", "O3"} & levels:
+    elif {"O2", "O3"} & levels and len(levels) > 1:
         high = " and ".join(sorted({"O2", "O3"} & levels))
         options.remarks.append(
             f"opt_level is chosen at run time: {high} become{'s' * (' ' not in high)} autocast as well, with weights "

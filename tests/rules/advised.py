@@ -665,6 +665,11 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/level_o3_trained_elsewhere",
+        'write opt_level="O1" and run again',
+        (('opt_level="O3"', 'opt_level="O1"'),),
+    ),
+    Advised(
         "older/left_handle_without_optimizer",
         "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`",
         (

@@ -16,7 +16,7 @@ Native AMP has no `initialize`: autocast casts per operation, and the GradScaler
     scaler = torch.cuda.amp.GradScaler()
 
 ## Safety
-Faithful for O1. O2 keeps fp32 weights now, O3 is left; both are said in a finding.
+Faithful for O1. O2 keeps fp32 weights now, and so does O3 where nothing is trained; O3 that trains is left. A finding says so.
 """
 
 from __future__ import annotations
@@ -39,6 +39,13 @@ from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.scaler.creation import Creation, outermost
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.infers import only_infers
+
+_O3 = (
+    "opt_level O3 becomes autocast where nothing is trained: weights stay fp32 (Apex had them in fp16), so memory and the "
+    "last bits of the outputs change"
+)
+_FP16 = "to keep fp16 weights, drop AMP here: .half() on the model and on its inputs"
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
@@ -51,7 +58,9 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "amp.initialize removed")
             continue
         options = unit.options[site]
-        if options.level == "O3":
+        if options.level == "O3" and only_infers(unit, site):
+            yield decision(RULE, Status.NOTE, site.module, site.node, _O3, advice=_FP16)
+        elif options.level == "O3":
             model = site.module.tree.segment(options.arguments["models"])
             raise Cannot(
                 "AMP903",
