@@ -4,7 +4,8 @@
 Writes `torch.nn.parallel.DistributedDataParallel` with `device_ids` and `output_device` of the current device, as
 Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
 Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
-go. Type checks and the import follow.
+go. Type checks and the import follow. `model.disable_allreduce()` and `model.enable_allreduce()` set
+`model.require_backward_grad_sync`, where the passes of the model are in the same function and none lies around them.
 
 ## Why
 `apex.parallel` was removed from Apex in May 2025. torch overlaps its reductions with the backward pass by itself.
@@ -40,6 +41,7 @@ from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.reduced import switched
 from amp_migrate.rules.rest.type_names import only_names_type
 from amp_migrate.rules.rest.uses import (
     ORDER,
@@ -101,7 +103,9 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     for alias, sites in groups.items():
         yield from _group(context, alias, sites)
     if groups:
-        yield from _switched(context)
+        sites = [site for group in groups.values() for site in group]
+        calls = [call for site in sites if (call := call_of(site)) is not None]
+        yield from switched(RULE, context, [(context.module, call) for call in calls])
 
 
 def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> Iterator[Decision]:
@@ -227,16 +231,3 @@ def _written(site: Site, call: ast.Call, given: dict[str, ast.expr]) -> Iterator
         yield "broadcast_buffers=False"
     if "find_unused_parameters" not in own and frozen_later(site.module.tree, call):
         yield "find_unused_parameters=True"
-
-
-def _switched(context: FileContext) -> Iterator[Decision]:
-    """Report the switches of Apex's wrapper, which torch's does not have."""
-    for node in context.module.tree.nodes(ast.Call):
-        func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in (
-            "disable_allreduce",
-            "enable_allreduce",
-        ):
-            message = "disable_allreduce and enable_allreduce are methods of Apex's DistributedDataParallel alone"
-            advice = "delete both, and run the forward and backward passes between them under `with model.no_sync():`"
-            yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)
