@@ -39,7 +39,9 @@ _ALONE = frozenset(
 )
 _FINE = frozenset({"torch.linalg.norm", "torch.linalg.vector_norm", "torch.linalg.matmul"})
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
-_HALVES = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
+_TYPES = dict.fromkeys(("torch.float16", "torch.half", "torch.bfloat16"), 16)
+_TYPES |= dict.fromkeys(("torch.float64", "torch.double"), 64)
+_METHODS = {"half": 16, "bfloat16": 16, "double": 64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +65,30 @@ class Hazards:
         self._refusing = Refusing(project, objects)
 
     def weights(self, training: Training) -> Hazard | None:
-        """Return where a network of a training is made 16 bits wide as a whole, which no autocast mends."""
+        """Return where a network of a training is made 16 or 64 bits wide as a whole, which no autocast mends."""
         trained = {group for optimizer in training.optimizers for group in optimizer.trains}
-        for method in ("half", "bfloat16", "to"):
+        for method in (*_METHODS, "to"):
             for module, call in self._objects.method_calls.get(method, ()):
                 assert isinstance(call.func, ast.Attribute)
-                if method == "to" and not any(
-                    self._project.external(module, node) in _HALVES
-                    for node in (*call.args, *(k.value for k in call.keywords))
-                    if isinstance(node, ast.Attribute | ast.Name)
-                ):
-                    continue
+                width = _METHODS.get(method) or self._given(module, call)
                 held = self._objects.groups(module, call.func.value) | self._objects.groups(
                     module, call
                 )
-                if held & trained:
-                    said = "the network has weights in 16 bits here, and AMP keeps them in FP32"
+                if width and held & trained:
+                    said = f"the network has weights in {width} bits here, and AMP is for those in FP32"
                     how = "leave this out: autocast casts what is safe, then run again"
                     return Hazard("AMP597", module, call, said, how)
         return None
+
+    def _given(self, module: Module, call: ast.Call) -> int | None:
+        """Return how many bits the type that `to` is given has, None for FP32 or no type."""
+        given = (*call.args, *(k.value for k in call.keywords))
+        names = (
+            self._project.external(module, node)
+            for node in given
+            if isinstance(node, ast.Attribute | ast.Name)
+        )
+        return next((_TYPES[name] for name in names if name in _TYPES), None)
 
     def mend(self, trainings: Iterable[Training], drafts: dict[Module, Draft]) -> list[Hazard]:
         """Return the hazards of trainings; those that one word mends are mended in drafts."""

@@ -162,9 +162,10 @@ RULES = (
     ),
     says(
         "AMP597",
-        "the network has weights in 16 bits",
+        "the network has weights in 16 or 64 bits",
         "Nothing. The training stays as it is.",
-        "AMP keeps weights in FP32 and casts what is safe. A GradScaler refuses gradients in fp16, which such weights have.",
+        "AMP keeps weights in FP32 and casts what is safe. A GradScaler refuses gradients in fp16, which weights in fp16 "
+        "have, and what is in FP64 is not cast at all.",
         """
         model = model.half()
         """,
