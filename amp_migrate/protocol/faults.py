@@ -34,6 +34,10 @@ class Breach(Enum):
         "gradients are cleared between a backward and the step, before the GradScaler has looked for an "
         "overflow in them"
     )
+    WITHOUT_GRADIENTS = (
+        "scaler.step() raises where a forward raised an exception and no gradients are there, which optimizer.step() "
+        "did not"
+    )
     UPDATE_ALONE = (
         "scaler.update() runs although nothing was unscaled or stepped since the last one"
     )

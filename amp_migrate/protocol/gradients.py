@@ -17,6 +17,7 @@ class Grad(Enum):
 
     STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, or of
     which nothing is known. CLEARED: empty again since a scaled backward in which nothing has looked for an overflow.
+    MISSING: empty as the forward raised an exception.
     """
 
     EMPTY = "empty"
@@ -27,6 +28,7 @@ class Grad(Enum):
     MIXED = "mixed"
     OLD = "old"
     CLEARED = "cleared unchecked"
+    MISSING = "not there"
 
 
 class Stage(Enum):
@@ -46,7 +48,7 @@ class State(NamedTuple):
 
 
 _SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
-_EMPTY = (Grad.EMPTY, Grad.CLEARED)
+_EMPTY = (Grad.EMPTY, Grad.CLEARED, Grad.MISSING)
 _IN_DOUBT = (Breach.SCALED_READ, Breach.RESCALED)  # of an event that may concern any of several
 _START = State(Grad.EMPTY, Stage.READY)
 _AFTER_SCALED = {
@@ -58,6 +60,7 @@ _AFTER_SCALED = {
     Grad.MIXED: Grad.MIXED,
     Grad.OLD: Grad.SCALED,
     Grad.CLEARED: Grad.SCALED,
+    Grad.MISSING: Grad.SCALED,
 }
 _AFTER_PLAIN = {
     Grad.EMPTY: Grad.PLAIN,
@@ -68,6 +71,7 @@ _AFTER_PLAIN = {
     Grad.MIXED: Grad.MIXED,
     Grad.OLD: Grad.PLAIN,
     Grad.CLEARED: Grad.PLAIN,
+    Grad.MISSING: Grad.PLAIN,
 }
 
 
@@ -92,8 +96,10 @@ class GradientMachine:
         return (_START,)
 
     def failed(self, state: Hashable, event: Event) -> Hashable:
-        """What raised has not changed the gradients."""
-        return state
+        """What raised has not changed the gradients: where a forward did, there are still none."""
+        assert isinstance(state, State)
+        lacks = event.kind is Kind.FORWARD and state.grad is Grad.EMPTY
+        return state._replace(grad=Grad.MISSING) if lacks and self.concerns(event) else state
 
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes gradients."""
@@ -172,7 +178,7 @@ class GradientMachine:
 
 
 def _forgotten(grad: Grad) -> Grad:
-    return Grad.EMPTY if grad is Grad.CLEARED else grad
+    return Grad.EMPTY if grad in _EMPTY else grad
 
 
 def _after_unsure(state: Hashable) -> Grad:
@@ -194,6 +200,8 @@ def _step(state: State) -> Moved:
         return Moved((state,), (Breach.STEPPED_TWICE,))
     if state.grad is Grad.CLEARED:
         return Moved((State(Grad.EMPTY, Stage.STEPPED),), (Breach.CLEARED,))
+    if state.grad is Grad.MISSING:
+        return Moved((State(Grad.EMPTY, Stage.STEPPED),), (Breach.WITHOUT_GRADIENTS,))
     breaches = _added(state) if state.stage is Stage.READY or state.grad in _SCALED else ()
     if state.stage is Stage.UNSCALED and state.grad in (Grad.SCALED, Grad.STALE):
         breaches = (Breach.SCALED_STEP,)

@@ -207,7 +207,8 @@ class Runners:
 
 
 def _is_hook(cls: Class) -> bool:
-    return _derives(cls, "Hook")
+    """Tell whether a class is a hook, or what one of the project's own classes makes a hook of."""
+    return any(_derives(each, "Hook") for each in (cls, *cls.subclasses()))
 
 
 def _derives(cls: Class, kind: str) -> bool:
