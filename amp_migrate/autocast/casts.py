@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amp_migrate.availability.condition import Condition, as_bool, is_plain, names
+from amp_migrate.availability.condition import Condition, as_bool, either, is_plain, names
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.scaler.at_hand import at_hand
@@ -16,6 +16,8 @@ from amp_migrate.unit.order import key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.unit import Unit
+
+_NOBODY_KNOWS = Condition(None, "")
 
 
 class Casts:
@@ -34,7 +36,7 @@ class Casts:
         needed = _needed(creations)
         if len(found) == 1 and not any(c.sometimes or c.instead for c in needed):
             return creations[0].casts
-        return Condition(None, "")
+        return _NOBODY_KNOWS
 
     @property
     def never(self) -> bool:
@@ -54,6 +56,12 @@ class Casts:
         condition = self._condition(creations)
         if condition.value is True and self._without_amp(function):
             condition = Condition(None, "")
+        if not training and condition == _NOBODY_KNOWS and not any(c.instead for c in creations):
+            condition = either([c.casts for c in creations])
+            if condition.value is None:
+                text = condition.text
+                seen = text and self._visible(text, function, creations, training)
+                return text if seen else None
         if condition.value is True:
             return ""
         if condition.value is False:
@@ -192,6 +200,9 @@ class Casts:
             return True
         several = values.groups(function.module, theirs)
         known = values.groups(module, ours)
+        given = several - {own} or several
+        if not training and given and given <= known:
+            return True  # one of those that programs hand to what initializes
         return (
             bool(known)
             and known <= several

@@ -20,7 +20,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.networks import initialized
+from amp_migrate.unit.networks import initialized, is_made_anew
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.onward import Onward
@@ -46,7 +46,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 if unit.scales
                 else not covered(unit, module, node)
             ):
-                found.append(_region(unit, module, module.tree.statement(node)))
+                found.append(region_of(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
     found += _beside_training(unit, gone, taken)
     if unit.plain:
@@ -78,7 +78,7 @@ def _through_helpers(
         if unit.forwards.call(region.module, node) is Forward.NETWORK
     }
     return [
-        _region(unit, module, module.tree.statement(node))
+        region_of(unit, module, module.tree.statement(node))
         for module in unit.near
         for node in module.tree.nodes(ast.Call)
         if id(node) not in taken
@@ -104,7 +104,7 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
     """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
     functions = dict.fromkeys(region.function for region in unit.regions)
     return [
-        _region(unit, function.module, function.module.tree.statement(node))
+        region_of(unit, function.module, function.module.tree.statement(node))
         for function in functions
         for node in walk(function.scope)
         if isinstance(node, ast.Call)
@@ -159,7 +159,7 @@ def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:
 def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     func = call.func
     named = isinstance(func, ast.Name | ast.Attribute | ast.Subscript)
-    if named and unit.project.values.groups(module, func) & models:
+    if named and _is_one(unit, module, func, models):
         return True
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
         return False
@@ -168,7 +168,12 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    return bool(unit.project.values.groups(module, node) & models) and not _is_container(func)
+    return _is_one(unit, module, node, models) and not _is_container(func)
+
+
+def _is_one(unit: Unit, module: Module, node: ast.expr, models: set[int]) -> bool:
+    found = unit.project.values.groups(module, node)
+    return bool(found & models) or is_made_anew(unit, module, node)
 
 
 _OF_COLLECTIONS = frozenset({"pop", "popitem", "popleft", "copy", "index", "count", "setdefault"})
@@ -178,8 +183,8 @@ def _is_container(func: ast.Attribute) -> bool:
     return func.attr in ("module", "config")
 
 
-def _region(unit: Unit, module: Module, first: ast.stmt) -> Region:
-    """Extend a forward to the last statement that computes a loss of its result."""
+def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
+    """Return the region of a forward in `first`: extend it to the last statement that computes a loss of its result."""
     tree = module.tree
     function: Function = unit.project.function_of(module, first)
     first = _choice(module, first)

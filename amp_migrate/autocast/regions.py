@@ -97,8 +97,8 @@ def training(
         if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
             inlines.append(_inline(unit, probe))
         regions += search.regions
-    reached = _reached(unit, regions)
-    regions = merged([*regions, *(r for r in elsewhere if r.function not in reached)])
+    inside_already = reached(unit, regions)
+    regions = merged([*regions, *(r for r in elsewhere if r.function not in inside_already)])
     for region in regions:
         setup.refuse(region)
     kept = [r for r in regions if not in_autocast(unit.project, r.module, r.first)]
@@ -129,7 +129,7 @@ def _in_threads(unit: Unit) -> list[tuple[Function, Region]]:
     return found
 
 
-def _reached(unit: Unit, regions: list[Region]) -> set[Function]:
+def reached(unit: Unit, regions: list[Region]) -> set[Function]:
     """Return the functions that run under the autocast of some regions."""
     callees = {
         callee

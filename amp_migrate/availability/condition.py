@@ -94,6 +94,59 @@ def conjunction(conditions: list[Condition]) -> Condition:
     return Condition(None, " and ".join(operand(text, True) for text in texts))
 
 
+def either(conditions: list[Condition]) -> Condition:
+    """Return the condition that holds where one of some does: ``a and b`` or ``a and not b`` is ``a``.
+
+    Nothing is known where nothing is known of one of them.
+    """
+    if any(c.value is True for c in conditions):
+        return TRUE
+    open_ones = [c for c in conditions if c.value is None]
+    if not open_ones:
+        return FALSE
+    if not all(c.text for c in open_ones):
+        return Condition(None, "")
+    ways = [_conjuncts(c) for c in open_ones]
+    while (shorter := _shorter(ways)) is not None:
+        ways = shorter
+    if not all(ways):
+        return TRUE
+    texts = [conjunction([Condition(None, part) for part in way]).text for way in ways]
+    if len(texts) == 1:
+        return Condition(None, texts[0])
+    return Condition(None, " or ".join(operand(text, False) for text in texts))
+
+
+def _conjuncts(condition: Condition) -> tuple[str, ...]:
+    node = _parse(condition.text.strip())
+    if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.And):
+        return (condition.text,)
+    source = condition.text.strip()
+    return tuple(
+        dict.fromkeys(ast.get_source_segment(source, v) or ast.unparse(v) for v in node.values)
+    )
+
+
+def _shorter(ways: list[tuple[str, ...]]) -> list[tuple[str, ...]] | None:
+    """Return some ways with two of them made one, if one holds wherever the other does, or both but for one part."""
+    for i, one in enumerate(ways):
+        for j, other in enumerate(ways):
+            if i == j:
+                continue
+            rest = [way for n, way in enumerate(ways) if n not in (i, j)]
+            if set(one) <= set(other):
+                return [one, *rest]
+            mine, theirs = set(one) - set(other), set(other) - set(one)
+            if len(mine) == len(theirs) == 1 and _opposite(mine.pop(), theirs.pop()):
+                return [tuple(part for part in one if part in other), *rest]
+    return None
+
+
+def _opposite(one: str, other: str) -> bool:
+    first, second = Condition(None, one), Condition(None, other)
+    return negate(first).text == other or negate(second).text == one
+
+
 def operand(text: str, conjunction: bool) -> str:
     """Put parentheses around a part of an `and` or `or` where it needs them."""
     parsed = _parse(text)

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import walk
+from amp_migrate.project import Module
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.unit import Unit
 
@@ -26,6 +27,16 @@ def initialized(unit: Unit) -> set[int]:
                 ):
                     groups |= values.groups(region.module, call.func)
     return groups
+
+
+def is_made_anew(unit: Unit, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression holds a network of a function that several call: each initializes one of its own."""
+    values = unit.project.values
+    return any(
+        values.made_like(module, node, site.module, model)
+        for site in unit.of(Kind.INITIALIZE)
+        for model in elements(unit.options[site].arguments.get("models"))
+    )
 
 
 def _handed(unit: Unit) -> set[int]:

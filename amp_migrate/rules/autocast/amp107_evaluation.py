@@ -27,12 +27,14 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.evaluation import evaluations, runs_in
+from amp_migrate.autocast.others import others, trains_aside
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
-from amp_migrate.project import CallSite
+from amp_migrate.project import CallSite, Function
+from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
@@ -48,6 +50,11 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     found = _reachable(context, evaluations(context.unit, context.gone_nodes))
     regions = [region for region in found if _ran_under_apex(context, region)]
+    regions += [
+        region
+        for region in others(context.unit, context.gone_nodes, regions)
+        if context.casts.runs(region.function)
+    ]
     decisions = [(region, _evaluation(context, region)) for region in regions]
     cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
     for site in context.unit.of(Kind.INITIALIZE):
@@ -65,25 +72,28 @@ def _ran_under_apex(context: Context, region: Region) -> bool:
 
 
 def _reachable(context: Context, regions: list[Region]) -> list[Region]:
-    """Replace the regions that see neither flag nor scaler by the calls that lead to them, where those do."""
+    """Replace the regions that see neither flag nor scaler, or that programs without Apex run too, by the calls that lead to them, where those do."""
     found: dict[tuple[str, int], Region] = {}
     for region in regions:
-        for chosen in _seeing(context, region, 3) or [region]:
+        for chosen in _seeing(context, region, region.function, 3) or [region]:
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
     whole = list(found.values())
     return [r for r in whole if not any(within(r, other) for other in whole if other is not r)]
 
 
-def _seeing(context: Context, region: Region, depth: int) -> list[Region]:
-    """Return the region, or the statements of all its callers, that can say whether AMP is on."""
-    if context.casts.enabled(region.function, region.first, training=False) is not None:
-        return [region]
-    calls = context.unit.project.callers(region.function) if depth else []
+def _seeing(
+    context: Context, region: Region | None, function: Function, depth: int
+) -> list[Region]:
+    """Return the region in a function, or the statements of all that call it, that can say whether AMP is on."""
+    if region is not None:
+        known = context.casts.enabled(function, region.first, training=False) is not None
+        if known and not serves_others(context.unit, function):
+            return [region]
+    calls = context.unit.project.callers(function) if depth else []
     calls = [c for c in calls if context.casts.runs(c.function)]
     found: list[Region] = []
     for call in calls:
-        caller = _calling(context, call)
-        above = _seeing(context, caller, depth - 1) if caller is not None else []
+        above = _seeing(context, _calling(context, call), call.function, depth - 1)
         if not above:
             return []
         found += above
@@ -151,4 +161,7 @@ def _evaluation(context: Context, region: Region) -> Decision:
     else:
         edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
     message = f"evaluation forward under `{call}`"
+    if trains_aside(context.unit, region):
+        message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
+        return decision(RULE, Status.NOTE, region.module, region.first, message, [edit])
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])

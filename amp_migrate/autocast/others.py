@@ -1,0 +1,68 @@
+"""Forward passes of networks that no initialize was given, in programs that run with Apex: O1 casts them too."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.autocast.evaluation import region_of
+from amp_migrate.autocast.regions import merged, reached
+from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.unfed import feeds_nothing
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Module
+from amp_migrate.unit.networks import initialized, is_made_anew
+from amp_migrate.unit.unit import Unit
+
+
+def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
+    """Return the forwards and losses of other networks, outside of `known` regions and those that train the unit.
+
+    O2 and O3 patch the networks that they are given, and no function of torch: there are none then.
+    """
+    levels = {unit.options[site].level for site in unit.of(Kind.INITIALIZE)}
+    if unit.outside or levels & {"O2", "O3"}:
+        return []
+    models = initialized(unit)
+    cast = reached(unit, known)
+    taken = {
+        id(n) for r in [*unit.regions, *known] for stmt in r.statements() for n in ast.walk(stmt)
+    }
+    return merged(
+        [
+            region_of(unit, module, module.tree.statement(node))
+            for module in unit.near
+            for node in module.tree.nodes(ast.Call)
+            if id(node) not in taken
+            and unit.project.function_of(module, node) not in cast
+            and node not in gone
+            and _is_network(unit, module, node.func)
+            and not unit.project.values.groups(module, node.func) & models
+            and not is_made_anew(unit, module, node.func)
+            and feeds_nothing(unit, module, node)
+        ]
+    )
+
+
+def trains_aside(unit: Unit, region: Region) -> bool:
+    """Tell whether the function of a region runs a backward of its own, and none of the unit."""
+    own = any(
+        isinstance(node, ast.Call) and tail(node) == "backward"
+        for node in walk(region.function.scope)
+    )
+    return own and not unit.backwards_of(region.function)
+
+
+def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
+    """Tell, by what it was made of and not by its name, whether a call is the forward pass of a network."""
+    if not isinstance(func, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    values = unit.project.values
+    made = values.made_by(module, func)
+    if any(name.startswith("torch.nn.") for name in made):
+        return not any(name.endswith("Loss") for name in made)
+    return any(
+        base == "torch.nn.Module"
+        for c in values.instance_classes(module, func)
+        for base in c.externals()
+    ) and unit.forwards.is_network(module, func)

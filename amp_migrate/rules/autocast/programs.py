@@ -1,0 +1,41 @@
+"""Which programs run a function: those that come to an initialize, and those that never had Apex."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Function, Project
+from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.unit import Unit
+
+
+def serves_others(unit: Unit, function: Function) -> bool:
+    """Tell whether programs that initialize run a function, and others too, where nothing is to be cast."""
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    begin = _roots(unit.project, function)
+    leads = {root: bool(made & reachable(unit.project, root)) for root in begin}
+    return any(leads.values()) and any(
+        not leads[root] and _is_program(root) for root in begin if root is not function
+    )
+
+
+def _roots(project: Project, function: Function) -> list[Function]:
+    """Return the functions that nothing calls from which a function is reached."""
+    seen: dict[Function, None] = {}
+    stack = [function]
+    while stack:
+        here = stack.pop()
+        if here not in seen:
+            seen[here] = None
+            stack += [site.function for site in project.callers(here)]
+    return [here for here in seen if not project.callers(here)]
+
+
+def _is_program(function: Function) -> bool:
+    """Tell whether a function is run by itself: the top level of a file, or what reads a command line."""
+    if function.node is None:
+        return True
+    calls = (node for node in walk(function.node) if isinstance(node, ast.Call))
+    return any(tail(call) in ("parse_args", "parse_known_args") for call in calls)
