@@ -54,14 +54,14 @@ class Casts:
         if not training:
             creations = self._nearest(creations, function, node)
         condition = self._condition(creations)
-        if condition.value is True and self._without_amp(function):
-            condition = Condition(None, "")
-        if not training and condition == _NOBODY_KNOWS and not any(c.instead for c in creations):
+        if not training and condition == _NOBODY_KNOWS and not self._all_scale(creations):
             condition = either([c.casts for c in creations])
             if condition.value is None:
                 text = condition.text
                 seen = text and self._visible(text, function, creations, training)
                 return text if seen else None
+        if condition.value is True and self._without_amp(function):
+            condition = _NOBODY_KNOWS
         if condition.value is True:
             return ""
         if condition.value is False:
@@ -97,6 +97,11 @@ class Casts:
             return f"{home.access(function, node)}.is_enabled()"
         scaler = at_hand(home, function, node, self._creations)
         return f"{scaler}.is_enabled()" if scaler is not None else None
+
+    def _all_scale(self, creations: list[Creation]) -> bool:
+        """Tell whether each of some initializes makes the GradScaler."""
+        inits = self._unit.home.inits
+        return all(c.instead or c.site in inits.get(c.site.function, []) for c in creations)
 
     def runs(self, function: Function) -> bool:
         """Tell whether a program that initializes a model of the unit can run a function."""

@@ -12,6 +12,7 @@ from amp_migrate.autocast.unfed import feeds_nothing
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Module
 from amp_migrate.unit.networks import initialized, is_made_anew
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 
@@ -40,6 +41,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             and not unit.project.values.groups(module, node.func) & models
             and not is_made_anew(unit, module, node.func)
             and feeds_nothing(unit, module, node)
+            and not _trains(unit, module, node.func)
         ]
     )
 
@@ -51,6 +53,15 @@ def trains_aside(unit: Unit, region: Region) -> bool:
         for node in walk(region.function.scope)
     )
     return own and not unit.backwards_of(region.function)
+
+
+def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
+    """Tell whether the forward pass of a network runs a backward or a step of the unit."""
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    forwards = [
+        cls.method("forward") for cls in unit.project.values.instance_classes(module, func)
+    ]
+    return any(f is not None and trains & reachable(unit.project, f) for f in forwards)
 
 
 def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:

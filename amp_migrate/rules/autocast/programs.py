@@ -30,6 +30,7 @@ def _roots(project: Project, function: Function) -> list[Function]:
         if here not in seen:
             seen[here] = None
             stack += [site.function for site in project.callers(here)]
+            stack += [here.parent] if here.parent is not None else []
     return [here for here in seen if not project.callers(here)]
 
 
