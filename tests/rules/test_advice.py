@@ -23,7 +23,6 @@ ELSEWHERE = {
     "refused/criterion_out_of_sight",
     "refused/flag_of_a_library_inverted",
     "refused/flag_passed_by_a_caller",
-    "refused/helper_cast_in_a_plain_program",
     "refused/mmcv_hook_alone",
     "refused/mmcv_runner_elsewhere",
     "refused/mmcv_runner_unseen",

@@ -35,6 +35,7 @@ class Strays:
             if function.node is not None
             and function.name != "__init__"
             and not function.is_property
+            and not _is_step_of_optimizer(function)
             and _touches_gradients(function.node)
             and not self._project.callers(function)
             and self._project.escapes(function)
@@ -67,6 +68,14 @@ class Strays:
             for node in module.tree.nodes(ast.Attribute)
             if isinstance(node.ctx, ast.Store)
         )
+
+
+def _is_step_of_optimizer(function: Function) -> bool:
+    """Tell whether a function is the step of an optimizer, which runs where that is stepped."""
+    bases = function.cls.externals() if function.cls is not None else ()
+    return function.name == "step" and any(
+        base.startswith("torch.optim.") and base.endswith("Optimizer") for base in bases
+    )
 
 
 def _as_method(site: CallSite, function: Function) -> CallSite:

@@ -53,8 +53,7 @@ def decide(context: Context) -> Iterator[Decision]:
     regions += [
         region
         for region in others(context.unit, context.gone_nodes, regions)
-        if context.casts.runs(region.function)
-        and not serves_others(context.unit, region.function)
+        if context.casts.runs(region.function) and not serves_others(context.unit, region.function)
     ]
     decisions = [(region, _evaluation(context, region)) for region in regions]
     cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
