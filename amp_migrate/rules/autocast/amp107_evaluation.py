@@ -86,8 +86,9 @@ def _seeing(
 ) -> list[Region]:
     """Return the region in a function, or the statements of all that call it, that can say whether AMP is on."""
     if region is not None:
-        known = context.casts.enabled(function, region.first, training=False) is not None
-        if known and not serves_others(context.unit, function):
+        enabled = context.casts.enabled(function, region.first, training=False)
+        by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
+        if by_scaler or (enabled is not None and not serves_others(context.unit, function)):
             return [region]
     calls = context.unit.project.callers(function) if depth else []
     calls = [c for c in calls if context.casts.runs(c.function)]
