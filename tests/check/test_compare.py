@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from check.accepted import ACCEPTED
+from check.claimed import CLAIMED
 from check.forwards import EVALUATIONS
 from check.planted import TRAININGS, Training
 from check.programs import PROGRAMS
@@ -12,7 +13,7 @@ from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS)
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

@@ -39,11 +39,15 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Allowed:
-    """What may differ in one function: kinds of events, tests by their lines, and the way of Apex beside another."""
+    """What may differ in one function: kinds of events, tests by their lines, and the way of Apex beside another.
+
+    `clearing` are the lines of the claims that gradients are cleared at other times: they name the optimizers.
+    """
 
     kinds: frozenset[str] = frozenset()
     lines: frozenset[int] = frozenset()
     without_apex: bool = False
+    clearing: frozenset[int] = frozenset()
 
     def kinds_only(self) -> Allowed:
         """Return what holds on the other side as well, which has other lines."""
@@ -75,6 +79,7 @@ class Claims:
         """Return what the rules of the run change in some functions of the old text."""
         kinds: set[str] = set()
         lines: set[int] = set()
+        clearing: set[int] = set()
         without_apex = False
         for function in functions:
             for claim in self.every:
@@ -83,10 +88,13 @@ class Claims:
                 without_apex |= claim.code == BACKENDS
                 if not _inside(function, claim.line):
                     continue
-                kinds.update(kind.value for kind in _KINDS.get(claim.code, ()))
+                found = _KINDS.get(claim.code, ())
+                kinds.update(kind.value for kind in found)
+                if Does.CLEAR in found:
+                    clearing.add(claim.line)
                 if claim.code in _TESTS:
                     lines.add(claim.line)
-        return Allowed(frozenset(kinds), frozenset(lines), without_apex)
+        return Allowed(frozenset(kinds), frozenset(lines), without_apex, frozenset(clearing))
 
     def drops(self, function: Function) -> bool:
         """Tell whether the run says that the way of Apex goes from the file of a function."""

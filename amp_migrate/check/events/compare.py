@@ -120,11 +120,21 @@ class _Pair:
             self._introduced,
             ending=cut,
         ).build(self._name)
-        for kinds in (_GRADIENTS - allowed.kinds, _WEIGHTS - allowed.kinds):
-            found = difference(one, other, partial(_is_of, kinds), cut)
+        moved = self._moved(allowed)
+        for kinds in (_GRADIENTS, _WEIGHTS):
+            own = moved if Does.CLEAR.value in kinds else None
+            found = difference(one, other, partial(_is_of, kinds - allowed.kinds, own), cut)
             if found is not None:
                 return found
         return None
+
+    def _moved(self, allowed: Allowed) -> frozenset[str] | None:
+        """Return the optimizers and networks whose gradients may be cleared at other times; None for any."""
+        found: dict[int, set[str]] = {line: set() for line in allowed.clearing}
+        for label, line in self._old.events(self._name, set(), set(), frozenset()):
+            if line in found and label.kind in (Does.CLEAR.value, Does.STEP.value):
+                found[line].add(label.of)
+        return frozenset[str]().union(*found.values()) if all(found.values()) else None
 
     def _quiet(self, allowed: Allowed) -> set[str]:
         """Return how both sides call what does nothing but what may differ."""
@@ -179,7 +189,10 @@ def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
     return {node: text for node, text in tests.items() if text in texts}
 
 
-def _is_of(kinds: frozenset[str], label: Label) -> bool:
+def _is_of(kinds: frozenset[str], moved: frozenset[str] | None, label: Label) -> bool:
+    """Tell whether an event is compared: of some kinds, or the clearing of what no rule speaks of."""
+    if label.kind == Does.CLEAR.value and moved is not None and label.of not in moved:
+        return True
     return label.kind in kinds
 
 
