@@ -24,7 +24,8 @@ NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
 class Bce:
     """A call of binary cross entropy: its statement stands in a region, or just behind a shortened one.
 
-    `computed` is its first argument, where that runs a network and gets a statement of its own.
+    `computed` is its first argument, where that runs a network and gets a statement of its own. `beside` tells that another
+    loss, which autocast covers, stands in its statement.
     """
 
     module: Module
@@ -32,6 +33,7 @@ class Bce:
     statement: ast.stmt
     inside: bool
     computed: bool = False
+    beside: bool = False
 
 
 def calls(unit: Unit, module: Module, node: ast.AST) -> list[ast.Call]:
@@ -98,6 +100,7 @@ def _keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
     later = [s for s in statements[first:] if not calls(unit, module, s)]
     alone = all(unit.forwards.strength(module, s) < Forward.CRITERION for s in later)
     combined = any(_forward_beside(unit, module, stmt) for _, stmt, _ in found)
+    combined = combined or any(_loss_beside(unit, module, stmt) for _, stmt, _ in found)
     if not (direct and alone) or combined:
         return region, _inside(unit, module, [call for _, _, call in found])
     kept = [Bce(module, call, stmt, False) for _, stmt, call in found]
@@ -110,6 +113,16 @@ def _keep_out(unit: Unit, region: Region) -> tuple[Region | None, list[Bce]]:
 def _forward_beside(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
     """Tell whether the statement of a binary cross entropy runs a network as well."""
     return unit.forwards.strength(module, stmt) is Forward.NETWORK
+
+
+def _loss_beside(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+    """Tell whether a plain statement computes another loss as well, by a criterion of torch."""
+    found = calls(unit, module, stmt)
+    return isinstance(stmt, STRAIGHT) and any(
+        unit.forwards.call(module, node) is Forward.CRITERION and not unit.project.callees(node)
+        for node in walk(stmt)
+        if isinstance(node, ast.Call) and node not in found
+    )
 
 
 STRAIGHT = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -136,7 +149,11 @@ def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
             if isinstance(node, ast.Call) and node not in before and node not in found:
                 if unit.forwards.call(module, node) is Forward.NETWORK:
                     raise _mixed(module, call)
-    return [Bce(module, call, tree.statement(call), True, call in computed) for call in found]
+    statements = {call: tree.statement(call) for call in found}
+    return [
+        Bce(module, call, stmt, True, call in computed, _loss_beside(unit, module, stmt))
+        for call, stmt in statements.items()
+    ]
 
 
 def _mixed(module: Module, call: ast.Call) -> Cannot:

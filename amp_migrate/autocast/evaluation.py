@@ -9,6 +9,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inference import without_gradients
+from amp_migrate.autocast.losses import criterion, losses_apart
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
@@ -52,6 +53,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     if unit.plain:
         aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
         found = [part for region in found for part in aside.parts(region)]
+        found += losses_apart(unit, found)
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
     ]
@@ -215,12 +217,12 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
         if _only_assigns(stmt):
             known |= defs(stmt)
             continue
-        if isinstance(stmt, ast.Return) and _criterion(unit, module, stmt):
+        if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
             return stmt
         if not isinstance(stmt, _ASSIGNS):
             break
         measured = not unit.plain and _measures(unit, stmt, known)
-        computes = _criterion(unit, module, stmt) or measured
+        computes = criterion(unit, module, stmt) or measured
         if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
         known |= defs(stmt)
@@ -265,16 +267,6 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
         isinstance(n, ast.Call)
         and bool(unit.project.callees(n))
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
-        for n in walk(stmt)
-    )
-
-
-def _criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
-    """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
-    return any(
-        isinstance(n, ast.Call)
-        and not unit.project.callees(n)
-        and unit.forwards.call(module, n) >= Forward.CRITERION
         for n in walk(stmt)
     )
 

@@ -11,7 +11,7 @@ from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
-from amp_migrate.autocast.threads import forwards_in, started
+from amp_migrate.autocast.slicing.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.scaled import ScaleLoss

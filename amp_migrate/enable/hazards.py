@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.trainings import Training
+from amp_migrate.enable.products import is_gram, is_sparse
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.objects import Objects
@@ -42,6 +43,10 @@ _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _TYPES = dict.fromkeys(("torch.float16", "torch.half", "torch.bfloat16"), 16)
 _TYPES |= dict.fromkeys(("torch.float64", "torch.double"), 64)
 _METHODS = {"half": 16, "bfloat16": 16, "double": 64}
+
+
+def _place(function: Function) -> tuple[str, int]:
+    return function.module.path, getattr(function.node, "lineno", 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +106,7 @@ class Hazards:
         for function in dict.fromkeys(f for t in every for f in self._run_with(t)):
             for call in self._calls(function):
                 found += list(self._entropy(function, call, trained, drafts))
+                found += list(self._sparse(function, call))
         return found
 
     def schedulers(self, trainings: Iterable[Training]) -> Iterator[Hazard]:
@@ -138,7 +144,16 @@ class Hazards:
         """Return the functions that the programs run in which a training runs a backward."""
         starts = {up for b in training.backwards for up in upwards(self._project, b.function)}
         found = {f for start in starts for f in reachable(self._project, start)}
-        return sorted(found, key=lambda f: (f.module.path, getattr(f.node, "lineno", 0)))
+        return sorted(found, key=_place)
+
+    def _sparse(self, function: Function, call: ast.Call) -> Iterator[Hazard]:
+        """Yield what is said about a sparse matrix: products with it are not there in 16 bits on a GPU."""
+        name = self._project.external(function.module, call.func) or ""
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if is_sparse(name, method):
+            said = f"products with sparse matrices raise in {self._dtype} on a GPU, and autocast casts them"
+            how = "multiply by `x.float()` under `torch.autocast(..., enabled=False)`"
+            yield Hazard("AMP511", function.module, call, said, how)
 
     def _entropy(
         self, function: Function, call: ast.Call, trained: set[int], drafts: dict[Module, Draft]
@@ -176,6 +191,10 @@ class Hazards:
         elif (name.startswith(_WHOLE) or name in _ALONE) and name not in _FINE:
             said = f"`{name}` does not take {self._dtype} on every device"
             how = "call it on `x.float()` under `torch.autocast(..., enabled=False)`"
+            yield Hazard("AMP511", module, call, said, how)
+        elif self._dtype == "float16" and is_gram(function, call, name, method):
+            said = "the product of features with themselves adds up squares, which soon leave the range of float16"
+            how = "compute it of `x.float()` under `torch.autocast(..., enabled=False)`, or use --dtype bfloat16"
             yield Hazard("AMP511", module, call, said, how)
         elif name == "torch.autograd.grad" and self._dtype == "float16":
             said = (
@@ -229,4 +248,6 @@ class Hazards:
                     if isinstance(call, ast.Call):
                         made = self._project.constructed(call)
                         classes += [c for c in made if c not in classes]
+        helpers = {f for function in found for f in reachable(self._project, function)}
+        found.update(dict.fromkeys(sorted(helpers - set(found), key=_place)))
         return list(found)

@@ -9,7 +9,7 @@ RULES = (
         "AMP511",
         "an operation that may not take what autocast gives",
         "Nothing. The finding says what to do, should it be given 16-bit values: writes into FP32 tensors by `index_add_` and "
-        "the like, `out=`, `torch.linalg`, `torch.fft`, and gradients of gradients.",
+        "the like, `out=`, `torch.linalg`, `torch.fft`, sparse matrices, products of features with themselves, and gradients of gradients.",
         "These raise where the types of their tensors differ, or are not there for 16 bits.",
         """
         total = torch.zeros(8, 2, device="cuda").index_add_(0, index, output)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from amp_migrate.autocast.forwards import Forwards
-from amp_migrate.autocast.threads import started
+from amp_migrate.autocast.slicing.threads import started
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards import Hazard
 from amp_migrate.facts.tree import FunctionNode, Tree

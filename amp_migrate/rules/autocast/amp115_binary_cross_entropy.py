@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from amp_migrate.autocast.bce import Bce, is_mentioned
 from amp_migrate.autocast.bce_called import Called, called, can_be_kept_out, inputs
@@ -44,7 +44,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for bce in context.entropies:
         together.setdefault(bce.statement, []).append(bce)
     for found in together.values():
-        if any(bce.computed for bce in found):
+        if any(bce.computed or bce.beside for bce in found):
             yield _computed_before(context, found)
         else:
             yield from (_decision(context, bce) for bce in found)
@@ -96,9 +96,7 @@ def _computed_before(context: Context, found: list[Bce]) -> Decision:
     module, stmt = found[0].module, found[0].statement
     tree = module.tree
     taken = {n.id for n in ast.walk(tree.scope(stmt)) if isinstance(n, ast.Name)}
-    names = (
-        n for i in itertools.count(1) if (n := f"output_{i}" if i > 1 else "output") not in taken
-    )
+    names, losses = _free("output", taken), _free("bce_loss", taken)
     lines: list[str] = []
     texts: dict[ast.expr, str] = {}
     for bce in found:
@@ -110,10 +108,23 @@ def _computed_before(context: Context, found: list[Bce]) -> Decision:
         else:
             texts[given] = _as_float(tree, given)
     lines.append(f"with {context.spelling.autocast('False')}:")
-    lines.append("    " + indent(tree.segment(stmt, texts)))
+    if any(bce.beside for bce in found):
+        apart: dict[ast.expr, str] = {bce.call: next(losses) for bce in found}
+        lines += [
+            f"    {name} = {indent(tree.segment(call, texts))}" for call, name in apart.items()
+        ]
+        lines.append(tree.segment(stmt, apart))
+    else:
+        lines.append("    " + indent(tree.segment(stmt, texts)))
     message = "binary cross entropy stays outside autocast, which refuses it, and the network before it inside"
     edits: list[Edit] = [Replace(tree.span(stmt), "\n".join(lines))]
     return decision(RULE, Status.ROUTINE, module, found[0].call, message, edits)
+
+
+def _free(name: str, taken: Collection[str]) -> Iterator[str]:
+    """Yield a name, and then with numbers, that a function does not have."""
+    every = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+    return (one for one in every if one not in taken)
 
 
 def _as_float(tree: Tree, node: ast.expr) -> str:
