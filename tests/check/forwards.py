@@ -73,4 +73,35 @@ def _training(name: str, lines: tuple[str, ...]) -> Training:
     return Training(f"evaluated by {name}", {"train.py": before}, {"train.py": after}, fault)
 
 
-EVALUATIONS = tuple(_training(name, lines) for name, lines in _WAYS.items())
+_HANDED = {
+    "an engine": (
+        "from ignite.engine import Engine",
+        "engine, x",
+        "Engine(answer).run(loader)",
+    ),
+    "the end of the program": ("import atexit", "x=None", "atexit.register(answer)"),
+    "a signal": ("import signal", "x, frame", "signal.signal(signal.SIGUSR1, handler=answer)"),
+}
+
+
+def _handed(name: str, imported: str, parameters: str, handing: str) -> Training:
+    """Return a training that hands an evaluation to a library, which runs it."""
+    head = f"def answer({parameters}):\n    "
+    run = "with torch.no_grad():\n        print(model(torch.as_tensor(x)))\n"
+    cast = run.replace("no_grad()", "no_grad(), torch.cuda.amp.autocast()")
+    texts = []
+    for text, body in ((f"from apex import amp\n{_BEFORE}", run), (_AFTER, cast)):
+        lines = text.replace("    with torch.no_grad():\n", "").splitlines()
+        made = next(k for k, line in enumerate(lines) if "initialize" in line or "Scaler(" in line)
+        inner = [f"    {line}" for line in (head + body).splitlines()] + [f"    {handing}"]
+        texts.append(
+            "\n".join([_IMPORTS + imported, *lines[: made + 1], *inner, *lines[made + 1 :]]) + "\n"
+        )
+    fault = {"the casts are lost": ((", torch.cuda.amp.autocast()", ""),)}
+    return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
+
+
+EVALUATIONS = (
+    *(_training(name, lines) for name, lines in _WAYS.items()),
+    *(_handed(name, *words) for name, words in _HANDED.items()),
+)

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts, guards
-from amp_migrate.check.casts.initialized import of_one_kind
+from amp_migrate.check.casts.initialized import handed, of_one_kind
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
@@ -185,14 +185,16 @@ class Casting:
                 if not isinstance(point.node, ast.Call):
                     continue
                 callees = self._project.callees(point.node)
-                if not callees or not self.reached(function, point.node):
+                later = [] if callees or sure else handed(self._program, point.node)
+                if not (callees or later) or not self.reached(function, point.node):
                     continue
                 if sure and not of_one_kind(callees):
                     continue
                 inside = self.here(function, point.node)
                 found = begins[function] if inside is None else frozenset({inside})
-                found = found if of_one_kind(callees) else found | {Casts.UNKNOWN}
-                for callee in callees:
+                certain = found == {Casts.OFF} if later else of_one_kind(callees)
+                found = found if certain else found | {Casts.UNKNOWN}
+                for callee in callees or later:
                     held = begins.get(callee, frozenset())
                     if not found <= held:
                         begins[callee] = held | found

@@ -104,8 +104,9 @@ class Initialized:
             function = queue.pop()
             for call, states in self.calls(function, begins[function]):
                 callees = self._project.callees(call)
-                states = states if of_one_kind(callees) else EITHER
-                for callee in callees:
+                sure = of_one_kind(callees) if callees else states == ON
+                states = states if sure else EITHER
+                for callee in callees or handed(self._program, call):
                     held = begins.get(callee, frozenset())
                     if not states <= held:
                         begins[callee] = held | states
@@ -136,6 +137,14 @@ class Initialized:
             )
             for up in function.module.tree.ancestors(call)
         )
+
+
+def handed(program: Program, call: ast.Call) -> list[Function]:
+    """Return the functions that nothing else is seen to call, and that a call of a library may run, now or later."""
+    project = program.project
+    if project.external(project.module_of(call), call.func) is None:
+        return []
+    return [f for f in program.calls.handed(call) if f.node is not None and not project.callers(f)]
 
 
 def of_one_kind(callees: Sequence[Function]) -> bool:
