@@ -105,6 +105,8 @@ def _replaced(
     edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
     stmt = site.statement
+    if stays and isinstance(stmt, ast.Return):
+        lines = [*lines[1:], stays]
     if isinstance(site.module.tree.parent(site.node), ast.stmt):
         edits += _in_place(site, lines)
     else:
