@@ -13,7 +13,7 @@ from amp_migrate.autocast.losses import criterion, losses_apart
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
-from amp_migrate.autocast.slicing.finished import runs_in_fp32
+from amp_migrate.autocast.slicing.finished import only_reshapes, runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.autocast.unfed import covered, feeds_nothing
 from amp_migrate.facts.paths import defs, path, uses, walk
@@ -55,11 +55,11 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found = [part for region in found for part in aside.parts(region)]
         found += losses_apart(unit, found)
     return [
-        r for r in merged(found) if not _called_inside(unit, r, taken) and not _before_apex(unit, r)
+        r for r in merged(found) if not _called_inside(unit, r, taken) and not before_apex(unit, r)
     ]
 
 
-def _before_apex(unit: Unit, region: Region) -> bool:
+def before_apex(unit: Unit, region: Region) -> bool:
     """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
     sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is region.function]
     looped = any(isinstance(level, Loop) for level in levels(region.module.tree, region.first))
@@ -170,7 +170,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    return _is_one(unit, module, node, models) and not _is_container(func)
+    return _is_one(unit, module, node, models) and func.attr not in _CONTAINERS
 
 
 def _is_one(unit: Unit, module: Module, node: ast.expr, models: set[int]) -> bool:
@@ -178,11 +178,8 @@ def _is_one(unit: Unit, module: Module, node: ast.expr, models: set[int]) -> boo
     return bool(found & models) or is_made_anew(unit, module, node)
 
 
+_CONTAINERS = ("module", "config")
 _OF_COLLECTIONS = frozenset({"pop", "popitem", "popleft", "copy", "index", "count", "setdefault"})
-
-
-def _is_container(func: ast.Attribute) -> bool:
-    return func.attr in ("module", "config")
 
 
 def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
@@ -193,12 +190,22 @@ def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
     known = defs(first)
     last = _last_of_loss(unit, module, first, known)
     around = tree.holder(first)
-    while isinstance(around, ast.With) and not runs_without_gradients(unit.project, module, around):
+    while isinstance(around, ast.With):
         outer = _last_of_loss(unit, module, around, known)
-        if outer is not around:
+        if outer is not around and not _trains(unit, module, around, outer):
             first, last = around, outer
         around = tree.holder(around)
     return Region(module, function, first, last)
+
+
+def _trains(unit: Unit, module: Module, around: ast.With, last: ast.stmt) -> bool:
+    """Tell whether a loss behind a block without gradients is one that trains."""
+    if not runs_without_gradients(unit.project, module, around):
+        return False
+    behind = module.tree.block(around)
+    between = behind[position(module.tree, around) + 1 : position(module.tree, last) + 1]
+    trained = {stmt for region in unit.regions for stmt in region.statements()}
+    return any(stmt in trained for stmt in between)
 
 
 def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) -> ast.stmt:
@@ -214,13 +221,16 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             continue
         if bce.calls(unit, module, stmt):
             break
-        if _only_assigns(stmt):
+        if only_reshapes(stmt):
             known |= defs(stmt)
             continue
         if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
             return stmt
         if not isinstance(stmt, _ASSIGNS):
-            break
+            if not _collects(unit, module, stmt):
+                break
+            last = stmt
+            continue
         measured = not unit.plain and _measures(unit, stmt, known)
         computes = criterion(unit, module, stmt) or measured
         if computes or runs_in_fp32(stmt, known, sums=False):
@@ -247,20 +257,6 @@ _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _CHOICES = (ast.Assign, ast.If)
 
 
-def _only_assigns(stmt: ast.stmt) -> bool:
-    """Tell whether a test only takes a result apart: ``if isinstance(output, tuple): output = output[0]``."""
-    if not isinstance(stmt, ast.If):
-        return False
-    calls = [
-        n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
-    ]
-    reshapes = all(isinstance(n.func, ast.Attribute) and n.func.attr in _RESHAPES for n in calls)
-    return all(isinstance(s, _ASSIGNS) for s in [*stmt.body, *stmt.orelse]) and reshapes
-
-
-_RESHAPES = {"mean", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "detach"}
-
-
 def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
     """Tell whether a helper of the project gets what the model returned, and computes with it as it is."""
     return any(
@@ -269,6 +265,14 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )
+
+
+def _collects(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+    """Tell whether a loss is computed where it is collected: ``losses.append(criterion(output, target).item())``."""
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    return not unit.project.callees(call) and criterion(unit, module, stmt)
 
 
 def _selects(stmt: ast.stmt, known: set[str]) -> bool:

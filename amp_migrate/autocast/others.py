@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.autocast.evaluation import region_of
+from amp_migrate.autocast.evaluation import before_apex, region_of
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.autocast.unfed import feeds_nothing
@@ -29,7 +29,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
     taken = {
         id(n) for r in [*unit.regions, *known] for stmt in r.statements() for n in ast.walk(stmt)
     }
-    return merged(
+    found = merged(
         [
             region_of(unit, module, module.tree.statement(node))
             for module in unit.near
@@ -44,6 +44,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             and not _trains(unit, module, node.func)
         ]
     )
+    return [region for region in found if not before_apex(unit, region)]
 
 
 def trains_aside(unit: Unit, region: Region) -> bool:

@@ -126,6 +126,24 @@ REFUSES_CASTS = frozenset(
 )
 REFUSING_LAYERS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
 
+# What casts run in half of torch.nn.functional; the rest runs in fp32, or as its inputs come.
+RUN_IN_HALF = frozenset(
+    {
+        "bilinear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_tbc",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "linear",
+        "multi_head_attention_forward",
+        "prelu",
+        "scaled_dot_product_attention",
+    }
+)
+
 # Methods of `apex.amp` and of a GradScaler that hand out and take the loss scale.
 APEX_STATE = frozenset({"state_dict", "load_state_dict"})
 

@@ -44,6 +44,10 @@ class Losses:
         """Tell whether a node is among what computes a loss, as far as that can be followed back."""
         return node in self._followed(function, loss)[1]
 
+    def calls(self, function: Function, loss: ast.expr) -> list[ast.Call]:
+        """Return the calls among what computes a loss, as far as that can be followed back."""
+        return [n for n in self._followed(function, loss)[1] if isinstance(n, ast.Call)]
+
     @cached_property
     def computing(self) -> set[ast.AST]:
         """The nodes that compute the losses of backward passes."""

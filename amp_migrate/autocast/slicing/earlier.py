@@ -12,7 +12,7 @@ from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.order import position
+from amp_migrate.unit.order import Loop, levels, position
 from amp_migrate.unit.relatives import family
 
 Barrier = Callable[[Module, ast.stmt], bool]
@@ -109,6 +109,16 @@ class Earlier:
             and self._forwards.is_network(module, func)
             and self._forwards.call(module, call) is Forward.NETWORK
         )
+
+
+def behind_setup(
+    function: Function, before: list[ast.stmt], setup: Callable[[Function, ast.stmt], bool]
+) -> list[ast.stmt]:
+    """Leave out what runs once, before the training is set up: in fp32, under Apex too."""
+    tree = function.module.tree
+    once = not any(isinstance(lv, Loop) for stmt in before[:1] for lv in levels(tree, stmt))
+    places = [i for i, stmt in enumerate(before) if setup(function, stmt)] if once else []
+    return before[places[-1] + 1 :] if places else before
 
 
 def _neighbours(tree: Tree, chosen: list[ast.stmt]) -> list[list[ast.stmt]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.aside import Aside, Stays
-from amp_migrate.autocast.slicing.earlier import Earlier
+from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.later import heads, runs_later
@@ -109,7 +109,9 @@ class RegionFinder:
             block = tree.block(level)
             before = block[: position(tree, level)]
             if looped or (result.network and any(self._setup(function, s) for s in before)):
-                runs = self._earlier.above(function, before, needed)
+                runs = self._earlier.above(
+                    function, behind_setup(function, before, self._setup), needed
+                )
                 result.regions += [Region(function.module, function, r[0], r[-1]) for r in runs]
                 continue
             self._level(function, before, needed, result)

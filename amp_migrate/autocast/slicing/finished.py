@@ -57,3 +57,23 @@ def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
     if owner in ("torch", "F", "functional"):
         given = {used for argument in node.args for used in uses(argument)}
     return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
+
+
+def only_reshapes(stmt: ast.stmt) -> bool:
+    """Tell whether a test only takes a result apart: ``if isinstance(output, tuple): output = output[0]``."""
+    if not isinstance(stmt, ast.If):
+        return False
+    calls = [
+        n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
+    ]
+    reshapes = all(isinstance(n.func, ast.Attribute) and n.func.attr in _RESHAPES for n in calls)
+    return (
+        all(
+            isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+            for s in [*stmt.body, *stmt.orelse]
+        )
+        and reshapes
+    )
+
+
+_RESHAPES = {"mean", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "detach"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -13,10 +14,21 @@ from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS, RUNS_FORWARD
+from amp_migrate.training.beliefs import (
+    REFUSES_CASTS,
+    REFUSING_LAYERS,
+    RUN_IN_HALF,
+    RUNS_FORWARD,
+)
 
 _COPIES = frozenset({"deepcopy", "AveragedModel"})
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
+_OF_TENSORS = frozenset(
+    {
+        "clone", "contiguous", "cuda", "detach", "double", "expand", "flatten", "float", "items", "long", "numel",
+        "permute", "repeat", "reshape", "size", "squeeze", "to", "transpose", "unsqueeze", "values", "view",
+    }
+)  # fmt: skip
 _MEASURES = ("loss", "cross_entropy", "kl_div")
 
 
@@ -97,9 +109,30 @@ class Networks:
                     continue
                 seen.add(part)
                 if isinstance(part, ast.Call) and self._is_loss(function.module, part):
-                    yield part
+                    if not self._prepares(function, part):
+                        yield part
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                     queue += self._labels.values_of(function, part)
+
+    def _prepares(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a function that O1 ran in fp32, or as it came, gets data of no network: casts change nothing."""
+        name = self._project.external(function.module, call.func)
+        if name is None or not call.args or name.rpartition(".")[2] in RUN_IN_HALF:
+            return False
+        given = [*call.args, *(k.value for k in call.keywords)]
+        calls = self._program.training.losses.calls
+        return all(self._is_plain(made) for a in given for made in calls(function, a))
+
+    def _is_plain(self, call: ast.Call) -> bool:
+        """Tell whether a call runs no network by itself: one of torch, a builtin, or a function that is looked into."""
+        if self._project.callees(call):
+            return True
+        name = self._project.external(self._project.module_of(call), call.func)
+        if name is not None:
+            return name.startswith("torch.") and not name.startswith(_LOSSES)
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr in _OF_TENSORS
+        return isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)
 
     def _measures(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call computes a loss of what an initialized network gave: halves, where casts were on."""

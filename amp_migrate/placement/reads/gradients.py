@@ -11,22 +11,15 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.placement.reads.normed import added_to, divides_by_norm, only_freed, sets_zero
+from amp_migrate.placement.reads import normed
+from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
+from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.unit.order import Loop, inside, key, levels
 from amp_migrate.unit.unit import Unit
 
-_REDUCE = (
-    "allreduce",
-    "all_reduce",
-    "reduce_",
-    "synchronize",
-    "average_grad",
-    "sync_grad",
-    "zero_none_grad",
-)
 _CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
 _OWNERS = re.compile(r"(optim|model|param|net$|^opt)", re.I)
 _VISITED = frozenset(
@@ -140,7 +133,9 @@ def _use(
     unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
 ) -> Use | None:
     tree, called = function.module.tree, unit.project.lookup.called
-    if isinstance(node, ast.Attribute) and _is_of_weight(unit, function, node):
+    if isinstance(node, ast.Attribute) and (
+        _is_of_weight(unit, function, node) or _is_read(unit, function, node)
+    ):
         return Use(_statement(tree, node), node, False, None)
     if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
         if unit.project.function_of(function.module, node) is function:
@@ -158,7 +153,7 @@ def _use(
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(_statement(tree, node), node, True, None)
     name = called(function.module, node)
-    if any(word in name for word in _REDUCE):
+    if any(word in name for word in normed.REDUCES):
         return None
     if name in CLIPS or _clips(node, name):
         named = _named(node, masters) or _twin(tree, node, masters)
@@ -184,9 +179,20 @@ def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
     base = node.value.value if isinstance(node.value, ast.Attribute) else None
     while isinstance(base, ast.Name | ast.Attribute):
         if unit.forwards.is_network(module, base):
-            return not _reduces(tree, node)
+            return not only_averaged(tree, _statement(tree, node))
         base = base.value if isinstance(base, ast.Attribute) else None
     return False
+
+
+def _is_read(unit: Unit, function: Function, node: ast.Attribute) -> bool:
+    """Tell whether the values of a gradient that may be of a parameter matter here, whatever holds the parameter."""
+    if node.attr != "grad" or only_averaged(
+        function.module.tree, _statement(function.module.tree, node)
+    ):
+        return False
+    if unit.project.function_of(function.module, node) is not function:
+        return False
+    return Gradients(unit.project).use(function, node) == "read"
 
 
 def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
@@ -195,7 +201,9 @@ def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
         return False
     tree = function.module.tree
     for node in walk(function.node):
-        if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
+        if isinstance(node, ast.Attribute) and (
+            _reads_groups(tree, node) or _is_read(unit, function, node)
+        ):
             return True
         if not isinstance(node, ast.Call):
             continue
@@ -236,13 +244,17 @@ def _twin(
 
 def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
     """Tell whether a list of parameters is visited for gradients whose scale matters."""
-    return _passes_parameters(node) and _reads_grad(tree, node) and not _reduces(tree, node)
+    return (
+        _passes_parameters(node)
+        and _reads_grad(tree, node)
+        and not only_averaged(tree, _statement(tree, node))
+    )
 
 
 def _reads_groups(tree: Tree, node: ast.Attribute) -> bool:
     """Tell whether the parameter groups of an optimizer are visited for gradients whose scale matters."""
     groups = node.attr == "param_groups" and isinstance(node.ctx, ast.Load)
-    return groups and _reads_grad(tree, node) and not _reduces(tree, node)
+    return groups and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
 
 
 def _passes_parameters(call: ast.Call) -> bool:
@@ -263,32 +275,6 @@ def _reads_grad(tree: Tree, node: ast.expr) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
-
-
-def _reduces(tree: Tree, node: ast.AST) -> bool:
-    """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
-    stmt = _statement(tree, node)
-    if any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt):
-        return True
-    return divides_by_norm(tree, stmt)
-
-
-def _is_reduction(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and any(word in tail(node) for word in _REDUCE)
-
-
-def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
-    """Tell whether a list of gradients is only made to be averaged: ``grads = [...]; all_reduce(grads)``."""
-    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Name):
-        return False
-    scope = tree.function(stmt) or tree.module
-    name = stmt.targets[0].id
-    reads = [
-        n
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-    ]
-    return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
 
 
 def _statement(tree: Tree, node: ast.AST) -> ast.stmt:

@@ -7,6 +7,41 @@ import ast
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
 
+REDUCES = (
+    "allreduce",
+    "all_reduce",
+    "reduce_",
+    "synchronize",
+    "average_grad",
+    "sync_grad",
+    "zero_none_grad",
+)
+
+
+def only_averaged(tree: Tree, stmt: ast.stmt) -> bool:
+    """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
+    if any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt):
+        return True
+    return divides_by_norm(tree, stmt)
+
+
+def _is_reduction(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(word in tail(node) for word in REDUCES)
+
+
+def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
+    """Tell whether a list of gradients is only made to be averaged: ``grads = [...]; all_reduce(grads)``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Name):
+        return False
+    scope = tree.function(stmt) or tree.module
+    name = stmt.targets[0].id
+    reads = [
+        n
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+    ]
+    return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
+
 
 def divides_by_norm(tree: Tree, stmt: ast.stmt) -> bool:
     """Tell whether gradients are only divided by their own norm, as in FGM attacks: their scale cancels."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Project
 from amp_migrate.training.beliefs import (
     CLEARS,
@@ -67,8 +68,9 @@ class Gradients:
             return True
         if any(isinstance(b, ast.arg) for b in bindings) or not bindings:
             return not _asks_for_gradients(function, base.id)
-        made = [value for value in values if isinstance(value, ast.Call | ast.BinOp)]
-        if made and len(made) == len(values):
+        # What a loop goes over may hold parameters that somebody keeps, whatever call gives it.
+        own = [assigned(module.tree, binding) for binding in bindings]
+        if own and all(isinstance(value, ast.Call | ast.BinOp) for value in own):
             return False
         return not _asks_for_gradients(function, base.id)
 
