@@ -31,7 +31,7 @@ programs were given to the tool, and it shows what came out (`python scripts/ape
 *Rewritten* rules that are faithful keep the training as it was, bit for bit where both sides run the same kernels.
 *With `--unsafe`*: rewritten on request, as the results agree to rounding alone. *Stays*: the name still exists in Apex, works
 beside native AMP, and a note names its counterpart. *By hand*: the place is left as it is, and a finding says what to do. `amp-migrate explain CODE`
-says more about a rule.
+says more about a rule. The last column leads to a program of the tests in which the name is used, before and after.
 
 The new names are written as `torch.cuda.amp.autocast()` and `torch.cuda.amp.GradScaler()`, which every torch since 1.6 has;
 torch 2.4 calls them `torch.amp.autocast("cuda")` and `torch.amp.GradScaler("cuda")`, and `--api torch.amp` writes that.
@@ -109,23 +109,24 @@ def _part(part: dict[str, Any], known: dict[str, Rule]) -> str:
     rows = "\n".join(_row(entry, known) for entry in part["names"])
     return (
         f"## {part['title']}\n\n{part['intro'].strip()}{gone}\n\n"
-        f"| Apex | becomes | rule | |\n|---|---|---|---|\n{rows}\n"
+        f"| Apex | becomes | rule | | tried by |\n|---|---|---|---|---|\n{rows}\n"
     )
 
 
 def _row(entry: dict[str, Any], known: dict[str, Rule]) -> str:
-    name = entry["name"]
     if "rule" in entry:
         code, how = entry["rule"], _safety(known[entry["rule"]])
-        return _cells(name, entry["text"], code, how)
+        return _cells(entry, entry["text"], code, how)
     found, text = _answer(entry)
     how = _outcome(found, entry)
-    return _cells(name, entry.get("text", text), found.code, how)
+    return _cells(entry, entry.get("text", text), found.code, how)
 
 
-def _cells(name: str, text: str, code: str, how: str) -> str:
-    shown = name.removeprefix("apex.").replace("LARC.LARC", "LARC")
-    return f"| `{shown}` | {text.replace('|', chr(92) + '|')} | {code} | {how} |"
+def _cells(entry: dict[str, Any], text: str, code: str, how: str) -> str:
+    shown = entry["name"].removeprefix("apex.").replace("LARC.LARC", "LARC")
+    tried = entry.get("fixture", "")
+    link = f"[{tried}](../fixtures/{tried})" if tried else ""
+    return f"| `{shown}` | {text.replace('|', chr(92) + '|')} | {code} | {how} | {link} |"
 
 
 def _safety(rule: Rule) -> str:

@@ -7,6 +7,7 @@ import re
 _SKIP_FILE = re.compile(r"^\s*#\s*amp-migrate:\s*skip-file\b", re.M)
 _SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
 _IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b")
+_OLDER = ("FP16_Optimizer", "prep_param_lists", "wrap_optimizer")
 _INIT = re.compile(r"\bamp\.init\(")
 _BY_NAME = re.compile(r"(?:import_module|__import__)\(\s*[\"']apex\b")
 
@@ -30,7 +31,7 @@ def uses_apex(text: str) -> bool:
 
 def uses_older(text: str) -> bool:
     """Tell whether a text may use an interface of Apex from before today's amp."""
-    words = "FP16_Optimizer" in text or "wrap_optimizer" in text
+    words = any(word in text for word in _OLDER)
     return "apex" in text and (words or bool(_INIT.search(text)))
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from amp_migrate.facts.tree import Kept, Older, Tree
-from amp_migrate.older import fp16_optimizer, handle
+from amp_migrate.older import handle
 from amp_migrate.older.found import Found
+from amp_migrate.older.fp16 import masters, optimizer
 from amp_migrate.older.sheet import TRACE, Sheet, Unwritable
 from amp_migrate.older.words import Words, in_words
 from amp_migrate.plan.model import Finding, Plan, Status
@@ -49,7 +50,8 @@ class OlderInterfaces:
         self._trainings: list[Training] = []
         self._found = Found(self.known or build(self.parsed))
         if self.settings.enabled("AMP306"):
-            self._trainings += fp16_optimizer.trainings(self._found)
+            self._trainings += optimizer.trainings(self._found)
+            self._trainings += masters.every(self._found)
         if self.settings.enabled("AMP102"):
             self._trainings += handle.handles(self._found)
 

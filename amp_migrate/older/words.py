@@ -32,6 +32,15 @@ HANDLE = MappingProxyType(
     }
 )
 
+MASTERS = MappingProxyType(
+    {
+        r"opt_level O2 becomes autocast: weights stay fp32 \(O2 kept fp16 weights with fp32 masters\)": (
+            "the network runs under autocast: its weights stay fp32 (they were fp16, with fp32 copies)"
+        ),
+        r"amp\.initialize": "prep_param_lists",
+    }
+)
+
 
 def in_words(text: str, words: Words) -> str:
     """Return a sentence in the words of an interface."""

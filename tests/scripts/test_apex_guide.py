@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from fixture_support import cases
 
 from amp_migrate import migrate_source
 from amp_migrate.equivalence.reference import modules
@@ -48,6 +49,50 @@ def test_every_name_of_the_reference_is_there() -> None:
     told = set(re.findall(r"^\| `(?:[\w.]+\.)?(\w+)`", PAGE, re.M))
 
     assert (names - told, len(names) > 50) == (set(), True)
+
+
+DELETED = {
+    "amp": """
+        init half_function float_function promote_function register_half_function register_float_function
+        register_promote_function scale_loss disable_casts initialize state_dict load_state_dict master_params _amp_state
+    """,
+    "parallel": """
+        DistributedDataParallel Reducer SyncBatchNorm convert_syncbn_model create_syncbn_process_group LARC multiproc
+    """,
+    "fp16_utils": """
+        BN_convert_float network_to_half prep_param_lists model_grads_to_master_grads master_params_to_model_params tofp16
+        to_python_float clip_grad_norm convert_module convert_network FP16Model FP16_Optimizer LossScaler DynamicLossScaler
+    """,
+    "RNN": "LSTM GRU ReLU Tanh mLSTM toRNNBackend",
+}
+"""The public names of what Apex deleted in 2025, by package."""
+
+
+@pytest.mark.parametrize("package", DELETED)
+def test_every_name_that_apex_deleted_has_a_rule_and_a_program(package: str) -> None:
+    """Its row says which rule is responsible, and leads to a fixture that uses the name."""
+    known = {rule.code for rule in rules()}
+    used = {case.name: "\n".join(case.before.values()) for case in cases()}
+    for name in DELETED[package].split():
+        row = re.search(
+            rf"^\| `{package}\.{name}` \| .+ \| (AMP\d+) \| .+ \| \[(.+)\]\(.+\) \|$", PAGE, re.M
+        )
+        assert row is not None, name
+        assert row[1] in known
+        assert re.search(rf"\b{name}\b", used[row[2]]), name
+
+
+def test_every_fixture_of_the_page_uses_its_name(guide: ModuleType) -> None:
+    """Every link of the last column leads to a program with that name in it."""
+    document = parse_toml(guide.NAMES.read_bytes(), "names")
+    entries = [entry for part in document["part"] for entry in part["names"] if "fixture" in entry]
+    found = {case.name: case for case in cases()}
+    for entry in entries:
+        case = found[entry["fixture"]]
+        last = entry["name"].rpartition(".")[2]
+        assert re.search(rf"\b{last}\b", "\n".join(case.before.values())), entry["name"]
+        row = re.search(rf"^.*\({re.escape('../fixtures/' + case.name)}\) \|$", PAGE, re.M)
+        assert row is not None
 
 
 @pytest.mark.parametrize(

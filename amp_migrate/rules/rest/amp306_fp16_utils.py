@@ -5,7 +5,9 @@ A training with `FP16_Optimizer` becomes a native one as a whole: `network_to_ha
 `convert_network` and `.half()` on its network and inputs go, `optimizer.backward(loss)` becomes
 `scaler.scale(loss).backward()`, `update_master_grads()` goes, `clip_master_grads(n)` becomes `scaler.unscale_(optimizer)` and
 `clip_grad_norm_`, `optimizer.loss_scale` becomes `scaler.get_scale()`, `dynamic_loss_scale` and `static_loss_scale` decide what
-the GradScaler is made with. Any other use is reported with what to write. `to_python_float(x)` becomes `x.item()`, and an
+the GradScaler is made with. Master weights that a program keeps by hand go as well: both lists of `prep_param_lists` become
+that of the weights, `model_grads_to_master_grads` and `master_params_to_model_params` go, and the loss and its gradients stay
+scaled as the program does it. Any other use is reported with what to write. `to_python_float(x)` becomes `x.item()`, and an
 `import *` of which nothing is used is removed.
 
 ## Why

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found
-from amp_migrate.older.fp16_training import Fp16
+from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import ALIAS
 from amp_migrate.project import Module
 

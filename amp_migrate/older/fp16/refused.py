@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path
-from amp_migrate.flow import Graph, Graphs, Kind, Paths, cautious, keeping
+from amp_migrate.flow import Graphs, Kind
+from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
-from amp_migrate.older.fp16_training import Fp16
+from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import Sheet, Unwritable
 from amp_migrate.project import Function, Module
 from amp_migrate.training.bindings import bound_value
@@ -74,9 +74,7 @@ def refuse_open(training: Fp16, found: Found, calls: Passes) -> None:
             if other is module and closes is not False
             for point in graph.at(closer, Kind.CALL)
         ]
-        order = Paths(
-            graph, changes=keeping(cautious(graph), _settled(found, graph)), exceptions=False
-        )
+        order = feasible(found, graph)
         reads = [c for _, c in _reading(training, found)]
         ends = [p for p in graph.points if p.node in reads and p.kind is Kind.CALL]
         if any(
@@ -94,20 +92,6 @@ def refuse_open(training: Fp16, found: Found, calls: Passes) -> None:
                     "call optimizer.update_master_grads() in front of it, in the function of the backward pass, then run "
                     "again",
                 )
-
-
-def _settled(found: Found, graph: Graph) -> set[str]:
-    """Return the attributes that tests of a body read and that nothing in the project sets, as ``args.fp16``."""
-    asked = {
-        node
-        for point in graph.points
-        for edge in graph.order(False).edges[point.index]
-        if edge.test is not None
-        for node in ast.walk(edge.test)
-        if isinstance(node, ast.Attribute)
-    }
-    written = {node.attr for _, node in found.attributes() if not isinstance(node.ctx, ast.Load)}
-    return {text for node in asked if node.attr not in written and (text := path(node))}
 
 
 def _reading(training: Fp16, found: Found) -> list[tuple[Module, ast.Call]]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.older.found import Found
-from amp_migrate.older.fp16_refused import (
+from amp_migrate.older.fp16.clips import need_torch, write_clips
+from amp_migrate.older.fp16.refused import (
     Passes,
     refuse_asked,
     refuse_clip_of_copies,
     refuse_gradients,
     refuse_open,
 )
-from amp_migrate.older.fp16_training import Fp16
+from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet, Unwritable
 from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
@@ -61,7 +62,7 @@ def write_calls(training: Fp16, found: Found) -> None:
     refuse_asked(training, found)
     refuse_open(training, found, calls)
     refuse_gradients(training, found, calls)
-    _write_clips(training, found)
+    write_clips(training.sheets, found)
     refuse_clip_of_copies(training, found)
 
 
@@ -113,7 +114,7 @@ def _backward(sheet: Sheet, call: ast.Call, method: ast.Attribute) -> bool | Non
 def _clip(sheet: Sheet, call: ast.Call, method: ast.Attribute) -> None:
     given = [sheet.text(a) for a in call.args]
     given += [f"{k.arg}={sheet.text(k.value)}" for k in call.keywords if k.arg]
-    _need_torch(sheet, call)
+    need_torch(sheet, call)
     optimizer = sheet.text(method.value)
     sheet.put(
         call,
@@ -132,26 +133,3 @@ def _zero_grad(sheet: Sheet, call: ast.Call) -> None:
         if keyword.arg == "set_grads_to_None":
             text = sheet.text(call.func)
             sheet.put(call, f"{text}(set_to_none={sheet.text(keyword.value)})")
-
-
-def _write_clips(training: Fp16, found: Found) -> None:
-    """Write `clip_grad_norm` of fp16_utils as that of torch, which it is."""
-    for module, call in found.clips():
-        sheet = training.sheets.get(module)
-        if sheet is not None and found.fp16_name(module, call.func) is not None:
-            _need_torch(sheet, call)
-            sheet.put(call.func, "torch.nn.utils.clip_grad_norm_")
-            sheet.say(call, "becomes torch.nn.utils.clip_grad_norm_, which it was")
-
-
-def _need_torch(sheet: Sheet, call: ast.Call) -> None:
-    if not any(
-        isinstance(n, ast.Import) and any(a.name == "torch" and not a.asname for a in n.names)
-        for n in sheet.tree.module.body
-    ):
-        raise Unwritable(
-            sheet.module,
-            call,
-            "torch.nn.utils.clip_grad_norm_ takes the place of this call, and torch is not imported at the top of this file",
-            "write `import torch` at the top of this file, then run again",
-        )

@@ -6,11 +6,11 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found
-from amp_migrate.older.fp16_calls import write_calls
-from amp_migrate.older.fp16_refused import refuse_other_uses
-from amp_migrate.older.fp16_states import write_states
-from amp_migrate.older.fp16_training import Fp16
-from amp_migrate.older.halves import halves, write_inputs, write_networks
+from amp_migrate.older.fp16.calls import write_calls
+from amp_migrate.older.fp16.halves import halves, write_inputs, write_networks
+from amp_migrate.older.fp16.refused import refuse_other_uses
+from amp_migrate.older.fp16.states import write_states
+from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import STATE, Sheet, Unwritable, alike
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
