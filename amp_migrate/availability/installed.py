@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import is_apex
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Function, Module, Project
 
@@ -22,7 +23,7 @@ def imports_apex(body: list[ast.stmt]) -> bool:
         (isinstance(n, ast.Import) and any(is_apex(a.name) for a in n.names))
         or (isinstance(n, ast.ImportFrom) and n.level == 0 and is_apex(n.module or ""))
         for stmt in body
-        for n in ast.walk(stmt)
+        for n in every(stmt)
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
+from amp_migrate.facts.below import every
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
 from amp_migrate.settings import Settings
@@ -91,7 +92,7 @@ def _helps(source: Source) -> Iterator[Finding]:
         tree = ast.parse(source.text)
     except (SyntaxError, ValueError, RecursionError):
         return
-    for node in ast.walk(tree):
+    for node in every(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OPTIONS:
             given = next((k.value for k in node.keywords if k.arg == "help"), None)
             if given is not None and _APEX.search(ast.unparse(given)):

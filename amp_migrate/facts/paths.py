@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.below import children, every
+
 MUTATORS = frozenset(
     {"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"}
 )
@@ -74,13 +76,13 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         here = stack.pop()
         yield here
         if here is node or not isinstance(here, _NESTED):
-            stack.extend(reversed(list(ast.iter_child_nodes(here))))
+            stack += reversed(children(here))
 
 
 def uses(node: ast.AST) -> set[str]:
     """Return every path that `node` reads, with its prefixes."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in every(node):
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
             dotted = path(part)
             if dotted is not None:
@@ -92,12 +94,12 @@ def reads(node: ast.AST) -> set[str]:
     """Return the longest paths that `node` reads, methods called on them cut off."""
     found: set[str] = set()
     covered: set[ast.AST] = set()
-    for part in ast.walk(node):
+    for part in every(node):
         if part in covered or not isinstance(part, ast.Name | ast.Attribute):
             continue
         dotted = path(part)
         if dotted is not None:
-            covered.update(ast.walk(part))
+            covered.update(every(part))
             found.add(dotted)
     return found
 

@@ -14,6 +14,7 @@ ScopeNode = (
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BODIES = (*_DEFINITIONS, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_AROUND = frozenset({*_BODIES, *_COMPREHENSIONS, ast.comprehension, ast.Module})
 
 
 class Scopes:
@@ -45,7 +46,9 @@ class Scopes:
         child: ast.AST = node
         up = parents.get(node)
         while up is not None:
-            if isinstance(up, _BODIES):
+            if type(up) not in _AROUND:
+                pass
+            elif isinstance(up, _BODIES):
                 if isinstance(child, ast.stmt) or (isinstance(up, ast.Lambda) and child is up.body):
                     return up
                 if isinstance(child, ast.arguments) and isinstance(node, ast.arg):

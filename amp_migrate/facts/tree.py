@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from amp_migrate.facts.below import children, every
 from amp_migrate.source.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -15,6 +16,7 @@ Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast
 N = TypeVar("N", bound=ast.AST)
 
 _BLOCKS = ("body", "orelse", "finalbody")
+_HOLDERS = (ast.stmt, ast.mod, ast.ExceptHandler, ast.match_case)
 
 
 class Respelt(NamedTuple):
@@ -80,22 +82,18 @@ class Tree:
         stack = [root]
         while stack:
             node = stack.pop()
-            for name, value in ast.iter_fields(node):
-                if isinstance(value, ast.AST):
-                    self.parents[value] = node
-                    stack.append(value)
-                elif isinstance(value, list):
-                    for item in value:
-                        if isinstance(item, ast.AST):
-                            self.parents[item] = node
-                            stack.append(item)
-                            if name in _BLOCKS and isinstance(item, ast.stmt):
-                                self._blocks[item] = value
+            below = children(node)
+            self.parents.update(dict.fromkeys(below, node))
+            stack += below
+            for name in _BLOCKS if isinstance(node, _HOLDERS) else ():
+                block = getattr(node, name, None)
+                if isinstance(block, list):
+                    self._blocks.update(dict.fromkeys(block, block))
 
     @cached_property
     def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
         table: dict[type[ast.AST], list[ast.AST]] = {ast.Module: [self.module]}
-        for node in ast.walk(self.module):
+        for node in every(self.module):
             table.setdefault(type(node), []).append(node)
         return table
 

@@ -6,18 +6,14 @@ from collections.abc import Callable
 
 from amp_migrate.project.model import Class
 from amp_migrate.values.objects import Fact, Instance
+from amp_migrate.values.upstream import EACH, Upstream
 
-EACH = "[*]"
-APPENDED = "[+]"
 VALUES = "values()"
 
-
-# How many steps the flow of one object is followed, nearest first, and how deep into attributes.
+# How many steps the flow of one object is followed, nearest first.
 FAR = 2000
 MIDDLE = 300
 _NEAR = 100
-_DEEP = 3
-_Step = tuple[int, tuple[str, ...], bool]
 
 
 class Graph:
@@ -30,30 +26,26 @@ class Graph:
     def __init__(self, attribute: Callable[[Class, str], int]) -> None:
         """Start empty; `attribute` gives the node of an attribute of a class's instances."""
         self.version = 0
-        self._attribute = attribute
+        self.attribute = attribute
         self._up: list[int] = []
-        self._fields: list[dict[str, int]] = []
-        self._sources: list[dict[int, None]] = []
-        self._makers: list[dict[int, None]] = []
-        self._owners: list[dict[tuple[int, str], None]] = []
-        self._facts: list[dict[Fact, None]] = []
+        self.fields: list[dict[str, int]] = []
+        self.sources: list[dict[int, None]] = []
+        self.makers: list[dict[int, None]] = []
+        self.owners: list[dict[tuple[int, str], None]] = []
+        self.stated: list[dict[Fact, None]] = []
         self._lasts: list[bool] = []
         self._todo: list[tuple[int, int]] = []
         self._busy = False
-        self._reached: dict[int, tuple[set[int], set[int]]] = {}
-        self._stated: dict[tuple[int, int], list[Fact]] = {}
-        self._read_at = 0
-        self._known_above: dict[int, list[tuple[int, str]]] = {}
-        self._above_at = 0
+        self._upstream = Upstream(self)
 
     def new(self) -> int:
         """Return a fresh node."""
         self._up.append(len(self._up))
-        self._fields.append({})
-        self._sources.append({})
-        self._makers.append({})
-        self._owners.append({})
-        self._facts.append({})
+        self.fields.append({})
+        self.sources.append({})
+        self.makers.append({})
+        self.owners.append({})
+        self.stated.append({})
         self._lasts.append(False)
         return len(self._up) - 1
 
@@ -82,49 +74,44 @@ class Graph:
 
     def flow(self, source: int, target: int) -> None:
         """Let the object at `source` be one of those at `target`."""
-        self._link(self._sources, source, target)
+        self._link(self.sources, source, target)
 
     def make(self, source: int, target: int) -> None:
         """Let `target` be a new object each time, of the kind that `source` stands for."""
-        self._link(self._makers, source, target)
+        self._link(self.makers, source, target)
 
     def state(self, node: int, fact: Fact) -> None:
         """Note what the object at `node` is."""
         root = self.find(node)
-        if fact in self._facts[root]:
+        if fact in self.stated[root]:
             return
-        self.version += 1
-        self._facts[root][fact] = None
+        self._change(root)
+        self.stated[root][fact] = None
         if isinstance(fact, Instance):
-            for name, inner in list(self._fields[root].items()):
-                self.merge(inner, self._attribute(fact.cls, name))
+            for name, inner in list(self.fields[root].items()):
+                self.merge(inner, self.attribute(fact.cls, name))
 
     def field(self, node: int, name: str) -> int:
         """Return the node of an attribute or item of `node`."""
         root = self.find(node)
-        known = self._fields[root].get(name)
+        known = self.fields[root].get(name)
         if known is not None:
             return known
-        made = self.new()
-        self._fields[root][name] = made
-        self._owners[made][(root, name)] = None
-        for fact in list(self._facts[root]):
+        made = self._add_field(root, name)
+        for fact in list(self.stated[root]):
             if isinstance(fact, Instance):
-                self.merge(made, self._attribute(fact.cls, name))
+                self.merge(made, self.attribute(fact.cls, name))
         return made
 
     def plain_field(self, node: int, name: str) -> int:
         """Return the node of an attribute, without asking what classes the object has."""
         root = self.find(node)
-        known = self._fields[root].get(name)
-        if known is None:
-            known = self._fields[root][name] = self.new()
-            self._owners[known][(root, name)] = None
-        return known
+        known = self.fields[root].get(name)
+        return known if known is not None else self._add_field(root, name)
 
     def items(self, node: int) -> list[str]:
         """Return the field names of the items that were put into a node, one by one or appended."""
-        names = self._fields[self.find(node)]
+        names = self.fields[self.find(node)]
         return [name for name in names if name.startswith("[") and name != EACH]
 
     def keep(self, node: int) -> None:
@@ -133,7 +120,7 @@ class Graph:
 
     def near(self, node: int) -> set[int]:
         """Return the representatives of the objects that `node` may be, from close by."""
-        same, _ = self._reach(self.find(node), items=False, far=_NEAR)
+        same, _ = self._upstream.follow(self.find(node), items=False, far=_NEAR)
         return {self.find(root) for root in same}
 
     def lasts(self, root: int) -> bool:
@@ -142,37 +129,25 @@ class Graph:
 
     def own_facts(self, node: int) -> list[Fact]:
         """Return what is known of the object itself, without what flows in."""
-        return list(self._facts[self.find(node)])
+        return list(self.stated[self.find(node)])
 
     def facts(self, node: int, far: int = FAR) -> list[Fact]:
         """Return what is known of every object that `node` may be, as far as `far` steps show."""
         root = self.find(node)
-        if self._facts[root] and not self._sources[root] and not self._makers[root]:
-            return list(self._facts[root])
-        self._refresh()
-        key = (root, far)
-        if key not in self._stated:
-            same, made = self._reach(root, items=False, far=far)
-            roots = map(self.find, [*same, *made])
-            self._stated[key] = list(dict.fromkeys(f for at in roots for f in self._facts[at]))
-        return self._stated[key]
+        if self.stated[root] and not self.sources[root] and not self.makers[root]:
+            return list(self.stated[root])
+        return self._upstream.facts(root, far)
 
     def reach(self, node: int) -> tuple[set[int], set[int]]:
         """Return the objects that `node` may be, as representatives, and those it is made like.
 
         Its own is among them; a container counts as any of its items.
         """
-        root = self.find(node)
-        self._refresh()
-        if root not in self._reached:
-            same, made = self._reach(root, items=True)
-            # Looking may have created attributes, and so merged nodes.
-            self._reached[root] = ({*map(self.find, same)}, {*map(self.find, made)})
-        return self._reached[root]
+        return self._upstream.reach(self.find(node), FAR)
 
     def holding(self, wanted: Callable[[Fact], bool]) -> set[int]:
         """Return the representatives of which a wanted fact is known."""
-        return {n for n in range(len(self._up)) if any(map(wanted, self._facts[n]))}
+        return {n for n in range(len(self._up)) if any(map(wanted, self.stated[n]))}
 
     def representatives(self) -> list[int]:
         """Return the nodes that stand for all that was merged with them."""
@@ -180,17 +155,11 @@ class Graph:
 
     def feeding(self, root: int) -> list[int]:
         """Return the representatives of what flows into one straight away, or what it is made like."""
-        return [self.find(source) for source in [*self._sources[root], *self._makers[root]]]
+        return [self.find(source) for source in [*self.sources[root], *self.makers[root]]]
 
     def field_names(self, root: int) -> list[str]:
         """Return the names of the fields that a representative is."""
-        return [name for _, name in self._owners[root]]
-
-    def _refresh(self) -> None:
-        if self._read_at != self.version:
-            self._reached.clear()
-            self._stated.clear()
-            self._read_at = self.version
+        return [name for _, name in self.owners[root]]
 
     def same(self, a: int, b: int) -> bool:
         """Tell whether two nodes may be the same object."""
@@ -200,104 +169,57 @@ class Graph:
         same_b, made_b = self.reach(b)
         return bool(same_a & same_b or same_a & made_b or made_a & same_b)
 
-    def _reach(
-        self, root: int, items: bool, far: int = FAR
-    ) -> tuple[dict[int, None], dict[int, None]]:
-        """Follow the flow backwards from a node, and from the objects whose field it is."""
-        same: dict[int, None] = {}
-        made: dict[int, None] = {}
-        queue: list[_Step] = [(root, (), False)]
-        seen = {queue[0]}
-        for step in queue:
-            node, fields, by_call = step
-            if not fields:
-                (made if by_call else same).setdefault(node)
-            for before in self._before(step, items):
-                if before not in seen and len(seen) < far:
-                    seen.add(before)
-                    queue.append(before)
-        return same, made
+    def is_blank(self, root: int) -> bool:
+        """Tell whether nothing is known of a representative: merged into another one it changes nothing there."""
+        links = (self.sources, self.makers, self.fields, self.owners, self.stated)
+        return not any(link[root] for link in links)
 
-    def _before(self, step: _Step, items: bool) -> list[_Step]:
-        find = self.find
-        node, fields, by_call = find(step[0]), step[1], step[2]
-        found = []
-        if self._sources[node]:
-            found += [(find(source), fields, by_call) for source in self._sources[node]]
-        if self._makers[node]:
-            found += [(find(source), fields, True) for source in self._makers[node]]
-        if fields:
-            found += [(item, fields[1:], by_call) for item in self._inner(node, fields[0])]
-        elif items:
-            inside = [inner for name, inner in self._fields[node].items() if name.startswith("[")]
-            found += [(find(item), (), by_call) for item in inside]
-        if self._owners[node] and len(fields) < _DEEP:
-            found += [(at, (name, *fields), by_call) for at, name in self._above(node)]
-        return found
+    def _change(self, root: int) -> None:
+        self.version += 1
+        self._upstream.changing(root)
 
-    def _above(self, node: int) -> list[tuple[int, str]]:
-        """Return the objects whose field a node is, as far as another may flow into them, with its name there."""
-        if self._above_at != self.version:
-            self._known_above.clear()
-            self._above_at = self.version
-        known = self._known_above.get(node)
-        if known is None:
-            owners = dict.fromkeys((self.find(owner), name) for owner, name in self._owners[node])
-            known = [(at, name) for at, name in owners if name[:1] == "[" or self._fed(at)]
-            self._known_above[node] = known
-        return known
-
-    def _fed(self, root: int) -> bool:
-        """Tell whether another object may flow into a node, or into one that it is a field of."""
-        return bool(self._sources[root] or self._makers[root] or self._owners[root])
-
-    def _inner(self, root: int, name: str) -> list[int]:
-        fields = self._fields[root]
-        names = [name] if name in fields else []
-        if name == EACH:
-            names += self.items(root)
-        elif name[:1] == "[" and APPENDED in fields:
-            names.append(APPENDED)
-        found = [self.find(fields[item]) for item in names]
-        if not found and self._facts[root]:
-            facts = [fact for fact in self._facts[root] if isinstance(fact, Instance)]
-            found = [self.find(self._attribute(fact.cls, name)) for fact in facts]
-        return found
+    def _add_field(self, root: int, name: str) -> int:
+        made = self.new()
+        self._upstream.adding(root, name)
+        self.fields[root][name] = made
+        self.owners[made][(root, name)] = None
+        return made
 
     def _link(self, links: list[dict[int, None]], source: int, target: int) -> None:
         a, b = self.find(source), self.find(target)
         if a != b and a not in links[b]:
+            self._change(b)
             links[b][a] = None
-            self.version += 1
 
     def _merge(self, a: int, b: int) -> None:
         a, b = self.find(a), self.find(b)
         if a == b:
             return
-        if len(self._fields[a]) < len(self._fields[b]):
+        if len(self.fields[a]) < len(self.fields[b]) or self.is_blank(a):
             a, b = b, a
         self.version += 1
+        self._upstream.merging(a, b)
         self._up[b] = a
-        for links in (self._sources, self._makers):
+        for links in (self.sources, self.makers):
             links[a] |= links[b]
             links[b] = {}
-        self._owners[a] |= self._owners[b]
-        self._owners[b] = {}
+        self.owners[a] |= self.owners[b]
+        self.owners[b] = {}
         self._lasts[a] |= self._lasts[b]
-        fields, self._fields[b] = self._fields[b], {}
+        fields, self.fields[b] = self.fields[b], {}
         for name, inner in fields.items():
-            known = self._fields[a].setdefault(name, inner)
+            known = self.fields[a].setdefault(name, inner)
             if known != inner:
                 self._todo.append((known, inner))
         self._join(a, b, fields)
 
     def _join(self, root: int, gone: int, new_fields: dict[str, int]) -> None:
-        old = self._facts[root]
-        new = {fact: None for fact in self._facts[gone] if fact not in old}
-        self._facts[gone] = {}
-        for facts, fields in ((old, new_fields), (new, self._fields[root])):
+        old = self.stated[root]
+        new = {fact: None for fact in self.stated[gone] if fact not in old}
+        self.stated[gone] = {}
+        for facts, fields in ((old, new_fields), (new, self.fields[root])):
             for fact in facts:
                 if isinstance(fact, Instance):
                     for name, inner in list(fields.items()):
-                        self._todo.append((inner, self._attribute(fact.cls, name)))
-        self._facts[root] = old | new
+                        self._todo.append((inner, self.attribute(fact.cls, name)))
+        self.stated[root] = old | new

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from amp_migrate.autocast.forwards import Forward, Forwards, is_housekeeping
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
@@ -70,7 +71,7 @@ class Earlier:
         needed = {Place(method.scope, own, steps) for steps in kept}
         stmts = [
             stmt
-            for stmt in ast.walk(method.scope)
+            for stmt in every(method.scope)
             if isinstance(stmt, ast.Assign)
             and touches(self._effects.places.writes(method.module, stmt), needed)
             and not self._is_aside(method.module, stmt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.below import every
 from amp_migrate.flow.assumption import NOTHING, Assumption, Truth
 from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Module, Project
@@ -15,7 +16,7 @@ def installed(project: Project, function: Function) -> Assumption:
     if "apex" not in function.module.tree.text:
         return found
     seen: set[str] = set()
-    for node in ast.walk(function.scope):
+    for node in every(function.scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
             seen.add(node.id)
             if _tells(project, function, node) and (spelled := term(node)) is not None:
@@ -32,7 +33,7 @@ def _tells(project: Project, function: Function, name: ast.Name) -> bool:
     sure = [t for t in tries if t is not None and _imports_apex(t)]
     if not sure:
         return False
-    handled = {part for t in sure for h in t.handlers for part in ast.walk(h)}
+    handled = {part for t in sure for h in t.handlers for part in every(h)}
     there = [
         b for b in bindings if b not in handled and not _only_from(project, module, b, handled)
     ]
@@ -55,7 +56,7 @@ def _is_there(up: ast.AST | None, binding: ast.AST) -> bool:
 
 def _imports_apex(node: ast.Try) -> bool:
     for statement in node.body:
-        for part in ast.walk(statement):
+        for part in every(statement):
             if isinstance(part, ast.Import):
                 names = [alias.name for alias in part.names]
             elif isinstance(part, ast.ImportFrom):

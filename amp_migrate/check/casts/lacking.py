@@ -9,6 +9,7 @@ from functools import cached_property
 from amp_migrate.check.events.labels import text_of
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -46,10 +47,10 @@ class Lacking:
             self._old.names(key(function)) if key(function) in self._old.functions else frozenset()
         )
         own = function.parameters.names[:1] if function.takes_receiver else []
-        for node in ast.walk(function.scope):
+        for node in every(function.scope):
             for keyword in node.keywords if isinstance(node, ast.Call) else ():
                 if keyword.arg == "enabled":
-                    for part in ast.walk(keyword.value):
+                    for part in every(keyword.value):
                         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
                             asked = part.value.id not in own and not _is_called(function, part)
                             if asked and text_of(part) not in had:
@@ -112,7 +113,7 @@ def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:
     """Return a use of a parameter in a function that takes it as it comes: it neither asks for it nor sets it."""
     tree = function.module.tree
     use: ast.Attribute | None = None
-    for node in ast.walk(function.scope):
+    for node in every(function.scope):
         if not isinstance(node, ast.Name) or node.id != parameter:
             continue
         up = tree.parent(node)

@@ -10,6 +10,7 @@ from amp_migrate.check.casts.installed import installed
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -84,7 +85,7 @@ class Side:
         """Return the names that stand in the functions of a name."""
         found: set[str] = set()
         for function in self.functions[name]:
-            for part in ast.walk(function.scope):
+            for part in every(function.scope):
                 if isinstance(part, ast.Name):
                     found.add(part.id)
                 elif isinstance(part, ast.arg):

@@ -6,6 +6,7 @@ import ast
 import builtins
 from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -105,7 +106,7 @@ class Course:
         """The names and attributes whose value decides a test, the method of a call, or whether a loss is scaled."""
         found = {name for names in self._unclear.values() for name in names}
         for function in self._program.relevant:
-            for node in ast.walk(function.scope):
+            for node in every(function.scope):
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
                     if self.trains(function, node):
                         found |= names_in(node.test)
@@ -156,7 +157,7 @@ class Course:
         events = self._program.training.by_function.get(function, {})
         return any(
             part in events or (isinstance(part, ast.Call) and bool(self._program.callees(part)))
-            for part in ast.walk(node)
+            for part in every(node)
         )
 
 
@@ -164,7 +165,7 @@ def names_in(node: ast.AST) -> set[str]:
     """Return the names and attributes that stand in an expression."""
     return {
         part.id if isinstance(part, ast.Name) else part.attr
-        for part in ast.walk(node)
+        for part in every(node)
         if isinstance(part, ast.Name | ast.Attribute)
     }
 

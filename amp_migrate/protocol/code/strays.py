@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.binding import fits
 from amp_migrate.training.beliefs import READS_GRADIENTS
@@ -87,5 +88,5 @@ def _touches_gradients(node: ast.AST) -> bool:
     return any(
         (isinstance(part, ast.Attribute) and part.attr in _TELLING)
         or (isinstance(part, ast.Name) and part.id in READS_GRADIENTS)
-        for part in ast.walk(node)
+        for part in every(node)
     )

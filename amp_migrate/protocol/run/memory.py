@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
@@ -151,7 +152,7 @@ class Memory:
         """The last parts of names that several tests read on which events hang."""
         counts: Counter[str] = Counter()
         for function in self._program.relevant:
-            for node in ast.walk(function.scope):
+            for node in every(function.scope):
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
                     if self.course.trains(function, node):
                         counts.update(set(map(_last, _read(node.test))))
@@ -294,7 +295,7 @@ def _last(text: str) -> str:
 
 def _read(test: ast.expr) -> set[str]:
     found = set()
-    for node in ast.walk(test):
+    for node in every(test):
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             found.add(ast.unparse(node))
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from amp_migrate.facts.below import every
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.scaler.routes.received import (
@@ -143,7 +144,7 @@ class Returning:
         found = self._called.get(function)
         if found is None:
             project = self._home.project
-            calls = (n for n in ast.walk(function.scope) if isinstance(n, ast.Call))
+            calls = (n for n in every(function.scope) if isinstance(n, ast.Call))
             own = (n for n in calls if project.function_of(function.module, n) is function)
             found = self._called[function] = [(call, project.callees(call)) for call in own]
         return found
@@ -163,7 +164,7 @@ class Returning:
             return None
         returns = [
             n
-            for n in ast.walk(callee.node)
+            for n in every(callee.node)
             if isinstance(n, ast.Return) and project.function_of(callee.module, n) is callee
         ]
         values = [statement.value for statement in returns if statement.value is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -81,7 +82,7 @@ class Fresh:
         found = [function]
         seen = {function}
         for one in found:
-            for node in ast.walk(one.scope):
+            for node in every(one.scope):
                 if not isinstance(node, ast.Call):
                     continue
                 if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.below import every
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.named import Groups
@@ -40,6 +41,6 @@ class Parts:
             self._stops[cls] = any(
                 isinstance(node, ast.Name | ast.Attribute)
                 and (node.id if isinstance(node, ast.Name) else node.attr) in _WITHOUT
-                for node in ast.walk(cls.node)
+                for node in every(cls.node)
             )
         return self._stops[cls]

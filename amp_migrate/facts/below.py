@@ -1,0 +1,62 @@
+"""The nodes below a node of a syntax tree, as `ast` walks them, without the marks of contexts and operators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+_PLAIN = frozenset(
+    {
+        *("id", "attr", "arg", "ctx", "op", "ops", "kind", "type_comment", "level", "module"),
+        *("asname", "conversion", "simple", "is_async", "lineno", "tag", "kwd_attrs", "rest"),
+        *("name", "str"),
+    }
+)
+_LEAVES = (ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.alias, ast.MatchSingleton)
+# Nodes whose lists have gaps.
+_GAPPED = frozenset({ast.Dict, ast.arguments})
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    if issubclass(kind, _LEAVES):
+        return ()
+    plain = _PLAIN - {"name"} if kind.__name__ == "TypeAlias" else _PLAIN
+    return tuple(name for name in kind._fields if name not in plain)
+
+
+# The fields of each kind of node that hold nodes or lists of them.
+FIELDS: Mapping[type[ast.AST], tuple[str, ...]] = {
+    kind: _fields(kind)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes straight below a node, in the order of `ast`."""
+    found: list[ast.AST] = []
+    for name in FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += value
+        elif value is not None:
+            found.append(value)
+    return [item for item in found if item is not None] if type(node) in _GAPPED else found
+
+
+def every(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it, outer ones first, in the order of `ast.walk`."""
+    queue = [node]
+    add = queue.append
+    for here in queue:
+        yield here
+        kind = type(here)
+        if kind in _GAPPED:
+            queue += children(here)
+            continue
+        for name in FIELDS[kind]:
+            value = getattr(here, name, None)
+            if value.__class__ is list:
+                queue += value
+            elif value is not None:
+                add(value)

@@ -1,0 +1,273 @@
+"""What objects a node of the graph may be: the flow followed backwards, and what was found kept while it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from amp_migrate.project.model import Class
+from amp_migrate.values.objects import Fact, Instance
+
+EACH = "[*]"
+APPENDED = "[+]"
+
+# How deep the flow of one object is followed into attributes.
+_DEEP = 3
+_HOLDERS = -1
+# A step on the way back is one number: the node, the number of the fields that are looked for in it, and whether a
+# call made what comes from there.
+_NODE = 33
+_FIELDS = (1 << 32) - 1
+_REST = (1 << _NODE) - 1
+# How many steps are kept before all are found anew.
+_MANY = 50_000
+_Nodes = tuple[int, ...]
+_Holders = tuple[tuple[int, str], ...]
+# The representative that was asked for, and how far its facts were: 0 for what it reaches, _HOLDERS for its holders.
+_Answer = tuple[int, int]
+
+
+class Flows(Protocol):
+    """Merged nodes by their representatives: fields, what flows in or makes, whose field each is, and what is stated."""
+
+    fields: list[dict[str, int]]
+    sources: list[dict[int, None]]
+    makers: list[dict[int, None]]
+    owners: list[dict[tuple[int, str], None]]
+    stated: list[dict[Fact, None]]
+
+    @property
+    def attribute(self) -> Callable[[Class, str], int]:
+        """Gives the node of an attribute of a class's instances."""
+
+    @property
+    def is_blank(self) -> Callable[[int], bool]:
+        """Tells whether nothing is known of a representative."""
+
+    @property
+    def find(self) -> Callable[[int], int]:
+        """Gives the representative of a node."""
+
+
+class _Near:
+    """What is straight before a representative: what flows in or makes it, whose field it is, and what its fields are."""
+
+    __slots__ = ("holders", "inner", "items", "makers", "named", "sources", "steps")
+
+    def __init__(self, sources: _Nodes, makers: _Nodes, holders: _Holders, items: _Nodes) -> None:
+        self.sources = sources
+        self.makers = makers
+        self.holders = holders
+        self.items = items
+        self.inner: dict[str, _Nodes] = {}
+        self.named = {*sources, *makers, *items, *(holder for holder, _ in holders)}
+        self.steps: dict[int, _Nodes] = {}
+
+
+class _Pending:
+    """The fields that are looked for inside a node, innermost last, as numbers: 0 for none."""
+
+    def __init__(self) -> None:
+        self.split: list[tuple[str, int]] = [("", 0)]
+        self.depth = [0]
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def within(self, name: str, rest: int) -> int:
+        """Return the number of a field and those that are looked for in it."""
+        number = self._numbers.get((name, rest))
+        if number is None:
+            number = self._numbers[name, rest] = len(self.split)
+            self.split.append((name, rest))
+            self.depth.append(self.depth[rest] + 1)
+        return number
+
+
+class Upstream:
+    """The objects that nodes may be. Answers are kept until one of the nodes that they were read off changes."""
+
+    def __init__(self, graph: Flows) -> None:
+        self._graph = graph
+        self._reached: dict[int, tuple[set[int], set[int]]] = {}
+        self._stated: dict[tuple[int, int], list[Fact]] = {}
+        self._above: dict[int, list[tuple[int, str]]] = {}
+        self._leaning: dict[int, list[_Answer]] = {}
+        self._missed: set[tuple[int, str]] = set()
+        self._near: dict[int, _Near] = {}
+        self._pending = _Pending()
+        self._steps = 0
+        self._reading: set[int] = set()
+        self._stale = False
+
+    def facts(self, root: int, far: int) -> list[Fact]:
+        """Return what is known of every object that a representative may be, as far as `far` steps show."""
+        known = self._stated.get((root, far))
+        if known is None:
+            same, made = self.follow(root, items=False, far=far)
+            stated = [self._graph.stated[self._graph.find(at)] for at in (*same, *made)]
+            known = list(dict.fromkeys(fact for facts in stated for fact in facts))
+            if self._keeps((root, far)):
+                self._stated[root, far] = known
+        return known
+
+    def reach(self, root: int, far: int) -> tuple[set[int], set[int]]:
+        """Return the representatives of the objects that one may be, and of those it is made like."""
+        known = self._reached.get(root)
+        if known is None:
+            same, made = self.follow(root, items=True, far=far)
+            # Looking may have created attributes, and so merged nodes.
+            find = self._graph.find
+            known = ({*map(find, same)}, {*map(find, made)})
+            if self._keeps((root, 0)):
+                self._reached[root] = known
+        return known
+
+    def follow(self, root: int, items: bool, far: int) -> tuple[dict[int, None], dict[int, None]]:
+        """Follow the flow backwards from a representative, and from the objects whose field it is."""
+        same: dict[int, None] = {}
+        made: dict[int, None] = {}
+        find = self._graph.find
+        if self._steps > _MANY:
+            self._near.clear()
+            self._pending = _Pending()
+            self._steps = 0
+        kind = int(items) << _NODE
+        queue = [root << _NODE]
+        seen = set(queue)
+        reading = self._reading = set()
+        self._stale = False
+        for step in queue:
+            at = find(step >> _NODE)
+            reading.add(at)
+            if not step >> 1 & _FIELDS:
+                (made if step & 1 else same).setdefault(step >> _NODE)
+            if len(seen) >= far:
+                continue
+            near = self._near.get(at)
+            if near is None:
+                near = self._near[at] = self._nearest(at)
+            steps = near.steps.get(step & _REST | kind)
+            if steps is None:
+                steps = near.steps[step & _REST | kind] = self._before(
+                    at, near, step & _REST, items
+                )
+                self._steps += 1
+            for before in steps:
+                if before not in seen and len(seen) < far:
+                    seen.add(before)
+                    queue.append(before)
+        return same, made
+
+    def changing(self, root: int) -> None:
+        """Forget what was read off a representative that is about to change."""
+        self._stale |= root in self._reading
+        self._near.pop(root, None)
+        for at, far in self._leaning.pop(root, ()):
+            if far == _HOLDERS:
+                self._above.pop(at, None)
+                self.changing(at)
+            elif far:
+                self._stated.pop((at, far), None)
+            else:
+                self._reached.pop(at, None)
+
+    def merging(self, root: int, gone: int) -> None:
+        """Forget what was read off two representatives, of which one is about to be merged into the other.
+
+        A blank one changes nothing of the other.
+        """
+        if not self._graph.is_blank(gone):
+            self.changing(root)
+        self.changing(gone)
+        for at in [at for at, near in self._near.items() if gone in near.named]:
+            del self._near[at]
+
+    def adding(self, root: int, name: str) -> None:
+        """Forget what was read off a representative that is about to get a field, where that could have told."""
+        if name[:1] == "[" or (root, name) in self._missed:
+            self._missed.discard((root, name))
+            self.changing(root)
+
+    def _keeps(self, answer: _Answer) -> bool:
+        """Note what an answer was read off; False where that changed in the meantime."""
+        if not self._stale:
+            for at in self._reading:
+                self._leaning.setdefault(at, []).append(answer)
+        return not self._stale
+
+    def _before(self, at: int, near: _Near, rest: int, items: bool) -> _Nodes:
+        """Return the steps before one at a representative; `rest` is what the number of the step says beside it."""
+        fields, call = rest >> 1, rest & 1
+        pending = self._pending
+        found = [source << _NODE | rest for source in near.sources]
+        if near.makers:
+            found += [source << _NODE | rest | 1 for source in near.makers]
+        if fields:
+            name, inside = pending.split[fields]
+            inner = near.inner.get(name)
+            if inner is None:
+                inner = near.inner[name] = self._inner(at, name)
+                near.named.update(inner)
+            low = inside << 1 | call
+            found += [item << _NODE | low for item in inner]
+        elif items:
+            found += [item << _NODE | call for item in near.items]
+        if near.holders and pending.depth[fields] < _DEEP:
+            within = pending.within
+            found += [
+                holder << _NODE | within(name, fields) << 1 | call for holder, name in near.holders
+            ]
+        return tuple(found)
+
+    def _nearest(self, at: int) -> _Near:
+        graph = self._graph
+        find = graph.find
+        items = [inner for name, inner in graph.fields[at].items() if name[:1] == "["]
+        lists = (graph.sources[at], graph.makers[at], items)
+        sources, makers, inside = (tuple(dict.fromkeys(map(find, nodes))) for nodes in lists)
+        return _Near(sources, makers, tuple(self._holders(at)), inside)
+
+    def _holders(self, node: int) -> list[tuple[int, str]]:
+        """Return the objects whose field a node is, as far as another may flow into them, with its name there."""
+        known = self._above.get(node)
+        if known is None:
+            self._leaning.setdefault(node, []).append((node, _HOLDERS))
+            find = self._graph.find
+            owners = dict.fromkeys((find(at), name) for at, name in self._graph.owners[node])
+            known = self._above[node] = [
+                (at, name)
+                for at, name in owners
+                if self._is_fed(node, at, _DEEP - 1) or self._mixes(at, name)
+            ]
+        return known
+
+    def _is_fed(self, asked: int, root: int, up: int) -> bool:
+        """Tell whether another object may flow into a node, or into one that it is a field of, some levels up."""
+        self._leaning.setdefault(root, []).append((asked, _HOLDERS))
+        graph = self._graph
+        if graph.sources[root] or graph.makers[root]:
+            return True
+        return up > 0 and any(
+            self._is_fed(asked, graph.find(at), up - 1) for at, _ in graph.owners[root]
+        )
+
+    def _mixes(self, root: int, name: str) -> bool:
+        """Tell whether an item of a node may be another item of it as well."""
+        return name == EACH or (name[:1] == "[" and APPENDED in self._graph.fields[root])
+
+    def _inner(self, root: int, name: str) -> _Nodes:
+        graph = self._graph
+        fields = graph.fields[root]
+        found = [fields[name]] if name in fields else []
+        if name[:1] != "[":
+            if not found:
+                self._missed.add((root, name))
+        elif name == EACH:
+            found += [
+                inner for other, inner in fields.items() if other[:1] == "[" and other != EACH
+            ]
+        elif APPENDED in fields:
+            found.append(fields[APPENDED])
+        if not found and graph.stated[root]:
+            facts = [fact for fact in graph.stated[root] if isinstance(fact, Instance)]
+            found = [graph.attribute(fact.cls, name) for fact in facts]
+        return tuple(dict.fromkeys(map(graph.find, found)))
