@@ -64,6 +64,8 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
     if line[: span.column].strip() or line.startswith("elif", span.column):
         return None
     if not node.orelse:
+        if all(isinstance(stmt, ast.Pass) for stmt in node.body):
+            return Piece(span, _nothing(span.end_line - span.line + 1))
         block = tree.block(node)
         after = block[block.index(node) + 1 :][: len(node.body)]
         if not isinstance(node.body[-1], _LEAVING) or not _same(node.body, after):

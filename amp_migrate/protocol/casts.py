@@ -74,6 +74,8 @@ class CastMachine:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
             return Moved((state,), (Breach.REFUSED,))
+        if event.kind is Kind.CLEAR_CASTS:
+            return Moved((state._replace(cached=frozenset()),))
         return _forward(state, event) if event.kind is Kind.FORWARD else Moved((state,))
 
 
@@ -92,6 +94,8 @@ class PartMachine(CastMachine):
         assert isinstance(state, Inside)
         if event.kind is Kind.PART and event.node in self._parts and state.casts:
             return _forward(state, event)
+        if event.kind is Kind.CLEAR_CASTS:
+            return Moved((state._replace(cached=frozenset()),))
         return Moved((state,))
 
 

@@ -22,6 +22,7 @@ class Kind(Enum):
     FORWARD = "forward"  # those that train the network
     PART = "forward of a part"  # none: a method of a network runs a part of it
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
+    CLEAR_CASTS = "clear_autocast_cache"  # none: autocast casts every weight anew
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
     MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
     OTHER_STEP = "other step"  # none: what steps may be an optimizer, or a scheduler

@@ -174,6 +174,8 @@ class Training:
             )
         elif _takes_gradient(call):
             yield from self._named_gradient(function, call)
+        elif name == "torch.clear_autocast_cache":
+            yield Event(Kind.CLEAR_CASTS, call)
         elif self._refusing.runs(function, call, name):
             yield Event(Kind.REFUSES_CASTS, call)
         else:

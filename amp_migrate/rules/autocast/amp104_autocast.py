@@ -31,6 +31,7 @@ from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.regions import Inline
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
+from amp_migrate.rules.autocast.cached_weights import cleared
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
 
@@ -46,6 +47,7 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _wrap(context, region)
     for inline in context.inlines:
         yield _inline(context, inline)
+    yield from cleared(context, RULE)
 
 
 def _refuse_other_flag(context: Context) -> None:

@@ -1,0 +1,77 @@
+"""Weights that one autocast block casts without gradients and then with them: the copies are dropped in between."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.regions import reached
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.plan.model import Decision, Insert, Status
+from amp_migrate.project import Function, Module
+from amp_migrate.rules.base import Context, Rule, decision
+from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.unit.order import key
+
+_CLEARED = "torch.clear_autocast_cache()"
+
+
+def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
+    """Drop autocast's copies behind the blocks without gradients whose networks run with them afterwards.
+
+    Copies that were made under `no_grad` have no gradients, on torch before 2.13; Apex made them anew then.
+    """
+    unit = context.unit
+    if not unit.scales:
+        return
+    inside = reached(unit, unit.regions)
+    functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
+    for function in dict.fromkeys(functions):
+        for block in walk(function.scope):
+            if isinstance(block, ast.With) and not unit.backwards_of(function):
+                later = [
+                    n for n in walk(function.scope) if hasattr(n, "lineno") and key(n) > key(block)
+                ]
+                yield from _cleared(context, rule, function.module, block, later)
+    for region in unit.regions:
+        statements = region.statements()
+        for i, block in enumerate(statements):
+            if isinstance(block, ast.With) and region.function not in functions:
+                later = [n for stmt in statements[i + 1 :] for n in walk(stmt)]
+                yield from _cleared(context, rule, region.module, block, later)
+
+
+def _methods(context: Context) -> Iterator[Function]:
+    """Yield the methods of the networks in the files of the unit, which run under the autocast of their callers."""
+    for module in context.unit.near:
+        for function in module.functions.values():
+            if function.cls is not None and "torch.nn.Module" in function.cls.externals():
+                yield function
+
+
+def _cleared(
+    context: Context, rule: Rule, module: Module, block: ast.With, later: list[ast.AST]
+) -> Iterator[Decision]:
+    """Yield the decision for a block without gradients of which something runs again in what is evaluated later."""
+    if not runs_without_gradients(context.unit.project, module, block):
+        return
+    inner = set(ast.walk(block))
+    first = {text for n in inner for text in _run(context, module, n)}
+    then = {text for n in later if n not in inner for text in _run(context, module, n)}
+    if first & then:
+        edit = Insert(module.tree.span(block), _CLEARED, after=True)
+        message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
+        yield decision(rule, Status.ROUTINE, module, block, message, [edit])
+
+
+def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str]:
+    """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class."""
+    if not isinstance(node, ast.Call):
+        return
+    func = node.func
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
+        if path(func.value.func) == "super":
+            yield "super()"
+    elif context.unit.forwards.call(module, node) is Forward.NETWORK:
+        yield path(func) or ""
