@@ -117,6 +117,9 @@ RUNS_GIVEN = frozenset(
 )
 WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 
+# What makes a copy or a running average of a network.
+COPIES = frozenset({"deepcopy", "AveragedModel"})
+
 # torch refuses to run these while autocast is on.
 REFUSES_CASTS = frozenset(
     {

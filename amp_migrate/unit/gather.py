@@ -52,7 +52,8 @@ class Optimizers:
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     """Fill in the steps and backward passes of a unit."""
     optimizers = Optimizers(unit)
-    found = list(_steps(unit, optimizers))
+    # What only a wrapper steps is stepped there, whether or not the wrapper looks like an optimizer.
+    found = list(_steps(unit, optimizers)) or list(_steps(unit, optimizers, wrapped=True))
     other = {s.function for s in found if is_alternative(unit, s.function)}
     if other:
         makers = {site.function.cls for site in unit.of(Kind.INITIALIZE)} - {None}
@@ -91,7 +92,7 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
         yield Backward(module, call.function, opened, loss, mapped, True)
 
 
-def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
+def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterator[Step]:
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):
             if (
@@ -100,7 +101,8 @@ def _steps(unit: Unit, optimizers: Optimizers) -> Iterator[Step]:
                 and isinstance(node.func, ast.Attribute)
             ):
                 function = unit.project.function_of(module, node)
-                if optimizers.has(module, function, node.func.value) and not _delegates(function):
+                own = optimizers.has(module, function, node.func.value)
+                if own and _delegates(function) is wrapped:
                     anchor = anchor_of(module.tree, node)
                     yield Step(module, function, node, node.func.value, anchor)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Module
+from amp_migrate.training.beliefs import COPIES
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.unit import Unit
 
@@ -26,7 +27,20 @@ def initialized(unit: Unit) -> set[int]:
                     region.module, call.func
                 ):
                     groups |= values.groups(region.module, call.func)
-    return groups
+    return groups | _copies(unit, groups)
+
+
+def _copies(unit: Unit, networks: set[int]) -> set[int]:
+    """Return the groups of the copies and running averages that are made of some networks."""
+    values = unit.project.values
+    return {
+        group
+        for module in unit.near
+        for call in module.tree.nodes(ast.Call)
+        if tail(call) in COPIES and call.args
+        if values.groups(module, call.args[0]) & networks
+        for group in values.groups(module, call)
+    }
 
 
 def is_made_anew(unit: Unit, module: Module, node: ast.expr) -> bool:

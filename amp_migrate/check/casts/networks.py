@@ -15,13 +15,13 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
+    COPIES,
     REFUSES_CASTS,
     REFUSING_LAYERS,
     RUN_IN_HALF,
     RUNS_FORWARD,
 )
 
-_COPIES = frozenset({"deepcopy", "AveragedModel"})
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(
     {
@@ -66,7 +66,7 @@ class Networks:
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
-                if tail(call) in _COPIES and call.args:
+                if tail(call) in COPIES and call.args:
                     if self._objects.groups(module, call.args[0]) & networks:
                         yield from self._objects.groups(module, call)
 
