@@ -4,9 +4,10 @@ Usage: python scripts/fuzz.py [--minutes N] [--seed S] [--programs N] [--workers
            [--summary FILE] [--save]
        python scripts/fuzz.py --refactor [--family NAME]... [--only REFACTORING]... [--minutes N] [--seed S]
            [--programs N] [--workers N] [--table FILE] [--rows FILE] [--shrink N] [--show] [--sample]
-       python scripts/fuzz.py --enable [--dtype float16|bfloat16] [--minutes N] [--seed S] [--programs N]
+       python scripts/fuzz.py --enable [--refactor] [--dtype float16|bfloat16] [--minutes N] [--seed S] [--programs N]
 Exit code 1 if a program failed. With --refactor, fixtures and generated programs are refactored at random,
-and each must be migrated as it was before that. With --enable the programs are plain FP32 and get AMP.
+and each must be migrated as it was before that. With --enable the programs are plain FP32 and get AMP,
+with --refactor too they are refactored before that.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fuzz_refactor import Hunt, hunt, read, report, sample, show  # noqa: E402
 from generated.check import check  # noqa: E402
 from generated.features import draw  # noqa: E402
 from generated.hunt import Summary, judged, kind, same_failure  # noqa: E402
-from generated.plain import enabled, plain  # noqa: E402
+from generated.plain import enabled, plain, refactored  # noqa: E402
 from generated.program import build  # noqa: E402
 from generated.refactor.refactoring import FAMILIES, catalogue  # noqa: E402
 from generated.saved import save  # noqa: E402
@@ -41,10 +42,10 @@ _AT_ONCE = 8
 def main() -> int:
     """Hunt, print the summary, shrink one failure of each kind."""
     options = _options()
-    if options.refactor:
-        return _refactor(options)
     if options.enable:
         return _enable(options)
+    if options.refactor:
+        return _refactor(options)
     summary = Summary()
     start = time.monotonic()
     seeds: Iterator[int] = itertools.count(options.seed)
@@ -104,7 +105,8 @@ def _enable(options: argparse.Namespace) -> int:
         seeds = range(seed, min(seed + _AT_ONCE, last or seed + _AT_ONCE))
         if not seeds:
             break
-        verdicts = enabled([plain(number) for number in seeds], Choices(options.dtype))
+        made = refactored if options.refactor else plain
+        verdicts = enabled([made(number) for number in seeds], Choices(options.dtype))
         for number, verdict in zip(seeds, verdicts, strict=True):
             outcomes[verdict.outcome] += 1
             if verdict.outcome != "enabled":

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.enabling import Choices, Enabled, Left
-from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Finding, Status
 from amp_migrate.plan.unit_summary import Choice, Role
 from amp_migrate.report import Counts, FileChange, Problem, Report
@@ -35,7 +34,8 @@ class TrainingSummary:
 def fill(report: Report, sources: Mapping[str, Source], done: Enabled, choices: Choices) -> None:
     """Put into a report what became of trainings."""
     report.findings = sorted(
-        [*done.findings, *_of_trainings(done, choices)], key=lambda f: (f.path, f.span, f.code)
+        [*done.findings, *_of_trainings(done, sources, choices)],
+        key=lambda f: (f.path, f.span, f.code),
     )
     report.decisions = [Decision(finding) for finding in report.findings]
     fixed = sum(f.status is Status.FIXED for f in report.findings)
@@ -52,7 +52,9 @@ def fill(report: Report, sources: Mapping[str, Source], done: Enabled, choices: 
             report.problems.append(Problem(path, f"stays as it was: {error.reason}"))
 
 
-def _of_trainings(done: Enabled, choices: Choices) -> Iterator[Finding]:
+def _of_trainings(
+    done: Enabled, sources: Mapping[str, Source], choices: Choices
+) -> Iterator[Finding]:
     """Yield a finding for every training: that it has AMP now, or why it stays as it is."""
     seen = set()
     for training, why in done.trained:
@@ -65,14 +67,12 @@ def _of_trainings(done: Enabled, choices: Choices) -> Iterator[Finding]:
             yield Finding(first.module.path, span, "AMP501", Status.MIGRATED, said)
         elif why not in seen:
             seen.add(why)
-            tree = next(m.tree for m in training.modules if m.path == why.path)
-            yield Finding(
-                why.path, _line(tree, why), why.code, Status.LEFT, why.message, why.advice
-            )
+            span = _line(sources[why.path], why)
+            yield Finding(why.path, span, why.code, Status.LEFT, why.message, why.advice)
 
 
-def _line(tree: Tree, why: Left) -> Span:
-    line = tree.lines[why.line - 1]
+def _line(source: Source, why: Left) -> Span:
+    line = source.text.split("\n")[why.line - 1]
     return Span(why.line, len(line) - len(line.lstrip()), why.line, len(line.rstrip()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from generated.plain import enabled, plain
+from generated.plain import enabled, plain, refactored
 
 from amp_migrate.enable.enabling import Choices
 
@@ -14,3 +14,13 @@ from amp_migrate.enable.enabling import Choices
 def test_generated_program_trains_as_in_fp32(dtype: str, seeds: tuple[int, ...]) -> None:
     found = enabled([plain(seed) for seed in seeds], Choices(dtype))
     assert [(verdict.outcome, verdict.why) for verdict in found] == [("enabled", "")] * len(seeds)
+
+
+def test_refactored_program_trains_as_in_fp32() -> None:
+    """Options in a tuple, which has no option itself, and a reason in a file that trains nothing, among others."""
+    found = enabled([refactored(seed) for seed in (3, 102, 19)], Choices("float16"))
+    assert [(verdict.outcome, verdict.why[:6]) for verdict in found] == [
+        ("enabled", ""),
+        ("enabled", ""),
+        ("left", "AMP592"),
+    ]

@@ -15,6 +15,9 @@ from generated.check import Verdict, first_difference
 from generated.execute import Record, Run, records
 from generated.features import OPTIONS
 from generated.program import Program, build
+from generated.refactor.project import Project
+from generated.refactor.refactoring import FAMILIES, catalogue
+from generated.refactor.variant import MOST, applied
 from generated.sets import Features
 from generated.settle import settled
 
@@ -40,6 +43,25 @@ def plain(seed: int) -> Program:
     program = build(settled({**drawn, **_WITHOUT, **_apart(drawn)}))
     files = {name: _plain(data) for name, data in program.files.items()}
     return replace(program, files=files, twin={}, overflow=0)
+
+
+def refactored(seed: int) -> Program:
+    """Return the FP32 program of a seed in other clothes: under one to five refactorings."""
+    rng = random.Random(f"refactored {seed}")
+    program = plain(seed)
+    texts = {name: data.decode() for name, data in program.files.items()}
+    project = Project(texts, program.entry)
+    wanted, done = rng.randint(1, MOST), 0
+    for _ in range(4 * MOST):
+        if done == wanted:
+            break
+        family = rng.choice(FAMILIES)
+        own = sorted(r.name for r in catalogue().values() if r.family == family)
+        changed = applied(project, (rng.choice(own), rng.randrange(1_000_000)))
+        if changed is not None:
+            project, done = changed, done + 1
+    files = {name: text.encode() for name, text in project.files.items()}
+    return replace(program, files=files, entry=project.entry)
 
 
 def _apart(drawn: Features) -> Features:

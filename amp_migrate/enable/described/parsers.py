@@ -72,8 +72,12 @@ class Parsers:
         inside = [n for n in ast.walk(before) if isinstance(n, ast.Name) and path(n)]
         near = [n for n in inside if _precedes(function, n, before)]
         for node in [*near, *self._named(function, before)]:
+            group = self._project.values.group(function.module, node)
             groups = self._project.values.groups(function.module, node)
             own = [parser for parser, held in self._read if held & groups]
+            every = {g for _, held in self._read for g in held}
+            if group not in every and not groups <= every:
+                continue  # what holds the options among others
             if own:
                 mapped = any(parser.mapped for parser in own)
                 return (f'{path(node)}["{{}}"]' if mapped else f"{path(node)}.{{}}"), own
