@@ -231,7 +231,8 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
                 break
             last = stmt
             continue
-        measured = not unit.plain and _measures(unit, stmt, known)
+        loss = unit.forwards.strength(module, stmt) >= Forward.CRITERION
+        measured = (loss or not unit.plain) and _measures(unit, stmt, known)
         computes = criterion(unit, module, stmt) or measured
         if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
