@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from enum import Enum
+
+from amp_migrate.facts.mark import Mark
 
 
-class Aspect(Enum):
+class Aspect(Mark):
     """What of an operand an expression depends on."""
 
     BINDING = "binding"  # which object a name holds

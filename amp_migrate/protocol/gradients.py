@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from enum import Enum
 from typing import NamedTuple
 
+from amp_migrate.facts.mark import Mark
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 
 
-class Grad(Enum):
+class Grad(Mark):
     """What the gradients are.
 
     STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, or of
@@ -31,7 +31,7 @@ class Grad(Enum):
     MISSING = "not there"
 
 
-class Stage(Enum):
+class Stage(Mark):
     """Where the scaler is with one optimizer since its last `update()`."""
 
     READY = "ready"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from enum import Enum
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
@@ -15,7 +15,7 @@ from amp_migrate.training.bindings import bound_value, returned
 _DECIDED = "torch.set_grad_enabled"
 
 
-class Context(Enum):
+class Context(Mark):
     """What a context manager does."""
 
     CASTS = "autocast"

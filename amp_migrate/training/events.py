@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from enum import Enum
+
+from amp_migrate.facts.mark import Mark
 
 
-class Kind(Enum):
+class Kind(Mark):
     """What an event is; the comment says what `optimizers` of such an event are."""
 
     MAKE = "made"  # the optimizer that a call makes

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
+from amp_migrate.facts.mark import Mark
 
-class Kind(Enum):
+
+class Kind(Mark):
     """What happens at a point; the comment says which `ast` node the point carries."""
 
     ENTRY = "entry"  # the root
@@ -40,7 +41,7 @@ class Kind(Enum):
     STEP = "step"  # a statement with nothing to evaluate, or a join
 
 
-class Way(Enum):
+class Way(Mark):
     """Why a `finally` body or the end of a `with` runs; each reason has a copy of its points."""
 
     NORMAL = "normal"
@@ -50,7 +51,7 @@ class Way(Enum):
     CONTINUE = "continue"
 
 
-class EdgeKind(Enum):
+class EdgeKind(Mark):
     """How control passes along an edge."""
 
     NEXT = "next"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from enum import Enum
 
+from amp_migrate.facts.mark import Mark
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 
 
-class Life(Enum):
+class Life(Mark):
     """What a GradScaler is to its optimizers."""
 
     NEW = "has stepped none that is still in use"

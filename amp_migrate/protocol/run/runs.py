@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import NamedTuple
 
+from amp_migrate.facts.mark import Mark
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
@@ -14,7 +14,7 @@ from amp_migrate.protocol.faults import Breach
 from amp_migrate.training.events import Event
 
 
-class Start(Enum):
+class Start(Mark):
     """Where a run of a function begins."""
 
     ENTRY = "entry"
