@@ -37,5 +37,6 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
         for function, names in known.items()
         for stmt in walk(function.scope)
         if isinstance(stmt, _ASSIGNS) and id(stmt) not in held and uses(stmt) & names
-        if criterion(unit, function.module, stmt) and not bce.calls(unit, function.module, stmt)
+        if unit.forwards.strength(function.module, stmt) is Forward.CRITERION
+        and not bce.calls(unit, function.module, stmt)
     ]
