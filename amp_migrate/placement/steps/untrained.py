@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch, inside, key, levels
@@ -59,6 +60,9 @@ def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]
 
 def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
     """Yield the steps of optimizers kept in an attribute that no `scale_loss` names: Apex left their gradients scaled."""
+    blocks = list(blocks)
+    if any(len(b.optimizer_list()) == 1 and are_several(unit, b) for b in blocks):
+        return  # a list of optimizers, which is none of their names
     named = [
         name
         for block in blocks

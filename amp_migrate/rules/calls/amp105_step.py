@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amp_migrate.facts.paths import path
+from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
 from amp_migrate.placement.steps.steps import Backward, Step, updates
@@ -258,6 +259,6 @@ def _differing(context: Context) -> Iterator[Decision]:
 
 def _joint(context: Context) -> Iterator[Decision]:
     for block in context.scaled.values():
-        if len(block.optimizer_list()) > 1 and not context.is_gone(block.node):
+        if not context.is_gone(block.node) and are_several(context.unit, block):
             message = "Apex skipped all of these optimizers when one overflowed; GradScaler decides for each"
             yield decision(RULE, Status.NOTE, block.site.module, block.site.node, message)
