@@ -25,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.evaluation import evaluations, runs_in
 from amp_migrate.autocast.others import others, trains_aside
@@ -162,7 +163,8 @@ def _evaluation(context: Context, region: Region) -> Decision:
     else:
         edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
     message = f"evaluation forward under `{call}`"
-    if trains_aside(context.unit, region):
+    own = any(is_described(site) for site in context.unit.of(Kind.INITIALIZE))
+    if trains_aside(context.unit, region) and not own:
         message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
         return decision(RULE, Status.NOTE, region.module, region.first, message, [edit])
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
