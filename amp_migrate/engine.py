@@ -58,6 +58,7 @@ def _migrated(
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
         known = None
     older = _older(parsed, settings, known)
+    known = older.project if older is not None else known
     while True:
         trees = older.trees() if older is not None else parsed
         same = all(trees[path] is tree for path, tree in parsed.items())

@@ -48,7 +48,8 @@ class OlderInterfaces:
     def __post_init__(self) -> None:
         """Look for the trainings."""
         self._trainings: list[Training] = []
-        self._found = Found(self.known or build(self.parsed))
+        self.project = self.known or build(self.parsed)
+        self._found = Found(self.project)
         if self.settings.enabled("AMP306"):
             self._trainings += optimizer.trainings(self._found)
             self._trainings += masters.every(self._found)

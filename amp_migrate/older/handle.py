@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import path, root
+from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALIAS, Sheet, Unwritable
 from amp_migrate.older.words import HANDLE, Words
@@ -91,7 +91,7 @@ def handles(found: Found) -> list[Handle]:
         Handle(module, call, found.group(module, call))
         for module in found.project.modules.values()
         for call in module.tree.nodes(ast.Call)
-        if found.project.apex(module, call.func) == "apex.amp.init"
+        if tail(call) == "init" and found.project.apex(module, call.func) == "apex.amp.init"
     ]
     for module, call in found.method_calls("wrap_optimizer") if result else ():
         assert isinstance(call.func, ast.Attribute)
