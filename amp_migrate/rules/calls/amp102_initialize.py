@@ -37,7 +37,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of
 from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
-from amp_migrate.scaler.creation import Creation, outermost
+from amp_migrate.scaler.creation import Creation, outermost, reaches
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.infers import only_infers
 
@@ -163,6 +163,12 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
         return []
     tree = site.module.tree
     first = outermost(tree, sites)
+    uses = context.unit.home.users.get(site.function, [])
+    while not all(reaches(tree, first, use) for use in uses):
+        holder = tree.holder(first)
+        if not isinstance(holder, ast.If):
+            break
+        first = holder
     if isinstance(first, ast.If) and _exhaustive(context, first, sites):
         return []
     text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
