@@ -15,8 +15,8 @@ from amp_migrate.autocast.regions import Inline
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.branches import Branches
 from amp_migrate.placement.backwards.scaled import ScaleLoss
-from amp_migrate.placement.reads.unscale import Unscale
 from amp_migrate.placement.steps.shared import Shared
+from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.model import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.scaler.creation import Creation

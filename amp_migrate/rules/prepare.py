@@ -26,12 +26,12 @@ from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
 from amp_migrate.placement.backwards.beside import refuse_mixed
 from amp_migrate.placement.backwards.probes import set_apart
-from amp_migrate.placement.reads import clipping
-from amp_migrate.placement.reads.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
-from amp_migrate.placement.steps.windows import refuse_separate_windows, refuse_unscaled_windows
+from amp_migrate.placement.unscaling import clipping
+from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
+from amp_migrate.placement.windows.separate import refuse_separate_windows, refuse_unscaled_windows
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced

@@ -10,7 +10,7 @@ from amp_migrate.availability.condition import Condition
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.steps.steps import Backward, Step
-from amp_migrate.placement.steps.surviving import stay
+from amp_migrate.placement.windows.surviving import stay
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import Loop, in_branch, inside, levels

@@ -14,10 +14,11 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads import normed
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
 from amp_migrate.training.reads.gradients import Gradients
-from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.order import inside, key, levels
 from amp_migrate.unit.unit import Unit
 
 _CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
@@ -49,44 +50,27 @@ class Use:
 def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) -> list[Use]:
     """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
     tree = function.module.tree
-    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    course = Course(unit, function, gone)
     found = []
     removed = thrown_away(unit, function, steps, gone)
     taken = [Use(_statement(tree, node), node, False, named) for node, named in removed.items()]
     for candidate in [*_candidates(unit, function), *taken]:
-        use = _before_loops(unit, candidate, function, steps)
-        if use.node in gone or not _between(tree, use, backwards, steps):
+        use = _before_loops(unit, candidate, course, steps)
+        before = not steps or course.next_steps(use.node, steps)
+        if use.node in gone or not before or not course.is_behind_backward(use.node):
             continue
         found.append(use)
     return sorted(found, key=lambda use: key(use.node))
 
 
-def _between(tree: Tree, use: Use, backwards: list[Backward], steps: list[Step]) -> bool:
-    after = not backwards or any(key(b.node) < key(use.node) for b in backwards)
-    before = not steps or any(
-        key(use.node) < key(s.call) and _same_loop(tree, use, s) for s in steps
-    )
-    return after and before
-
-
-def _same_loop(tree: Tree, use: Use, step: Step) -> bool:
-    """A step after the loop of a read does not follow it directly, unless that loop visits parameters or optimizers."""
-    loops = [
-        lv for lv in levels(tree, use.statement) if isinstance(lv, Loop) and lv is not use.statement
-    ]
-    return all(
-        inside(tree, step.call, loop) or _visits_parameters(loop) or _visits_optimizers(loop, use)
-        for loop in loops
-    )
-
-
-def _before_loops(unit: Unit, use: Use, function: Function, steps: list[Step]) -> Use:
+def _before_loops(unit: Unit, use: Use, course: Course, steps: list[Step]) -> Use:
     """Let a read in loops that train nothing count where they start: their rounds share the gradients of one step."""
-    tree = function.module.tree
+    module = course.function.module
+    tree = module.tree
     for level in levels(tree, use.statement):
-        if isinstance(level, ast.For | ast.While) and not unit.trains(function.module, level):
+        if isinstance(level, ast.For | ast.While) and not unit.trains(module, level):
             follows = any(
-                key(level) < key(s.call) and not inside(tree, s.call, level) for s in steps
+                not inside(tree, s.call, level) for s in course.next_steps(use.node, steps)
             )
             if not follows or _visits_optimizers(level, use):
                 break

@@ -9,8 +9,8 @@ from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import MUTATORS, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.gradients import Use, reads
-from amp_migrate.placement.steps.skipped import accumulates
 from amp_migrate.placement.steps.steps import Step, boundary
+from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.unit.order import inside, key
 from amp_migrate.unit.unit import Unit

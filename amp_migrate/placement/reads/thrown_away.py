@@ -10,7 +10,7 @@ from amp_migrate.flow import Graph, Point
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
 from amp_migrate.placement.steps.steps import Step, boundary
-from amp_migrate.placement.steps.surviving import training
+from amp_migrate.placement.windows.surviving import training
 from amp_migrate.project import Function
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.unit import Unit

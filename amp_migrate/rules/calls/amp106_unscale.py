@@ -26,8 +26,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.placement.reads.parameters import parameters_text
-from amp_migrate.placement.reads.unscale import Inside, Unscale
+from amp_migrate.placement.unscaling.parameters import parameters_text
+from amp_migrate.placement.unscaling.unscale import Inside, Unscale
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision

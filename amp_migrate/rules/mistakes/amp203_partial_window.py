@@ -25,8 +25,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
-from amp_migrate.placement.steps.counting import restarts
 from amp_migrate.placement.steps.steps import boundary
+from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from amp_migrate.placement.reads import clipping
+from amp_migrate.placement.unscaling import clipping
 from amp_migrate.plan.model import Decision, Finding, Status
 from amp_migrate.rules import modules
 from amp_migrate.rules.base import Context

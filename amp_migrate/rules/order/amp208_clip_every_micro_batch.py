@@ -31,7 +31,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.model import Decision, Edit, Insert, Move, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision

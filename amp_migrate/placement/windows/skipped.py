@@ -8,7 +8,7 @@ from amp_migrate.facts.paths import same, walk
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.zeroing import counts
 from amp_migrate.placement.steps.steps import Step
-from amp_migrate.placement.steps.surviving import survive
+from amp_migrate.placement.windows.surviving import survive
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import exclusive, inside, key, levels, loop_of

@@ -29,7 +29,7 @@ def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> 
     for branch in (test.body, test.orelse):
         if in_branch(function.module.tree, stepping, branch):
             avoided += [point for stmt in branch for point in graph.within(stmt)]
-    return _onward(unit, function, start[:1], avoided, {function})
+    return onward(unit, function, start[:1], avoided) is not None
 
 
 def stay(unit: Unit, backward: Backward) -> bool:
@@ -38,17 +38,20 @@ def stay(unit: Unit, backward: Backward) -> bool:
     graph = clearing(unit.project).graph(function)
     node = backward.node.items[0] if isinstance(backward.node, ast.With) else backward.node
     stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
-    return _onward(unit, function, graph.within(node)[-1:], stepping, {function})
+    return onward(unit, function, graph.within(node)[-1:], stepping) is not None
 
 
-def _onward(
+def onward(
     unit: Unit,
     function: Function,
     starts: Iterable[Point],
-    avoided: list[Point],
-    seen: set[Function],
-) -> bool:
-    """Tell whether gradients there at some points of a function get to a backward uncleared."""
+    avoided: Iterable[Point],
+    seen: frozenset[Function] = frozenset(),
+) -> tuple[Point, ...] | None:
+    """Return a way on which gradients there at some points of a function get to a backward uncleared.
+
+    Where that backward is one of the callers' it is the way out of the function.
+    """
     found = clearing(unit.project)
     graph = found.graph(function)
     paths = Paths(graph, exceptions=False)
@@ -56,26 +59,29 @@ def _onward(
     trains = training(unit, function, graph)
     kept = [*avoided, *cleared]
     starts = list(starts)
-    if any(paths.witness(a, b, kept) is not None for a in starts for b in trains):
-        return True
-    if not any(paths.witness(a, graph.exit, kept) is not None for a in starts):
-        return False
+    for point in starts:
+        for backward in trains:
+            if way := paths.witness(point, backward, kept):
+                return way
+    ways = (paths.witness(point, graph.exit, kept) for point in starts)
+    leaving = next((way for way in ways if way is not None), None)
+    if leaving is None or function.node is None:
+        return None
     if trains and all(paths.witness(graph.entry, b, cleared) is None for b in trains):
-        return False
+        return None
     callers = unit.project.callers(function)
-    if function.node is None:
-        return False
-    return not callers or any(
-        _onward(
+    returns = any(
+        onward(
             unit,
             call.function,
             found.graph(call.function).at(call.call, Kind.CALL),
             [],
-            {*seen, call.function},
+            seen | {function, call.function},
         )
         for call in callers
-        if call.function not in seen
+        if call.function not in seen | {function}
     )
+    return leaving if returns or not callers else None
 
 
 def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:

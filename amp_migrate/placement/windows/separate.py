@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.placement.reads.unscale import Unscale
 from amp_migrate.placement.steps.indirect import indirect
-from amp_migrate.placement.steps.skipped import accumulates
 from amp_migrate.placement.steps.steps import Step, boundary
+from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import inside, key, levels, loop_of

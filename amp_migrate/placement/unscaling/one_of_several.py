@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import path, same, walk
+from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.unscale import Inside
 from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.unscaling.unscale import Inside
 from amp_migrate.project import Class, Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside
@@ -64,6 +65,11 @@ def _sets(cls: Class, name: str) -> bool:
         isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
         for node in ast.walk(cls.node)
     )
+
+
+def is_handling(tree: Tree, jump: ast.stmt) -> bool:
+    """Tell whether a jump handles an exception."""
+    return any(isinstance(up, ast.ExceptHandler) for up in tree.ancestors(jump))
 
 
 def handles_overflow(unit: Unit, seen: Step, jump: ast.stmt, found: list[Use]) -> bool:

@@ -10,11 +10,8 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use, visits
-from amp_migrate.placement.reads.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.placement.reads.reported import does_more, scaled_reads
-from amp_migrate.placement.reads.unscale import Unscale
-from amp_migrate.placement.steps.indirect import indirect, unscale_through
-from amp_migrate.placement.steps.skipped import accumulates, leaves_out, refuse_kept
+from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import (
     Backward,
     Step,
@@ -23,6 +20,11 @@ from amp_migrate.placement.steps.steps import (
     outermost_anchor,
     parent_statement,
 )
+from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
+from amp_migrate.placement.unscaling.through import unscale_through
+from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.course import Course
+from amp_migrate.placement.windows.skipped import accumulates, leaves_out, refuse_kept
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import exclusive, inside, key, levels, position
@@ -48,7 +50,8 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     if function in unit.clip_helpers:
         return []
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
-    through = {i.seen: i for i in indirect(unit, function, gone)}
+    course = Course(unit, function, gone)
+    through = {i.seen: i for i in course.indirect}
     groups: dict[tuple[int, str], list[Use]] = {}
     chosen: dict[tuple[int, str], Step | None] = {}
     tree = function.module.tree
@@ -62,15 +65,15 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
         if zeroing is not None:
             rehearsed.setdefault(zeroing, []).append(use)
             continue
-        behind = [s for s in steps if key(s.call) > key(use.node)]
-        for step, text in _targets(unit, function, use, behind or list(through)):
+        behind = course.next_steps(use.node, steps) or course.next_steps(use.node, through)
+        for step, text in _targets(unit, function, use, behind):
             mark = (id(step.call) if step else 0, text)
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
     result = [
-        unscale_through(unit, through[step], mark[1], before, found)
+        unscale_through(unit, course, through[step], mark[1], before, found)
         if (step := chosen[mark]) in through
-        else _unscale(unit, function, step, mark[1], before, found, gone)
+        else _unscale(unit, course, step, mark[1], before, found, gone)
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
@@ -85,11 +88,10 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
 
 
 def _targets(
-    unit: Unit, function: Function, use: Use, steps: list[Step]
+    unit: Unit, function: Function, use: Use, later: list[Step]
 ) -> list[tuple[Step | None, str]]:
     """Return the step that follows a use with the text of its optimizer; several where that is not clear."""
     segment = function.module.tree.segment
-    later = [s for s in steps if key(s.call) > key(use.node)]
     if use.optimizer is not None:
         named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
@@ -98,7 +100,7 @@ def _targets(
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:
-        return [(s, s.text) for s in _fed(unit, function, use, later)]
+        return [(s, s.text) for s in _beside(function.module.tree, later)]
     written = {
         segment(o): None
         for b in unit.backwards_of(function)
@@ -116,28 +118,25 @@ def _targets(
     return [(None, text) for text in written]
 
 
-def _fed(unit: Unit, function: Function, use: Use, later: list[Step]) -> list[Step]:
-    """Return the steps after a read that no further backward precedes, one for each optimizer."""
-    tree = function.module.tree
-    backwards = [b for b in unit.backwards_of(function) if key(b.node) > key(use.node)]
+def _beside(tree: Tree, later: list[Step]) -> list[Step]:
+    """Return the first of some steps with those of other optimizers in its block."""
     found: dict[str, Step] = {}
     for step in later:
-        between = any(key(b.node) < key(step.call) for b in backwards)
-        if found and (between or tree.block(step.anchor) is not tree.block(later[0].anchor)):
-            break
-        found.setdefault(step.text, step)
+        if tree.block(step.anchor) is tree.block(later[0].anchor):
+            found.setdefault(step.text, step)
     return list(found.values())
 
 
 def _unscale(
     unit: Unit,
-    function: Function,
+    course: Course,
     step: Step | None,
     text: str,
     first: ast.stmt,
     found: list[Use],
     gone: set[ast.AST],
 ) -> Unscale:
+    function = course.function
     tree = function.module.tree
     if step is None:
         return Unscale(function, first, text)
@@ -148,9 +147,13 @@ def _unscale(
     visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
     if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
-    before = (b.node for b in reversed(unit.backwards_of(function)) if key(b.node) < key(step.call))
-    backward = next((node for node in before if node not in gone), None)
-    limit = boundary(step, backward) if backward is not None else None
+    elsewhere = [
+        s for s in course.following(found[0].node, unit.steps_of(function)) if s.text == step.text
+    ]
+    if any(s is not step and not exclusive(tree, s.call, step.call) for s in elsewhere):
+        return _before_any(course, result, elsewhere)
+    backward = course.backward_before(step)
+    limit = boundary(step, backward.node) if backward is not None else None
     outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
     if limit is None or not outside:
         refuse_kept(unit, step, first, None)
@@ -164,6 +167,20 @@ def _unscale(
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))
+    return result
+
+
+def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:
+    """Unscale before reads that one of several steps follows, none of which may leave the gradients to a backward."""
+    way = course.kept(result.before, [step.call for step in steps])
+    if way is not None:
+        raise Cannot(
+            "AMP908",
+            course.function.module,
+            result.before,
+            "gradients are read on micro-batches that do not step, and can be unscaled only once per step",
+            f"read them straight before each {steps[0].text}.step(), then run again",
+        )
     return result
 
 

@@ -9,7 +9,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.gradients import uses
-from amp_migrate.placement.reads.unscale import Unscale
+from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, key

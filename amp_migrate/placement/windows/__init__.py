@@ -1,0 +1,1 @@
+"""What happens to gradients from the first backward of a window to the step that takes them."""

@@ -1,0 +1,99 @@
+"""What runs between the backward passes and the steps of a function, on its control-flow graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property
+
+from amp_migrate.flow import Graph, Order, Point
+from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.steps.indirect import Indirect, indirect
+from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.placement.windows.surviving import onward, training
+from amp_migrate.project import Function
+from amp_migrate.unit.unit import Unit
+
+
+class Course:
+    """The course of one function, without what is `gone`. A call that runs a backward elsewhere is one here."""
+
+    def __init__(self, unit: Unit, function: Function, gone: set[ast.AST]) -> None:
+        self._unit = unit
+        self.function = function
+        self._gone = gone
+        self._graph: Graph = clearing(unit.project).graph(function)
+        self._order: Order = self._graph.order(exceptions=False)
+        self.backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+
+    @cached_property
+    def indirect(self) -> list[Indirect]:
+        """The steps that helpers take for the function."""
+        return indirect(self._unit, self.function, self._gone)
+
+    @cached_property
+    def trains(self) -> list[Point]:
+        """The moments at which a backward runs."""
+        found = training(self._unit, self.function, self._graph)
+        return [point for point in found if point.node not in self._gone]
+
+    def follows(self, later: ast.AST, earlier: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
+        """Tell whether a node may run after another one, with nothing of `between` on the way."""
+        avoided = [point for node in between for point in self._graph.within(_moment(node))]
+        starts = self._graph.within(_moment(earlier))
+        goals = self._graph.within(_moment(later))
+        return bool(starts and goals) and any(
+            self._order.witness(start, goals[0], avoided) is not None for start in starts[-1:]
+        )
+
+    def is_behind_backward(self, node: ast.AST) -> bool:
+        """Tell whether a backward of the function may run before a node; so it may where it has none."""
+        return not self.backwards or any(self.follows(node, b.node) for b in self.backwards)
+
+    def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
+        """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
+        return [step for step in self.following(node, steps) if self._shares_rounds(node, step)]
+
+    def following(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
+        """Return the steps that may follow a node with no backward or like step between."""
+        steps = list(steps)
+        alike = {step: [s.call for s in steps if s.text == step.text] for step in steps}
+        return [step for step in steps if self._is_next(node, step, alike[step])]
+
+    def kept(self, place: ast.stmt, taking: Iterable[ast.AST]) -> tuple[Point, ...] | None:
+        """Return a way on which gradients that are there at a statement get to a backward, past what takes them."""
+        here = self._graph.within(_moment(place))
+        taken = [point for node in taking for point in self._graph.within(node)]
+        return onward(self._unit, self.function, here[:1], taken)
+
+    def _is_next(self, node: ast.AST, step: Step, alike: Iterable[ast.AST]) -> bool:
+        here, there = self._graph.within(_moment(node)), self._graph.within(step.call)
+        if not here or not there:
+            return False
+        avoided = [*self.trains, *(p for call in alike for p in self._graph.within(call))]
+        avoided = [point for point in avoided if point not in there]
+        return self._order.witness(here[-1], there[-1], avoided) is not None
+
+    def _shares_rounds(self, node: ast.AST, step: Step) -> bool:
+        """Tell whether every loop around a node that trains holds the step too."""
+        here, there = self._graph.within(_moment(node)), self._graph.within(step.call)
+        return all(
+            there[-1] in loop.body
+            for loop in self._order.loops_of(here[-1])
+            if any(point in loop.body for point in self.trains)
+        )
+
+    def backward_before(self, step: Step) -> Backward | None:
+        """Return the last backward that may run before a step, with no other one between."""
+        nodes = {b: b.node for b in self.backwards}
+        found = [
+            b
+            for b in self.backwards
+            if self.follows(step.call, b.node, [n for other, n in nodes.items() if other is not b])
+        ]
+        return found[-1] if found else None
+
+
+def _moment(node: ast.AST) -> ast.AST:
+    """Return what of a node tells when it runs: of a `scale_loss` block what opens it."""
+    return node.items[0].context_expr if isinstance(node, ast.With) else node
