@@ -20,7 +20,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each
 from amp_migrate.project import Project, build
 from amp_migrate.protocol.check import faults_of
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.faults import Breach, Fault, Place, Trouble
 from amp_migrate.report import Compared
 from amp_migrate.source.align import changes, moved_line
@@ -152,7 +152,7 @@ class Judge:
             whole = len(self._parts) == 1
             meant = self._project.lookup.meant
             part = self._project if whole else build(self._parts[number], meant=meant)
-            self._old[number] = Program(part)
+            self._old[number] = program_of(part)
         return self._old[number]
 
 

@@ -17,6 +17,8 @@ from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.unit.order import inside, key, levels
 from amp_migrate.unit.unit import Unit
@@ -107,10 +109,19 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
     seen: set[ast.stmt] = set()
     for top in body:
         for node in walk(top):
-            use = _use(unit, function, node, masters)
+            use = _use(unit, function, node, masters) or _read(unit, function, node)
             if use is not None and (use.clips or use.statement not in seen):
                 seen.add(use.statement)
                 yield use
+
+
+def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
+    """Return the read that a node certainly is, whoever else may take part in it."""
+    events = program_of(unit.project).training.by_function.get(function, {}).get(node, ())
+    if not any(event.kind is Read.READ_GRAD and not event.assumed for event in events):
+        return None
+    assert isinstance(node, ast.expr)
+    return Use(_statement(function.module.tree, node), node, isinstance(node, ast.Call), None)
 
 
 def _use(

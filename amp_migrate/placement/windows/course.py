@@ -39,9 +39,9 @@ class Course:
 
     def follows(self, later: ast.AST, earlier: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
         """Tell whether a node may run after another one, with nothing of `between` on the way."""
-        avoided = [point for node in between for point in self._graph.within(_moment(node))]
-        starts = self._graph.within(_moment(earlier))
-        goals = self._graph.within(_moment(later))
+        avoided = [point for node in between for point in self._at(node)]
+        starts = self._at(earlier)
+        goals = self._at(later)
         return bool(starts and goals) and any(
             self._order.witness(start, goals[0], avoided) is not None for start in starts[-1:]
         )
@@ -62,21 +62,21 @@ class Course:
 
     def kept(self, place: ast.stmt, taking: Iterable[ast.AST]) -> tuple[Point, ...] | None:
         """Return a way on which gradients that are there at a statement get to a backward, past what takes them."""
-        here = self._graph.within(_moment(place))
-        taken = [point for node in taking for point in self._graph.within(node)]
+        here = self._at(place)
+        taken = [point for node in taking for point in self._at(node)]
         return onward(self._unit, self.function, here[:1], taken)
 
     def _is_next(self, node: ast.AST, step: Step, alike: Iterable[ast.AST]) -> bool:
-        here, there = self._graph.within(_moment(node)), self._graph.within(step.call)
+        here, there = self._at(node), self._at(step.call)
         if not here or not there:
             return False
-        avoided = [*self.trains, *(p for call in alike for p in self._graph.within(call))]
+        avoided = [*self.trains, *(p for call in alike for p in self._at(call))]
         avoided = [point for point in avoided if point not in there]
         return self._order.witness(here[-1], there[-1], avoided) is not None
 
     def _shares_rounds(self, node: ast.AST, step: Step) -> bool:
         """Tell whether every loop around a node that trains holds the step too."""
-        here, there = self._graph.within(_moment(node)), self._graph.within(step.call)
+        here, there = self._at(node), self._at(step.call)
         return all(
             there[-1] in loop.body
             for loop in self._order.loops_of(here[-1])
@@ -93,7 +93,11 @@ class Course:
         ]
         return found[-1] if found else None
 
-
-def _moment(node: ast.AST) -> ast.AST:
-    """Return what of a node tells when it runs: of a `scale_loss` block what opens it."""
-    return node.items[0].context_expr if isinstance(node, ast.With) else node
+    def _at(self, node: ast.AST) -> tuple[Point, ...]:
+        """Return when a node runs: for a `scale_loss` block when it opens, for what runs later when that is made."""
+        part: ast.AST | None = node.items[0].context_expr if isinstance(node, ast.With) else node
+        while part is not None and part is not self.function.scope:
+            if points := self._graph.within(part):
+                return points
+            part = self.function.module.tree.parent(part)
+        return ()

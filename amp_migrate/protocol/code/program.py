@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
@@ -144,3 +145,14 @@ class Program:
 
 def _is_module(function: Function) -> bool:
     return function.node is None and not isinstance(function, Anonymous)
+
+
+_PROGRAMS: WeakKeyDictionary[Project, Program] = WeakKeyDictionary()
+
+
+def program_of(project: Project) -> Program:
+    """Return the program of a project, read once."""
+    found = _PROGRAMS.get(project)
+    if found is None:
+        found = _PROGRAMS[project] = Program(project)
+    return found
