@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.flow import Graph, Point
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
 from amp_migrate.placement.steps.steps import Step, boundary
-from amp_migrate.placement.windows.surviving import training
+from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.unit import Unit
@@ -29,8 +28,7 @@ def thrown_away(
     candidates = list(_removes(found, function)) if steps else []
     if not candidates:
         return {}
-    graph = found.graph(function)
-    trains = training(unit, function, graph)
+    course = Course(unit, function, gone)
     moved = {zeroing.statement for zeroing in before_step(unit, gone)}
     texts = {step.text for step in steps}
     result: dict[ast.expr, ast.expr | None] = {}
@@ -41,7 +39,7 @@ def thrown_away(
         meant = [s for s in steps if named is None or s.text == tree.segment(named)]
         if named is None and len(texts) > 1:
             continue
-        if any(_between(graph, trains, node, step) and _beside(unit, node, step) for step in meant):
+        if any(_between(course, node, step, meant) and _beside(unit, node, step) for step in meant):
             result[node] = named
     return result
 
@@ -60,15 +58,10 @@ def _removes(found: Clearing, function: Function) -> Iterator[tuple[ast.expr, as
             yield node.targets[0], None
 
 
-def _between(graph: Graph, trains: list[Point], node: ast.expr, step: Step) -> bool:
-    """Tell whether a node may run behind a backward and before a step, with no other backward between."""
-    order = graph.order(exceptions=False)
-    here, stepping = graph.within(node), graph.within(step.call)
-    return bool(here and stepping) and any(
-        order.witness(b, here[-1], stepping) is not None
-        and order.witness(here[-1], stepping[-1], trains) is not None
-        for b in trains
-    )
+def _between(course: Course, node: ast.expr, step: Step, steps: list[Step]) -> bool:
+    """Tell whether a node may run behind a backward and before a step, with no other backward or step between."""
+    stepping = [other.call for other in steps]
+    return course.may_train(node, stepping) and course.leads_untrained(node, step.call)
 
 
 def _beside(unit: Unit, node: ast.expr, step: Step) -> bool:

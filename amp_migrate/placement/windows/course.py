@@ -50,6 +50,27 @@ class Course:
         """Tell whether a backward of the function may run before a node; so it may where it has none."""
         return not self.backwards or any(self.follows(node, b.node) for b in self.backwards)
 
+    def may_train(self, node: ast.AST, between: Iterable[ast.AST]) -> bool:
+        """Tell whether a backward may run before a node, here or in a call, with nothing of `between` on the way."""
+        avoided = [point for part in between for point in self._at(part)]
+        goal = self._at(node)[-1:]
+        return any(
+            self._order.witness(point, p, avoided) is not None
+            for point in self.trains
+            for p in goal
+        )
+
+    def leads_untrained(self, node: ast.AST, later: ast.AST) -> bool:
+        """Tell whether something may run after a node with no backward between; loops that train run at least once."""
+        here, there = self._at(node)[-1:], self._at(later)[-1:]
+        entered = [
+            loop.header
+            for loop in self._order.loops
+            if not loop.body.intersection(here) and not loop.body.isdisjoint(self.trains)
+        ]
+        avoided = [*self.trains, *entered]
+        return any(self._order.witness(a, b, avoided) is not None for a in here for b in there)
+
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
         return [step for step in self.following(node, steps) if self._shares_rounds(node, step)]
