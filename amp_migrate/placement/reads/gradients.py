@@ -58,10 +58,8 @@ def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) 
     taken = [Use(_statement(tree, node), node, False, named) for node, named in removed.items()]
     for candidate in [*_candidates(unit, function), *taken]:
         use = _before_loops(unit, candidate, course, steps)
-        before = not steps or course.next_steps(use.node, steps)
-        if use.node in gone or not before or not course.is_behind_backward(use.node):
-            continue
-        found.append(use)
+        if use.node not in gone and course.is_read_before(use.node, steps):
+            found.append(use)
     return sorted(found, key=lambda use: key(use.node))
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
-from amp_migrate.placement.reads.clearing import clears
+from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
+from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Module
-from amp_migrate.unit.order import Loop, inside, key, loop_of, position
+from amp_migrate.unit.order import inside, key, loop_of, position
 from amp_migrate.unit.unit import Unit
 
 
@@ -109,28 +110,20 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
 
 
 def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
-    """Yield the steps of a loop whose gradients are zeroed under a test alone, with the test behind the step."""
+    """Yield the steps whose gradients are cleared behind them under a test alone, and stay otherwise, with the test."""
+    found = clearing(unit.project)
     for step in unit.steps:
-        anchor = outermost_anchor(step)
-        loop = loop_of(step.tree, anchor)
-        if step.call in gone or not isinstance(loop, Loop):
+        if step.call in gone:
             continue
+        anchor = outermost_anchor(step)
         block = step.tree.block(anchor)
-        tests = [
-            stmt
-            for stmt in block[position(step.tree, anchor) + 1 :]
-            if isinstance(stmt, ast.If) and not stmt.orelse and all(map(is_zero_grad, stmt.body))
-        ]
-        always = [s for s in [*block, *loop.body] if has_zero_grad_itself(s)]
-        if len(tests) == 1 and not always:
-            yield step, tests[0]
-
-
-def has_zero_grad_itself(stmt: ast.stmt) -> bool:
-    """Tell whether a statement zeroes gradients whenever it runs."""
-    if isinstance(stmt, ast.If | ast.Try | ast.While):
-        return False
-    return has_zero_grad(stmt)
+        behind = block[position(step.tree, anchor) + 1 :]
+        tests = [s for s in behind if isinstance(s, ast.If) and not s.orelse]
+        nodes = list(found.nodes(step.function)) if tests else []
+        for test in tests:
+            clears_all = all(any(inside(step.tree, n, s) for n in nodes) for s in test.body)
+            if clears_all and Course(unit, step.function, gone).kept(anchor, []):
+                yield step, test
 
 
 def leaves_first(step: Step, test: ast.If) -> bool:

@@ -66,6 +66,10 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
             rehearsed.setdefault(zeroing, []).append(use)
             continue
         behind = course.next_steps(use.node, steps) or course.next_steps(use.node, through)
+        if not behind and (steps or through):
+            behind = course.steps_behind_backwards(use.statement, use.node, steps)
+            if not behind:
+                continue
         for step, text in _targets(unit, function, use, behind):
             mark = (id(step.call) if step else 0, text)
             groups.setdefault(mark, []).append(use)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.flow import Graph, Order, Point
@@ -34,8 +34,7 @@ class Course:
     @cached_property
     def trains(self) -> list[Point]:
         """The moments at which a backward runs."""
-        found = training(self._unit, self.function, self._graph)
-        return [point for point in found if point.node not in self._gone]
+        return training(self._unit, self.function, self._graph)
 
     def follows(self, later: ast.AST, earlier: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
         """Tell whether a node may run after another one, with nothing of `between` on the way."""
@@ -71,9 +70,23 @@ class Course:
         avoided = [*self.trains, *entered]
         return any(self._order.witness(a, b, avoided) is not None for a in here for b in there)
 
+    def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
+        """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""
+        if not steps or self.next_steps(node, steps):
+            return self.is_behind_backward(node)
+        calls = [step.call for step in steps]
+        return self.may_train(node, calls) and any(self.follows(call, node) for call in calls)
+
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
         return [step for step in self.following(node, steps) if self._shares_rounds(node, step)]
+
+    def steps_behind_backwards(
+        self, statement: ast.stmt, node: ast.AST, steps: Iterable[Step]
+    ) -> list[Step]:
+        """Return the steps that take gradients to which a backward adds behind a node, uncleared."""
+        found = [step for step in steps if self.follows(step.call, node)]
+        return found if found and self.kept(statement, [step.call for step in found]) else []
 
     def following(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node with no backward or like step between."""

@@ -64,7 +64,7 @@ class Gradients:
         scope = module.scopes.owner(base)
         bindings = module.scopes.bindings(scope, base.id) if scope is not None else []
         values = [bound_value(module, binding) for binding in bindings]
-        if any(value is not None and hands_out(value) for value in values):
+        if any(value is not None and self._hands_out(value) for value in values):
             return True
         if any(isinstance(b, ast.arg) for b in bindings) or not bindings:
             return not _asks_for_gradients(function, base.id)
@@ -73,6 +73,20 @@ class Gradients:
         if own and all(isinstance(value, ast.Call | ast.BinOp) for value in own):
             return False
         return not _asks_for_gradients(function, base.id)
+
+    def _hands_out(self, node: ast.AST) -> bool:
+        """Tell whether an expression goes over parameters, itself or in a function that it calls."""
+        seen: set[Function] = set()
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if hands_out(part):
+                return True
+            for call in ast.walk(part):
+                callees = self._project.callees(call) if isinstance(call, ast.Call) else ()
+                stack += [callee.scope for callee in callees if callee not in seen]
+                seen.update(callees)
+        return False
 
 
 def hands_out(node: ast.AST) -> bool:
