@@ -14,7 +14,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads import normed
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
-from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.steps.steps import Step, holds_backward
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
@@ -237,22 +237,15 @@ def _twin(
 
 def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
     """Tell whether a list of parameters is visited for gradients whose scale matters."""
-    return (
-        _passes_parameters(node)
-        and _reads_grad(tree, node)
-        and not only_averaged(tree, _statement(tree, node))
-    )
+    listed = isinstance(node.func, ast.Attribute) and node.func.attr in _LISTS
+    averaged = only_averaged(tree, _statement(tree, node))
+    return listed and _reads_grad(tree, node) and not averaged
 
 
 def _reads_groups(tree: Tree, node: ast.Attribute) -> bool:
     """Tell whether the parameter groups of an optimizer are visited for gradients whose scale matters."""
     groups = node.attr == "param_groups" and isinstance(node.ctx, ast.Load)
     return groups and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
-
-
-def _passes_parameters(call: ast.Call) -> bool:
-    """Tell whether a call is the list of parameters itself, as in ``for p in model.parameters()``."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _LISTS
 
 
 def _reads_grad(tree: Tree, node: ast.expr) -> bool:
@@ -276,8 +269,7 @@ def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
     read = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
-            trains = "backward" in ast.dump(level) or "scale_loss" in ast.dump(level)
-            if not trains and not _chooses_optimizer(level, node, read):
+            if not holds_backward(level) and not _chooses_optimizer(level, node, read):
                 stmt = level
     return stmt
 

@@ -6,11 +6,13 @@ import ast
 import itertools
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root, same
+from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import Loop, in_branch, inside, key, levels, position
+
+_BACKWARD = ("backward", "scale_loss")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,6 +53,11 @@ class Backward:
     loss: ast.expr
     optimizers: tuple[ast.expr, ...]
     scaled: bool
+
+
+def holds_backward(stmt: ast.AST) -> bool:
+    """Tell whether a statement holds a backward, or opens the block of one."""
+    return any(isinstance(n, ast.Call) and tail(n) in _BACKWARD for n in ast.walk(stmt))
 
 
 def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:

@@ -9,7 +9,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.joint import are_several
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.placement.steps.steps import Backward, Step, holds_backward
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch, inside, key, levels
 from amp_migrate.unit.reach import reachable
@@ -30,7 +30,7 @@ def _skips(step: Step, backward: Backward) -> ast.If | None:
             return None
         if isinstance(level, ast.If):
             other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
-            if not any("backward" in ast.dump(stmt) or _leaves(stmt) for stmt in other):
+            if not any(holds_backward(stmt) or _leaves(stmt) for stmt in other):
                 return level
     return None
 

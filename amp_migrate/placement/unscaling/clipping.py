@@ -10,24 +10,25 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use, visits
-from amp_migrate.placement.reads.reported import does_more, scaled_reads
+from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import (
     Backward,
     Step,
     boundary,
     children_of,
-    outermost_anchor,
+    holds_backward,
     parent_statement,
 )
+from amp_migrate.placement.unscaling.moving import across
 from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.placement.unscaling.through import unscale_through
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.placement.windows.skipped import accumulates, leaves_out, refuse_kept
+from amp_migrate.placement.windows.skipped import leaves_out, refuse_kept
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import exclusive, inside, key, levels, position
+from amp_migrate.unit.order import exclusive, inside, key, levels
 from amp_migrate.unit.renamed import reached
 from amp_migrate.unit.unit import Unit
 
@@ -76,7 +77,7 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
             chosen[mark] = step
     result = [
         unscale_through(unit, course, through[step], mark[1], before, found)
-        if (step := chosen[mark]) in through
+        if (step := chosen[mark]) in through and not _outside(course, step, found)
         else _unscale(unit, course, step, mark[1], before, found, gone)
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
@@ -151,14 +152,12 @@ def _unscale(
     visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
     if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
-    elsewhere = [
-        s for s in course.following(found[0].node, unit.steps_of(function)) if s.text == step.text
-    ]
-    if any(s is not step and not exclusive(tree, s.call, step.call) for s in elsewhere):
+    steps = [*unit.steps_of(function), *(i.seen for i in course.indirect)]
+    elsewhere = [s for s in course.following(found[0].node, steps) if s.text == step.text]
+    if any(s.call is not step.call and not exclusive(tree, s.call, step.call) for s in elsewhere):
         return _before_any(course, result, elsewhere)
-    backward = course.backward_before(step)
-    limit = boundary(step, backward.node) if backward is not None else None
-    outside = [u for u in found if limit is not None and not inside(tree, u.statement, limit)]
+    limit = _limit(course, step)
+    outside = _outside(course, step, found)
     if limit is None or not outside:
         refuse_kept(unit, step, first, None)
         reads = [u.statement for u in found]
@@ -167,11 +166,23 @@ def _unscale(
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips
         return result
-    result = _across(unit, result, step, limit, outside, found)
+    result = across(unit, result, step, limit, outside, found)
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))
     return result
+
+
+def _limit(course: Course, step: Step) -> ast.If | None:
+    """Return the test that lets a step wait for several micro-batches, or leaves it out."""
+    backward = course.backward_before(step)
+    return boundary(step, backward.node) if backward is not None else None
+
+
+def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:
+    """Return the reads that do not stand within the test around their step."""
+    limit = _limit(course, step)
+    return [u for u in found if limit is not None and not inside(step.tree, u.statement, limit)]
 
 
 def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:
@@ -219,103 +230,6 @@ def _between(
     return place
 
 
-def _across(
-    unit: Unit, result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
-) -> Unscale:
-    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
-    tree = step.tree
-    tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
-    written = {name for top in tops for name in defs(top)}
-    result.accumulates = accumulates(unit, step.function, step.anchor, limit)
-    more = [top for top in tops if does_more(unit, top)]
-    if written & uses(limit.test) or (more and not result.accumulates):
-        result.outside = limit
-        return result
-    if more:
-        raise Cannot(
-            "AMP908",
-            step.module,
-            more[0],
-            "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
-            "once per step",
-            f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
-        )
-    after = [
-        stmt
-        for level in levels(tree, limit)
-        for stmt in tree.block(level)[position(tree, level) + 1 :]
-    ]
-    between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
-    if result.accumulates:
-        result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
-        tops += result.reports
-    later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
-    if later and not result.accumulates:
-        result.outside = limit
-        return result
-    if later:
-        _await_step(result, step, limit, outside, written, later)
-    inner = [u.statement for u in found if inside(tree, u.statement, limit)]
-    result.moved = tops
-    result.before = min([*inner, outermost_anchor(step)], key=key)
-    return result
-
-
-def _await_step(
-    result: Unscale,
-    step: Step,
-    limit: ast.If,
-    outside: list[Use],
-    written: set[str],
-    later: list[ast.stmt],
-) -> None:
-    """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
-    guarded = [s for stmt in later for s in _calls_using(stmt, written)]
-    used = {name for stmt in guarded for name in uses(stmt) & written}
-    if any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written)) or not used:
-        raise Cannot(
-            "AMP908",
-            step.module,
-            outside[0].node,
-            "gradients are clipped on every micro-batch, and the norm is used where no step is taken",
-            f"move the clip and what uses its norm into `if {ast.unparse(limit.test)}:`, then run again",
-        )
-    result.limit = limit
-    result.pending = tuple(sorted(used))
-    result.guarded = guarded
-
-
-def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
-    """Return the calls in a statement that use some names; none where something else uses them too."""
-    if isinstance(stmt, ast.Expr):
-        used = isinstance(stmt.value, ast.Call) and names & uses(stmt)
-        return [stmt] if used else []
-    if not isinstance(stmt, ast.If | ast.With):
-        return []
-    if isinstance(stmt, ast.If):
-        heads: list[ast.expr] = [stmt.test]
-        body = [*stmt.body, *stmt.orelse]
-    else:
-        heads, body = [item.context_expr for item in stmt.items], stmt.body
-    if any(names & uses(head) for head in heads):
-        return []
-    inner = [_calls_using(s, names) for s in body if names & uses(s)]
-    return [s for found in inner for s in found] if all(inner) else []
-
-
-def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
-    """Return the statement to move for a read: what holds it beside the `if`, as far as it runs no backward."""
-    block = tree.block(limit)
-    top = stmt
-    for level in levels(tree, stmt):
-        if "backward" in ast.dump(level) or "scale_loss" in ast.dump(level):
-            return top
-        top = level
-        if tree.block(level) is block:
-            return top
-    return stmt
-
-
 def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
     """Divide reads into those that one `unscale_` serves, with the statement that it precedes.
 
@@ -323,7 +237,7 @@ def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
     """
     children = children_of(tree, [use.statement for use in found])
     first = children[0]
-    if "backward" not in ast.dump(first) or first in [use.statement for use in found]:
+    if not holds_backward(first) or first in [use.statement for use in found]:
         return [(first, found)]
     inner = [use for use in found if inside(tree, use.statement, first)]
     if len(inner) < len(found):

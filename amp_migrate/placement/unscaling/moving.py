@@ -1,0 +1,113 @@
+"""Reads of gradients on every micro-batch, which move to the step: what they give is used there alone, or asked for."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import defs, uses
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.reads.gradients import Use
+from amp_migrate.placement.reads.reported import does_more
+from amp_migrate.placement.steps.steps import Step, holds_backward, outermost_anchor
+from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.skipped import accumulates
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import inside, key, levels, position
+from amp_migrate.unit.unit import Unit
+
+
+def across(
+    unit: Unit, result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
+) -> Unscale:
+    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
+    tree = step.tree
+    tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
+    written = {name for top in tops for name in defs(top)}
+    result.accumulates = accumulates(unit, step.function, step.anchor, limit)
+    more = [top for top in tops if does_more(unit, top)]
+    if written & uses(limit.test) or (more and not result.accumulates):
+        result.outside = limit
+        return result
+    if more:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            more[0],
+            "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
+            "once per step",
+            f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
+        )
+    after = [
+        stmt
+        for level in levels(tree, limit)
+        for stmt in tree.block(level)[position(tree, level) + 1 :]
+    ]
+    between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
+    if result.accumulates:
+        result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
+        tops += result.reports
+    later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
+    if later and not result.accumulates:
+        result.outside = limit
+        return result
+    if later:
+        _await_step(result, step, limit, outside, written, later)
+    inner = [u.statement for u in found if inside(tree, u.statement, limit)]
+    result.moved = tops
+    result.before = min([*inner, outermost_anchor(step)], key=key)
+    return result
+
+
+def _await_step(
+    result: Unscale,
+    step: Step,
+    limit: ast.If,
+    outside: list[Use],
+    written: set[str],
+    later: list[ast.stmt],
+) -> None:
+    """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
+    guarded = [s for stmt in later for s in _calls_using(stmt, written)]
+    used = {name for stmt in guarded for name in uses(stmt) & written}
+    if any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written)) or not used:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            outside[0].node,
+            "gradients are clipped on every micro-batch, and the norm is used where no step is taken",
+            f"move the clip and what uses its norm into `if {ast.unparse(limit.test)}:`, then run again",
+        )
+    result.limit = limit
+    result.pending = tuple(sorted(used))
+    result.guarded = guarded
+
+
+def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
+    """Return the calls in a statement that use some names; none where something else uses them too."""
+    if isinstance(stmt, ast.Expr):
+        used = isinstance(stmt.value, ast.Call) and names & uses(stmt)
+        return [stmt] if used else []
+    if not isinstance(stmt, ast.If | ast.With):
+        return []
+    if isinstance(stmt, ast.If):
+        heads: list[ast.expr] = [stmt.test]
+        body = [*stmt.body, *stmt.orelse]
+    else:
+        heads, body = [item.context_expr for item in stmt.items], stmt.body
+    if any(names & uses(head) for head in heads):
+        return []
+    inner = [_calls_using(s, names) for s in body if names & uses(s)]
+    return [s for found in inner for s in found] if all(inner) else []
+
+
+def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
+    """Return the statement to move for a read: what holds it beside the `if`, as far as it runs no backward."""
+    block = tree.block(limit)
+    top = stmt
+    for level in levels(tree, stmt):
+        if holds_backward(level):
+            return top
+        top = level
+        if tree.block(level) is block:
+            return top
+    return stmt
