@@ -55,7 +55,30 @@ class Visits:
                         loops.update(x for x in around if _binds(x, named))
                     elif event.kind in _OF_GRADIENTS:
                         loops.update(self._over_gradients(function, node, around))
+        for function in self._program.relevant:
+            for loop in ast.walk(function.scope):
+                if isinstance(loop, ast.For) and self._hands_on(function, loop):
+                    found.setdefault(function, set()).add(loop)
         return found
+
+    def _hands_on(self, function: Function, loop: ast.For) -> bool:
+        """Tell whether a loop over parameters leaves their gradients to functions that do nothing else."""
+        if not hands_out(loop.iter) and not any(
+            isinstance(part, ast.Attribute) and part.attr == "grad" and _binds(loop, part.value)
+            for part in ast.walk(loop)
+        ):
+            return False
+        events = self._program.training.by_function
+        inside = [part for part in ast.walk(loop) if isinstance(part, ast.Call)]
+        called = {callee for call in inside for callee in self._program.callees(call)}
+        own = events.get(function, {})
+        held = [event for part in ast.walk(loop) for event in own.get(part, ())]
+        for callee in called:
+            further = (part for part in ast.walk(callee.scope) if isinstance(part, ast.Call))
+            if callee not in events or any(map(self._program.callees, further)):
+                return False
+            held += [event for found in events[callee].values() for event in found]
+        return bool(called) and all(event.kind in _OF_GRADIENTS for event in held)
 
     def _over_gradients(
         self, function: Function, node: ast.AST, around: list[_Loop]
