@@ -72,10 +72,22 @@ class Course:
 
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
         """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""
-        if not steps or self.next_steps(node, steps):
+        if not steps:
+            return not self.backwards or any(self._same_round(node, b) for b in self.backwards)
+        if self.next_steps(node, steps):
             return self.is_behind_backward(node)
         calls = [step.call for step in steps]
         return self.may_train(node, calls) and any(self.follows(call, node) for call in calls)
+
+    def _same_round(self, node: ast.AST, backward: Backward) -> bool:
+        """Tell whether a backward may run before a node in one round of the loops around it."""
+        here, there = self._at(node)[:1], self._at(backward.node)[-1:]
+        headers = [loop.header for point in here for loop in self._order.loops_of(point)]
+        return any(
+            self._order.witness(start, goal, headers) is not None
+            for start in there
+            for goal in here
+        )
 
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
