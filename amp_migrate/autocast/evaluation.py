@@ -212,10 +212,12 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
     """Return the last statement behind a forward that computes a loss of what is `known`, else the forward."""
     tree = module.tree
     last = first
+    given = set(known)
     following = tree.block(first)[position(tree, first) + 1 :]
     while following and _selects(following[0], known):
         last = following.pop(0)
         known |= defs(last)
+        given |= defs(last)
     for stmt in following:
         if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
             continue
@@ -223,6 +225,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             break
         if only_reshapes(stmt):
             known |= defs(stmt)
+            given |= defs(stmt)
             continue
         if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
             return stmt
@@ -232,7 +235,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             last = stmt
             continue
         loss = unit.forwards.strength(module, stmt) >= Forward.CRITERION
-        measured = (loss or not unit.plain) and _measures(unit, stmt, known)
+        measured = (loss or not unit.plain) and _measures(unit, stmt, known if loss else given)
         computes = criterion(unit, module, stmt) or measured
         if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
