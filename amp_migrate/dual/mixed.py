@@ -45,10 +45,11 @@ def not_apart(
     project: Project, availability: Mapping[Module, Availability], found: list[Site]
 ) -> Cannot:
     """Return why the branches for Apex of a unit that has native AMP beside some of them cannot go."""
+    beside = {site: arm for site in found if (arm := beside_native(project, site)) is not None}
     chosen: list[Arm] = []
     for site in found:
         known = availability[site.module]
-        arm = beside_native(project, site) or _shut_with(known, site, chosen)
+        arm = beside.get(site) or _shut_with(known, site, [*beside.values()])
         if arm is None:
             return Cannot(
                 "AMP912",
