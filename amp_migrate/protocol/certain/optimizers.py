@@ -11,7 +11,7 @@ from amp_migrate.flow.cfg.points import EdgeKind, Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.events import Kind
+from amp_migrate.training.events import Event, Kind
 
 _BACK = (EdgeKind.LOOP, EdgeKind.CONTINUE, EdgeKind.EXCEPTION)
 
@@ -59,8 +59,8 @@ class Parts:
         self._optimizers: dict[Function, set[int]] = {}
         for function, events in program.training.by_function.items():
             held = self._optimizers.setdefault(self.of(function), set())
-            for event in (event for found in events.values() for event in found):
-                held |= event.optimizers or set()
+            for node, found in events.items():
+                held.update(*(_named(program, function, node, event) for event in found))
         self._strange = {
             self.of(program.project.function_of(module, call)) for module, call in known.strangers
         }
@@ -89,13 +89,24 @@ class Parts:
 def _concerned(program: Program) -> dict[int, set[ast.AST]]:
     """Return the nodes whose events concern an optimizer by its number, those that make it apart."""
     found: dict[int, set[ast.AST]] = {}
-    for events in program.training.by_function.values():
+    for function, events in program.training.by_function.items():
         for node, held in events.items():
             for event in held:
                 if event.kind is not Kind.MAKE:
-                    for number in event.optimizers or ():
+                    for number in _named(program, function, node, event):
                         found.setdefault(number, set()).add(node)
     return found
+
+
+def _named(program: Program, function: Function, node: ast.AST, event: Event) -> frozenset[int]:
+    """Return the optimizers that an event is about, without those of unknown origin that are cleared if it is one of them."""
+    if event.kind is Kind.ZERO_GRAD and isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            objects = program.training.objects
+            named = objects.optimizers_of(function.module, node.func.value)
+            if named:
+                return named
+    return event.optimizers or frozenset()
 
 
 def _are_alternatives(program: Program, numbers: set[int]) -> bool:
