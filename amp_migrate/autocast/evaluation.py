@@ -21,10 +21,10 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.networks import initialized, is_made_anew
+from amp_migrate.unit.finding.networks import initialized, is_made_anew
 from amp_migrate.unit.order import Loop, key, levels, position
 from amp_migrate.unit.unit import Unit
-from amp_migrate.values.onward import Onward
+from amp_migrate.values.links.onward import Onward
 
 
 def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:

@@ -11,7 +11,7 @@ from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.autocast.unfed import feeds_nothing
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Module
-from amp_migrate.unit.networks import initialized, is_made_anew
+from amp_migrate.unit.finding.networks import initialized, is_made_anew
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 

@@ -9,8 +9,8 @@ from amp_migrate.project.binding import fits
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.graph import MIDDLE
 from amp_migrate.values.lambdas import Lambdas
+from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Instance, Made, Partial
 from amp_migrate.values.passing import Passing

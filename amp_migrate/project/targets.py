@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, enclosing_class
 from amp_migrate.values.objects import Bound, Fact, Instance, Partial
 

@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.apex.internals import (
-    by_hand,
     initial_scale,
     initial_setting,
     refuse_asked,
@@ -35,6 +34,7 @@ from amp_migrate.placement.windows.separate import refuse_separate_windows, refu
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
+from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
 from amp_migrate.scaler.creation import Creation, creations
 from amp_migrate.scaler.libraries.carrying import carry
 from amp_migrate.scaler.naming import free_name
@@ -43,10 +43,10 @@ from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index, make
-from amp_migrate.unit.cannot import Cannot, OutOfReach, spoken
-from amp_migrate.unit.gather import gather
-from amp_migrate.unit.reach import scattered, upwards
-from amp_migrate.unit.trains import Trains
+from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.finding.gather import gather
+from amp_migrate.unit.finding.trains import Trains
+from amp_migrate.unit.reach import upwards
 from amp_migrate.unit.unit import Unit
 
 
@@ -65,12 +65,12 @@ def prepare(
     unit = make(index, found, module_level)
     unit.plain = settings.enables
     unit.home.beside.leaving = leaving
-    _refuse_unknown(unit)
+    refuse_unknown(unit)
     refuse_moved_by_hand(unit)
     refuse_ritual(unit)
-    _refuse_wrappers(unit)
+    refuse_wrappers(unit)
     refuse_reached(index.project, index.strangers, unit.sites)
-    _refuse_scattered(unit)
+    refuse_scattered(unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(unit.project, site) for site in unit.of(Kind.SCALE_LOSS)}
@@ -143,71 +143,6 @@ def _training_functions(unit: Unit) -> list[Function]:
     helpers = [*unit.clip_helpers, *(s.function for s in unit.steps if s.function not in trains)]
     callers = [c.function for helper in helpers for c in unit.project.calls_of(helper)]
     return list(dict.fromkeys([*(item.function for item in items), *callers]))
-
-
-def _refuse_unknown(unit: Unit) -> None:
-    for site in unit.of(Kind.OTHER_AMP):
-        kept = site.module.tree.older.kept.get(site.span.line)
-        message, advice = (
-            f"{site.name} is private to Apex, and native AMP has nothing like it",
-            by_hand(site),
-        )
-        if kept is not None:
-            message = f"{site.name} stays, with all of its training: {kept.message} ({kept.path}:{kept.line})"
-            advice = kept.advice
-        raise Cannot("AMP909", site.module, site.node, message, advice)
-
-
-def _refuse_wrappers(unit: Unit) -> None:
-    """A helper from elsewhere that wraps Apex would go on calling it."""
-    for module in unit.modules:
-        for node in module.tree.nodes(ast.ImportFrom):
-            if (node.module or "").partition(".")[0] == "apex":
-                continue
-            for alias in node.names:
-                if "Apex" in alias.name and alias.name[:1].isupper() and _is_foreign(unit, node):
-                    raise Cannot(
-                        "AMP912",
-                        module,
-                        node,
-                        f"{alias.name} of {node.module} wraps Apex, and {node.module} is not in the files given",
-                        f"use what {node.module} has for native AMP instead of {alias.name}, then run again",
-                    )
-
-
-def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
-    tail = (node.module or "").rpartition(".")[2]
-    return node.level == 0 and not any(
-        m.name.rpartition(".")[2] == tail for m in unit.project.modules.values()
-    )
-
-
-def _refuse_scattered(unit: Unit) -> None:
-    """Two initializes of one run would need one GradScaler that both make; so would all objects of a class."""
-    found = scattered(unit.project, unit.home.inits)
-    if found is None:
-        return
-    function, other = found
-    site = unit.home.inits[function][0]
-    if other is None:
-        if unit.home.module_level:
-            return
-        raise OutOfReach(
-            "AMP901",
-            site.module,
-            site.node,
-            f"{function.qualname}() is a class method, so a GradScaler made in it would belong to no object",
-            f"move amp.initialize from {function.qualname}() to the function that trains, then run again",
-        )
-    again = unit.home.inits[other][0]
-    raise Cannot(
-        "AMP901",
-        site.module,
-        site.node,
-        f"amp.initialize runs here and in {spoken(other)} ({again.place}), which {spoken(function)} calls",
-        "keep one of the two, for both ways to get a model, then run again",
-        (again.place,),
-    )
 
 
 def _gone(branches: Branches) -> set[ast.AST]:

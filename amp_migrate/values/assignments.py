@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.graph import VALUES
+from amp_migrate.values.links.graph import VALUES
+from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class, function_of
 from amp_migrate.values.objects import Bound
-from amp_migrate.values.upstream import APPENDED, EACH
 
 _APPENDING = {"append", "add", "appendleft"}
 

@@ -10,10 +10,10 @@ from amp_migrate.facts.paths import string_start
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
-from amp_migrate.values.graph import VALUES
+from amp_migrate.values.links.graph import VALUES
+from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
 from amp_migrate.values.objects import Made, Written
-from amp_migrate.values.upstream import APPENDED, EACH
 from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.project.model import Module
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.graph import MIDDLE
+from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Written
 

@@ -8,7 +8,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.values.graph import Graph
+from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.objects import Instance
 
 Holder = Function | Class | Module

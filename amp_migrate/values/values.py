@@ -11,10 +11,10 @@ from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.links.onward import Onward, Ways, onward, ways
+from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Holder, Nodes
 from amp_migrate.values.objects import Fact, Instance, Made, Written
-from amp_migrate.values.onward import Onward, Ways, onward, ways
-from amp_migrate.values.settle import settle
 
 
 class Values:

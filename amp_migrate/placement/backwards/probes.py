@@ -13,7 +13,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot, place_of
-from amp_migrate.unit.gather import training_functions
+from amp_migrate.unit.finding.gather import training_functions
 from amp_migrate.unit.order import Loop, dominates, exclusive, inside, key, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit

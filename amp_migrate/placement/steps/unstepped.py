@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.gather import SCHEDULER
+from amp_migrate.unit.finding.gather import SCHEDULER
 from amp_migrate.unit.order import key
 from amp_migrate.unit.unit import Unit
 

@@ -294,8 +294,5 @@ def _last(text: str) -> str:
 
 
 def _read(test: ast.expr) -> set[str]:
-    found = set()
-    for node in every(test):
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            found.add(ast.unparse(node))
-    return found
+    read = ast.Name | ast.Attribute | ast.Subscript
+    return {ast.unparse(node) for node in every(test) if isinstance(node, read)}

@@ -39,7 +39,7 @@ from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.scaler.creation import Creation, outermost, reaches
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.infers import only_infers
+from amp_migrate.unit.finding.infers import only_infers
 
 _O3 = (
     "opt_level O3 becomes autocast where nothing is trained: weights stay fp32 (Apex had them in fp16), so memory and the "

@@ -59,7 +59,7 @@ from amp_migrate.rules.autocast.cast_helper import (
 )
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.definitions import above, is_free
-from amp_migrate.rules.rest.uses import is_skipped
+from amp_migrate.rules.rest.found.uses import is_skipped
 
 RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)
 

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.rules.base import Context
 from amp_migrate.unit.apart import elements
-from amp_migrate.unit.nothing import may_be_none
+from amp_migrate.unit.finding.nothing import may_be_none
 
 
 def target_of(context: Context, site: Site) -> str:

@@ -40,10 +40,10 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest.calls import arguments, call_of, call_text, is_constant
-from amp_migrate.rules.rest.reduced import switched
-from amp_migrate.rules.rest.type_names import only_names_type
-from amp_migrate.rules.rest.uses import (
+from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.found.reduced import switched
+from amp_migrate.rules.rest.found.type_names import only_names_type
+from amp_migrate.rules.rest.found.uses import (
     ORDER,
     Native,
     Obstacle,

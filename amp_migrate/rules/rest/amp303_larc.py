@@ -31,8 +31,8 @@ from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
 from amp_migrate.project import Module
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.definitions import above, is_free
-from amp_migrate.rules.rest.calls import call_of
-from amp_migrate.rules.rest.uses import ORDER, is_skipped, is_variable, origin, uses
+from amp_migrate.rules.rest.found.calls import call_of
+from amp_migrate.rules.rest.found.uses import ORDER, is_skipped, is_variable, origin, uses
 
 RULE = Rule("AMP303", "Apex's LARC is brought along", Safety.FAITHFUL, order=ORDER)
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Site
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest.calls import arguments, call_of, call_text, is_constant
-from amp_migrate.rules.rest.uses import ORDER, is_variable, public, uses
+from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.found.uses import ORDER, is_variable, public, uses
 
 RULE = Rule("AMP304", "Apex's fused optimizers have counterparts", Safety.CHANGES, order=ORDER)
 

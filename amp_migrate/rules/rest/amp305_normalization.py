@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Site
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest.calls import arguments, call_of, call_text
-from amp_migrate.rules.rest.uses import (
+from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text
+from amp_migrate.rules.rest.found.uses import (
     ORDER,
     Native,
     is_skipped,

@@ -50,7 +50,7 @@ from amp_migrate.older.sheet import stands_for_nothing
 from amp_migrate.plan.model import Decision, Drop, Finding, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.kept import starred_fp16
-from amp_migrate.rules.rest.uses import ORDER, public, uses
+from amp_migrate.rules.rest.found.uses import ORDER, public, uses
 
 RULE = Rule(
     "AMP306", "apex.fp16_utils becomes autocast and a GradScaler", Safety.FAITHFUL, order=ORDER

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest.uses import ORDER, uses
+from amp_migrate.rules.rest.found.uses import ORDER, uses
 
 RULE = Rule("AMP307", "other parts of Apex", Safety.REPORT, order=ORDER)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amp_migrate.project.model import Module
-from amp_migrate.values.graph import Graph
+from amp_migrate.values.links.graph import Graph
 
 _NONE: frozenset[str] = frozenset()
 

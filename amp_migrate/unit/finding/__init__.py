@@ -1,0 +1,1 @@
+"""What belongs to a unit: its networks, steps and backward passes."""

@@ -1,0 +1,1 @@
+"""Objects as nodes of a graph: which are the same, and which flow into which."""
