@@ -22,6 +22,9 @@ from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index
 from amp_migrate.unit.cannot import Cannot, OutOfReach
 
+_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str]]
+_Made = tuple[Answer | Cannot, tuple[Site, ...]]
+
 
 class Deciding:
     """Decides about the units of a project, each by itself."""
@@ -33,6 +36,7 @@ class Deciding:
         self._out_of_reach: dict[Site, OutOfReach] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
+        self._made: dict[_Asked, _Made] = {}
 
     def answers(self, units: list[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
         """Answer for every unit; one that shares code with a program that is left becomes two."""
@@ -76,7 +80,23 @@ class Deciding:
             return answer
 
     def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
-        """Answer for one unit. Raises `Cannot` where it is left."""
+        """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
+        leaving = self._leaving.get(found[0], frozenset())
+        asked = (tuple(found), refused, leaving)
+        if asked not in self._made:
+            answer: Answer | Cannot
+            try:
+                answer = self._fresh(found, refused)
+            except Cannot as cause:
+                answer = cause
+            made = answer, tuple(found)
+            self._made[asked] = self._made[tuple(found), refused, leaving] = made
+        answer, found[:] = self._made[asked]
+        if isinstance(answer, Cannot):
+            raise answer
+        return answer
+
+    def _fresh(self, found: list[Site], refused: Refusal | None) -> Answer:
         index = self._index
         if found[0] in self._left:
             raise self._left[found[0]]

@@ -6,7 +6,6 @@ import ast
 import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project.layout import Folder
@@ -38,12 +37,9 @@ def connected(project: Project) -> dict[str, int]:
     return {path: numbers.setdefault(groups.find(path), len(numbers)) for path in project.modules}
 
 
-_IMPORTS: WeakKeyDictionary[Project, dict[str, frozenset[str]]] = WeakKeyDictionary()
-
-
 def imports(project: Project, path: str) -> frozenset[str]:
     """Return the files that a file imports itself, and the packages that hold it."""
-    known = _IMPORTS.setdefault(project, {})
+    known = project.imported
     if path not in known:
         module = project.modules[path]
         known[path] = frozenset((*_imported(project, module), *_packages(project, module)))

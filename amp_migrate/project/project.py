@@ -37,6 +37,7 @@ class Project:
         self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
         self._externals: dict[ast.expr, str | None] = {}
         self._families: dict[Function, list[Function]] = {}
+        self.imported: dict[str, frozenset[str]] = {}
 
     @cached_property
     def values(self) -> Values:
