@@ -92,22 +92,24 @@ RULES = (
         "Before a file is written, the new text is read again: gradients are unscaled once before anything reads them, "
         "nothing steps on scaled ones, `update()` runs once between two steps, casts are on where a network runs.",
         """
-        for i, (images, labels) in enumerate(loader):
-            if i > 0 and i % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
-            loss = criterion(model(images), labels)
-            loss.backward()
+        for images, labels in loader:
+            optimizer.zero_grad()
+            try:
+                loss = criterion(model(images), labels)
+                loss.backward()
+            except RuntimeError:
+                print("out of memory")
+            optimizer.step()
         """,
         """
-        for i, (images, labels) in enumerate(loader):
-            loss = criterion(model(images), labels)
-            loss.backward()
-            if (i + 1) % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
+        for images, labels in loader:
+            optimizer.zero_grad()
+            try:
+                loss = criterion(model(images), labels)
+                loss.backward()
+            except RuntimeError:
+                continue
+            optimizer.step()
         """,
     ),
     says(

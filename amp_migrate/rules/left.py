@@ -253,25 +253,27 @@ RULES = (
         "against the old text, too: the same passes, steps, clears and reads of gradients in the same order, casts where Apex\n"
         "had them, the same loss scale. The finding shows the lines that lead to the place where one of these breaks.",
         """
-        for i, (images, labels) in enumerate(loader):
-            if i > 0 and i % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
-            loss = criterion(model(images), labels)
-            with amp.scale_loss(loss, optimizer) as scaled_loss:
-                scaled_loss.backward()
+        for images, labels in loader:
+            optimizer.zero_grad()
+            try:
+                loss = criterion(model(images), labels)
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+            except RuntimeError:
+                print("out of memory")
+            optimizer.step()
         """,
         """
-        for i, (images, labels) in enumerate(loader):
-            loss = criterion(model(images), labels)
-            with amp.scale_loss(loss, optimizer) as scaled_loss:
-                scaled_loss.backward()
-            if (i + 1) % accumulation_steps == 0:
-                clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad()
+        for images, labels in loader:
+            optimizer.zero_grad()
+            try:
+                loss = criterion(model(images), labels)
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+            except RuntimeError:
+                continue
+            optimizer.step()
         """,
-        "Gradients are touched between the last backward and the step. Or migrate by hand and run `amp-migrate verify`.",
+        "A batch that failed takes no step: `GradScaler` raises where there are no gradients. Or migrate by hand and run\n`amp-migrate verify`.",
     ),
 )

@@ -33,6 +33,15 @@ NOT_INJECTED = {
     "clip/gradients_zeroed_by_name",
     "clip/skipped_when_too_large",
 }
+# Two set how the loss scale grows themselves, where verify lets it grow in its own way. One overflows at its first
+# scale, which Apex halves at once and GradScaler at the end of a round. What one trains is not scaled, before or after.
+# tests/test_fixture_runs.py compares them.
+NOT_FOLLOWED = {
+    "internals/interval_of_growth",
+    "internals/scale_tuned",
+    "several/rounds_in_loops",
+    "evaluate/classifier_on_an_encoder",
+}
 # It uses a name that nothing defines at the end of its epoch, before and after.
 RAISING = "simple/residual_net_o1"
 # What their first backward computes is thrown away, and an overflow in it natively as well.
@@ -56,6 +65,7 @@ TRAINING = {
     and any(".backward(" in text for text in case.before.values())
     and "inference" not in case.name
     and not case.name.startswith("older/")
+    and case.name not in NOT_FOLLOWED
 }
 
 
@@ -163,6 +173,7 @@ HARMLESS = {
     ("step not rewritten", "project/flag_of_a_library"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),
+    ("missing unscale_", "clip/parameters_from_another_file"),
     ("missing unscale_", "clip/condition_per_micro_batch"),
 }
 

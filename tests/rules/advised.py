@@ -297,27 +297,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/clip_above_the_backward",
-        "gradients are touched only between the last backward and the step",
-        (
-            (
-                "        if i and i % accumulate == 0:\n"
-                "            nn.utils.clip_grad_norm_(model.parameters(), limit)\n"
-                "            optimizer.step()\n"
-                "            optimizer.zero_grad()\n",
-                "",
-            ),
-            (
-                "            scaled_loss.backward()\n",
-                "            scaled_loss.backward()\n"
-                "        if (i + 1) % accumulate == 0:\n"
-                "            nn.utils.clip_grad_norm_(model.parameters(), limit)\n"
-                "            optimizer.step()\n"
-                "            optimizer.zero_grad()\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/clip_before_many_steps",
         "read them in the function that steps the optimizer",
         (
@@ -540,7 +519,7 @@ ADVISED = (
     ),
     Advised(
         "refused/installed_apex_is_preferred",
-        "delete what uses Apex here and keep native AMP",
+        "delete this branch and what needs it, and keep native AMP",
         (
             (
                 "        if self.use_apex and training:\n"
@@ -818,7 +797,7 @@ ADVISED = (
     ),
     Advised(
         "refused/rehearsal_by_flag",
-        "read them after the last backward",
+        "straight before optimizer.step()",
         (
             (
                 "        print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n",
