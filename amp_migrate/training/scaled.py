@@ -16,6 +16,7 @@ from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.values.lambdas import given
 
 Body = Callable[[Module, ast.AST], Function]
+_Step = tuple[frozenset[int], tuple[tuple[Function, ast.AST], ...]]
 
 
 class Losses:
@@ -27,6 +28,7 @@ class Losses:
         self._graphs = graphs
         self._objects = objects
         self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
+        self._steps: dict[tuple[Function, ast.AST], _Step] = {}
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
@@ -86,26 +88,37 @@ class Losses:
             if part in seen:
                 continue
             seen.add(part)
-            if _is_cut_off(part):
-                continue
-            if isinstance(part, ast.Call):
-                found |= self._run(where, part)
-                for callee in self._project.callees(part):
-                    queue += [(callee, value) for value in returned(callee)]
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                for value in self.reaching(where, part):
-                    if isinstance(value, ast.arg):
-                        queue += self._arguments(where, value)
-                    elif value is not None:
-                        queue.append((where, value))
-            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
-                queue += self._stored(where, part)
-            runs = part.func if isinstance(part, ast.Call) else None
-            queue += [
-                (where, child)
-                for child in ast.iter_child_nodes(part)
-                if child is not runs or not isinstance(child, ast.Name)
-            ]
+            if (where, part) not in self._steps:
+                self._steps[where, part] = self._step(where, part)
+            run, onward = self._steps[where, part]
+            found |= run
+            queue += onward
+
+    def _step(self, where: Function, part: ast.AST) -> _Step:
+        """Return the names of what a node runs, and the nodes that its value comes from."""
+        if _is_cut_off(part):
+            return frozenset(), ()
+        run: set[int] = set()
+        onward: list[tuple[Function, ast.AST]] = []
+        if isinstance(part, ast.Call):
+            run = self._run(where, part)
+            for callee in self._project.callees(part):
+                onward += [(callee, value) for value in returned(callee)]
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            for value in self.reaching(where, part):
+                if isinstance(value, ast.arg):
+                    onward += self._arguments(where, value)
+                elif value is not None:
+                    onward.append((where, value))
+        elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+            onward += self._stored(where, part)
+        runs = part.func if isinstance(part, ast.Call) else None
+        onward += [
+            (where, child)
+            for child in ast.iter_child_nodes(part)
+            if child is not runs or not isinstance(child, ast.Name)
+        ]
+        return frozenset(run), tuple(onward)
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):

@@ -16,7 +16,6 @@ class Programs:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._above: dict[Function, frozenset[Function]] = {}
 
     def of_optimizers(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
         """Return the entries behind which an event names one of some optimizers, all of them if there is none."""
@@ -27,7 +26,7 @@ class Programs:
         return self._above_all([self._homes[1].get(number, ())])
 
     def _above_all(self, homes: Iterable[Iterable[Function]]) -> tuple[Entry, ...]:
-        above = {entry for some in homes for home in some for entry in self._entries_above(home)}
+        above = self._entries_above({home for some in homes for home in some})
         return tuple(e for e in self._program.entries if e[0] in above) or self._program.entries
 
     @cached_property
@@ -47,15 +46,13 @@ class Programs:
     def _begin(self) -> frozenset[Function]:
         return frozenset(function for function, _ in self._program.entries)
 
-    def _entries_above(self, function: Function) -> frozenset[Function]:
-        """Return the entries from which a function may be reached."""
-        if function not in self._above:
-            seen = {function}
-            queue = [function]
-            for at in queue:
-                for holder in self._program.calls.holders(at):
-                    if holder in self._program.relevant and holder not in seen:
-                        seen.add(holder)
-                        queue.append(holder)
-            self._above[function] = frozenset(seen & self._begin)
-        return self._above[function]
+    def _entries_above(self, homes: set[Function]) -> frozenset[Function]:
+        """Return the entries from which one of some functions may be reached."""
+        seen = set(homes)
+        queue = list(homes)
+        for at in queue:
+            for holder in self._program.calls.holders(at):
+                if holder in self._program.relevant and holder not in seen:
+                    seen.add(holder)
+                    queue.append(holder)
+        return frozenset(seen & self._begin)
