@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amp_migrate.equivalence.report.charts import curves
@@ -21,6 +21,7 @@ def _labels(*values: float) -> list[str]:
 
 @settings(max_examples=200, deadline=None)
 @given(_VALUES, _VALUES.map(abs))
+@example(1.192092896e-07, 0.0)
 def test_no_label_of_an_axis_repeats(low: float, rise: float) -> None:
     labels = _labels(low, low + rise)
     assert len(set(labels)) == len(labels) > 1

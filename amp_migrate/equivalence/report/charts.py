@@ -109,9 +109,11 @@ def _number(value: float, axis: Axis) -> str:
         return f"1e{round(math.log10(value))}"
     unit, letter = (1000.0, "k") if max(abs(axis.low), abs(axis.high)) >= 1000 else (1.0, "")
     between = (axis.high - axis.low) / 3 / unit
+    apart = math.floor(math.log10(between))
     if between < 1e-6:
-        return f"{value:.3e}"
-    digits = max(0, 1 - math.floor(math.log10(between)))
+        largest = math.floor(math.log10(max(abs(axis.low), abs(axis.high))))
+        return f"{value:.{max(3, largest - apart + 1)}e}"
+    digits = max(0, 1 - apart)
     return f"{value / unit:.{digits}f}{letter}"
 
 
