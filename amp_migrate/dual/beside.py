@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 
 from amp_migrate.apex.sites import Site
@@ -10,7 +9,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
-from amp_migrate.dual.native import beside_native, is_native
+from amp_migrate.dual.native import beside_native, holds_native
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.project import Module, Project
 from amp_migrate.scaler.libraries.engines import engine
@@ -33,7 +32,7 @@ def without_apex(
     if gone is not None:
         return gone
     modules = dict.fromkeys(site.module for site in found)
-    if not any(is_native(project, m, node) for m in modules for node in m.tree.nodes(ast.Call)):
+    if not any(holds_native(project, module) for module in modules):
         return None
     if any(beside_native(project, site) is not None for site in found):
         gone = unreachable(*given)

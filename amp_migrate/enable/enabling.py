@@ -9,7 +9,7 @@ from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.events.compare import compare
 from amp_migrate.check.text import check
 from amp_migrate.enable.additions import Additions, option, others
-from amp_migrate.enable.described.describe import TRACE, Unwritable, describe
+from amp_migrate.enable.described.describe import TRACE, describe
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.flags import Flags
 from amp_migrate.enable.described.trainings import Training, Trainings
@@ -26,6 +26,7 @@ from amp_migrate.report import Compared
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
+from amp_migrate.unit.cannot import Unwritable
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import same
 from amp_migrate.project import Function
 
 _SPARSE = frozenset(
@@ -36,13 +37,17 @@ def is_gram(function: Function, call: ast.Call, name: str, method: str) -> bool:
     if len(sides) < 2:
         return False
     left, right = sides[:2]
-    return _transposed_of(function, right) == ast.dump(left) or (
-        _transposed_of(function, left) == ast.dump(right)
+    return any(
+        other is not None and same(other, side)
+        for side, other in (
+            (left, _transposed_of(function, right)),
+            (right, _transposed_of(function, left)),
+        )
     )
 
 
-def _transposed_of(function: Function, node: ast.expr) -> str | None:
-    """Return the form of what an expression is the transpose of; a variable is followed to where it is set."""
+def _transposed_of(function: Function, node: ast.expr) -> ast.expr | None:
+    """Return what an expression is the transpose of; a variable is followed to where it is set."""
     if isinstance(node, ast.Name):
         made = [
             s.value
@@ -52,7 +57,7 @@ def _transposed_of(function: Function, node: ast.expr) -> str | None:
         ]
         node = made[0] if len(made) == 1 else node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return ast.dump(node.func.value) if node.func.attr in _TRANSPOSES else None
+        return node.func.value if node.func.attr in _TRANSPOSES else None
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        return ast.dump(node.value)
+        return node.value
     return None

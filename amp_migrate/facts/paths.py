@@ -37,6 +37,11 @@ def calls_method(node: ast.AST, name: str) -> bool:
     )
 
 
+def calls_anything(node: ast.AST) -> bool:
+    """Tell whether a statement or expression calls something itself."""
+    return any(isinstance(part, ast.Call) for part in walk(node))
+
+
 def mentions(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression holds a name, nested functions included."""
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))

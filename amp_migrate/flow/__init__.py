@@ -20,7 +20,7 @@ from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
-from amp_migrate.flow.paths import Paths
+from amp_migrate.flow.paths import Paths, leads_over
 from amp_migrate.flow.refine import assume, refine
 from amp_migrate.flow.solve import Solution, solve
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
@@ -60,6 +60,7 @@ __all__ = [
     "evaluate",
     "holds",
     "keeping",
+    "leads_over",
     "lines",
     "refine",
     "solve",

@@ -261,3 +261,26 @@ class _Exploration:
 
 def _speaks_of(term: Term, names: frozenset[str]) -> bool:
     return any(o.aspect is Aspect.BINDING and o.text in names for o in term.operands)
+
+
+def leads_over(
+    order: Order | Paths,
+    starts: Sequence[Point],
+    middle: Iterable[Point],
+    ends: Sequence[Point],
+    renewing: Iterable[Point] = (),
+) -> bool:
+    """Return whether a way leads from one of `starts` over a middle point to an end.
+
+    No other end lies before the middle point, and behind it neither another start nor a point of `renewing`.
+    """
+    again = [*renewing, *starts]
+    return any(
+        order.may_reach(start, point)
+        and not order.must_pass(start, point, ends)
+        and order.may_reach(point, end)
+        and not order.must_pass(point, end, again)
+        for point in middle
+        for start in starts
+        for end in ends
+    )

@@ -10,11 +10,12 @@ from amp_migrate.facts.tree import Kept, Older, Tree
 from amp_migrate.older import handle
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16 import masters, optimizer
-from amp_migrate.older.sheet import TRACE, Sheet, Unwritable
+from amp_migrate.older.sheet import TRACE, Sheet
 from amp_migrate.older.words import Words, in_words
 from amp_migrate.plan.model import Finding, Plan, Status
 from amp_migrate.project import Module, Project, build
 from amp_migrate.settings import Settings
+from amp_migrate.unit.cannot import Unwritable
 
 Place = tuple[str, int]
 _OF_THE_CHECK = ("AMP910", "AMP913")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import ALIAS, Sheet, Unwritable
+from amp_migrate.older.sheet import ALIAS, Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 _PARAMETERS = ("enabled", "loss_scale", "enable_caching", "verbose", "allow_banned")
 _WRAP = ("optimizer", "num_loss")
@@ -38,7 +39,7 @@ class Handle:
     wraps: list[Wrap] = field(default_factory=list)
     wrapped: Groups = frozenset()
     networks: Groups = frozenset()
-    sheets: dict[Module, Sheet] = field(default_factory=dict)
+    sheets: Sheets = field(default_factory=Sheets)
 
     @property
     def words(self) -> Words:
@@ -49,15 +50,11 @@ class Handle:
     def places(self) -> list[tuple[str, int]]:
         """The line of the call, then those that wrap an optimizer."""
         own = [(self.module, self.call), *((w.module, w.call) for w in self.wraps)]
-        return [(module.path, module.tree.span(call).line) for module, call in own]
-
-    def sheet(self, module: Module) -> Sheet:
-        """Return the sheet of a file."""
-        return self.sheets.setdefault(module, Sheet(module))
+        return lines_of(own)
 
     def describe(self, found: Found) -> dict[Module, Sheet]:
         """Return its files with it written as today's amp. Raises `Unwritable`."""
-        self.sheets = {}
+        self.sheets = Sheets()
         if not self.wraps:
             raise Unwritable(
                 self.module,
@@ -71,9 +68,9 @@ class Handle:
         for wrap in self.wraps:
             _refuse_out_of_reach(self, wrap, enabled)
             more = (
-                f"enabled={self.sheet(self.module).text(enabled)}, " if enabled is not None else ""
+                f"enabled={self.sheets[self.module].text(enabled)}, " if enabled is not None else ""
             )
-            sheet = self.sheet(wrap.module)
+            sheet = self.sheets[wrap.module]
             networks = networks_of(self.networks, found, wrap)
             sheet.put(wrap.statement, initialized(sheet, wrap, networks, f'{more}opt_level="O1"'))
             losses = wrap.given.get("num_loss")
@@ -117,7 +114,7 @@ def _wrapped(handle: Handle, module: Module, call: ast.Call, found: Found) -> No
 
 def _enabled(handle: Handle) -> ast.expr | None:
     """Return what turns the handle on; None where it always is."""
-    given = named(handle.sheet(handle.module), handle.call, _PARAMETERS)
+    given = named(handle.sheets[handle.module], handle.call, _PARAMETERS)
     scale = given.get("loss_scale")
     if scale is not None and not (isinstance(scale, ast.Constant) and scale.value == "dynamic"):
         raise Unwritable(
@@ -169,7 +166,7 @@ def _optimizers(handle: Handle, found: Found) -> None:
             continue
         call = module.tree.parent(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
-        sheet = handle.sheet(module)
+        sheet = handle.sheets[module]
         if node.attr == "scale_loss" and called is not None:
             _refuse_no_item(module, called)
             loss = named(sheet, called, ("loss",)).get("loss")
@@ -216,7 +213,7 @@ def _handle(handle: Handle, found: Found) -> None:
         for node in names:
             if isinstance(node.ctx, ast.Load) and found.groups(module, node) & handle.handles:
                 _use(handle, module, node, wraps)
-    sheet = handle.sheet(handle.module)
+    sheet = handle.sheets[handle.module]
     statement = sheet.tree.statement(handle.call)
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is not handle.call:
         raise Unwritable(
@@ -239,7 +236,7 @@ def _use(
     if isinstance(up, ast.Attribute) and called is not None:
         if up in wraps:
             return
-        sheet = handle.sheet(module)
+        sheet = handle.sheets[module]
         statement = tree.statement(called)
         if up.attr == "_clear_cache" and isinstance(statement, ast.Expr):
             sheet.drop(statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import root
@@ -17,17 +18,6 @@ TRACE = (ALIAS, NOTHING, SCALED)
 
 STATE = f"{ALIAS}._amp_state.loss_scalers[0]"
 ALONE = "give it a statement on lines of its own, then run again"
-
-
-class Unwritable(Exception):
-    """A training of an older interface that cannot be described: where, why, and what a person should do."""
-
-    def __init__(self, module: Module, node: ast.AST, message: str, advice: str) -> None:
-        super().__init__(message)
-        self.module = module
-        self.node = node
-        self.message = message
-        self.advice = advice
 
 
 @dataclass
@@ -104,6 +94,18 @@ class Sheet:
 
     def _is_inside(self, node: ast.AST) -> bool:
         return any(up in self.texts for up in self.tree.ancestors(node))
+
+
+class Sheets(dict[Module, Sheet]):
+    """The sheets of a training, by file; one that is asked for is there."""
+
+    def __missing__(self, module: Module) -> Sheet:
+        return self.setdefault(module, Sheet(module))
+
+
+def lines_of(calls: Iterable[tuple[Module, ast.Call]]) -> list[tuple[str, int]]:
+    """Return the lines on which calls begin, with the paths of their files."""
+    return [(module.path, module.tree.span(call).line) for module, call in calls]
 
 
 def _parts(node: ast.AST) -> set[ast.AST]:

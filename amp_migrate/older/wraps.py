@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Unwritable, alike
+from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, alike
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 
 @dataclass(eq=False)

@@ -38,6 +38,7 @@ class Project:
         self._externals: dict[ast.expr, str | None] = {}
         self._families: dict[Function, list[Function]] = {}
         self.imported: dict[str, frozenset[str]] = {}
+        self.answers: dict[object, object] = {}
 
     @cached_property
     def values(self) -> Values:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
 
@@ -64,22 +64,17 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
     )
 
 
-_EMPTY: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
-
-
+@once
 def set_to_none(project: Project) -> frozenset[str]:
     """Return the names of the attributes that are None somewhere in a project."""
-    found = _EMPTY.get(project)
-    if found is None:
-        found = _EMPTY[project] = frozenset(
-            target.attr
-            for module in project.modules.values()
-            for node in module.tree.nodes(ast.Assign)
-            if isinstance(node.value, ast.Constant) and node.value.value is None
-            for target in node.targets
-            if isinstance(target, ast.Attribute)
-        )
-    return found
+    return frozenset(
+        target.attr
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    )
 
 
 def only_used(project: Project, attr: str) -> bool:

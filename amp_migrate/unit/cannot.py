@@ -39,6 +39,17 @@ class Cannot(Exception):
         return Finding(*place, self.code, Status.LEFT, *said, named=self.named)
 
 
+class Unwritable(Exception):
+    """A training that cannot be described as today's amp would have it: where, why, and what a person should do."""
+
+    def __init__(self, module: Module, node: ast.AST, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.module = module
+        self.node = node
+        self.message = message
+        self.advice = advice
+
+
 class OutOfReach(Cannot):
     """The GradScaler cannot be handed to where it is needed."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from weakref import WeakKeyDictionary
 
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 
 
 def upwards(project: Project, function: Function) -> set[Function]:
@@ -36,21 +36,16 @@ def reachable(project: Project, start: Function) -> set[Function]:
     return seen
 
 
-_CALLED: WeakKeyDictionary[Project, dict[Function, set[Function]]] = WeakKeyDictionary()
-
-
+@once
 def _called(project: Project) -> dict[Function, set[Function]]:
     """Return for every function those that it calls or that are nested in it."""
-    table = _CALLED.get(project)
-    if table is None:
-        table = defaultdict(set)
-        for function, calls in project.calls.sites.items():
-            for site in calls:
-                table[site.function].add(function)
-        for function in project.functions():
-            if function.parent is not None:
-                table[function.parent].add(function)
-        _CALLED[project] = table
+    table: dict[Function, set[Function]] = defaultdict(set)
+    for function, calls in project.calls.sites.items():
+        for site in calls:
+            table[site.function].add(function)
+    for function in project.functions():
+        if function.parent is not None:
+            table[function.parent].add(function)
     return table
 
 

@@ -9,7 +9,7 @@ from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, touches, without
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import calls_anything, walk
 from amp_migrate.project import Function, Project
 
 _TENSORS = frozenset({"torch", "builtins", "math", "functools", "itertools", "collections"})
@@ -42,7 +42,7 @@ class Aside:
             if stmt not in computed and not self._goes_with(region.function, stmt, fed):
                 waiting.append(stmt)
                 continue
-            if any(_calls(one) for one in waiting):
+            if any(calls_anything(one) for one in waiting):
                 runs.append([])
             else:
                 runs[-1] += waiting
@@ -114,11 +114,7 @@ class Aside:
             if stmt not in kept or (not runs and self._is_elsewhere(region.function, stmt)):
                 continue
             reads = self._effects.reads(region.function, stmt)
-            if runs or touches(made, reads) or touches(reads, made) or not _calls(stmt):
+            if runs or touches(made, reads) or touches(reads, made) or not calls_anything(stmt):
                 found.add(stmt)
                 made |= self._effects.writes(region.function, stmt) if runs or made else set()
         return found
-
-
-def _calls(stmt: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Call) for node in walk(stmt))

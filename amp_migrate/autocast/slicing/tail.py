@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import calls_anything
 
 _SCALES = (ast.Mult, ast.Div)
 _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
@@ -28,14 +28,14 @@ def shortened(forwards: Forwards, region: Region) -> Region:
 def _scales(stmt: ast.stmt) -> bool:
     """Tell whether a statement only multiplies or divides: ``loss = loss / k``, under a test or not."""
     if isinstance(stmt, ast.If):
-        return not _calls(stmt.test) and all(map(_scales, [*stmt.body, *stmt.orelse]))
+        return not calls_anything(stmt.test) and all(map(_scales, [*stmt.body, *stmt.orelse]))
     if isinstance(stmt, ast.AugAssign):
-        return isinstance(stmt.op, _SCALES) and not _calls(stmt.value)
+        return isinstance(stmt.op, _SCALES) and not calls_anything(stmt.value)
     return (
         isinstance(stmt, ast.Assign)
         and isinstance(stmt.value, ast.BinOp)
         and isinstance(stmt.value.op, _SCALES)
-        and not _calls(stmt.value)
+        and not calls_anything(stmt.value)
     )
 
 
@@ -51,7 +51,7 @@ def _reports(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
             isinstance(value, ast.Call)
             and isinstance(value.func, ast.Attribute)
             and value.func.attr == "item"
-            and not _calls(value.func.value)
+            and not calls_anything(value.func.value)
         )
     if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
         return False
@@ -61,7 +61,3 @@ def _reports(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
 
 def _is_printed(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id == "print"
-
-
-def _calls(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Call) for part in walk(node))

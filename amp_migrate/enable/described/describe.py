@@ -13,23 +13,13 @@ from amp_migrate.enable.described.optimizers import Optimizer
 from amp_migrate.enable.described.trainings import Backward, Training
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 ALIAS = "apex_amp_stands_for_native"
 SCALED = "scaled_loss_for_backward"
 IMPORT = f"from apex import amp as {ALIAS}\n"
 TRACE = ("apex", ALIAS, SCALED)
 """What no file that is written may hold unless it held it before."""
-
-
-class Unwritable(Exception):
-    """A training that cannot be described: where, why, and what a person should do."""
-
-    def __init__(self, module: Module, node: ast.AST, message: str, advice: str) -> None:
-        super().__init__(message)
-        self.module = module
-        self.node = node
-        self.message = message
-        self.advice = advice
 
 
 Enabled = Callable[[Optimizer], str]

@@ -14,9 +14,10 @@ from amp_migrate.older.fp16.refused import (
     refuse_open,
 )
 from amp_migrate.older.fp16.training import Fp16
-from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet, Unwritable
+from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet
 from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 _BACKWARD = ("loss", "update_master_grads", "retain_graph")
 _AS_THEY_ARE = frozenset({"step", "param_groups", "state", "state_dict", "load_state_dict"})
@@ -31,7 +32,7 @@ def write_calls(training: Fp16, found: Found) -> None:
             continue
         call = module.tree.parent(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
-        sheet = training.sheet(module) if name not in _AS_THEY_ARE else None
+        sheet = training.sheets[module] if name not in _AS_THEY_ARE else None
         if name == "backward" and called is not None and sheet is not None:
             calls.append((module, called, _backward(sheet, called, node)))
         elif name == "update_master_grads" and called is not None and sheet is not None:

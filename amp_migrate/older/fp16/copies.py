@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.paths import path
-from amp_migrate.flow import Graph, Graphs, Kind, Paths, Point
+from amp_migrate.flow import Graph, Graphs, Kind, Point, leads_over
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
-from amp_migrate.older.sheet import Unwritable, alike
+from amp_migrate.older.sheet import alike
 from amp_migrate.project import Function, Module
+from amp_migrate.unit.cannot import Unwritable
 from amp_migrate.unit.reach import reachable
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def refuse_apart(training: Masters, found: Found) -> None:
                 "gradients of the network may live on behind the step, and what is done to the masters' is not done to them",
                 "clear those of the network in front of the backward pass, then run again",
             )
-        if _between(order, calls["backward"], calls["zero_grad"], copied, copied):
+        if leads_over(order, calls["backward"], calls["zero_grad"], copied, copied):
             raise _cleared(module, call, function)
-        if _between(order, copied, calls["zero_grad"], calls["step"], calls["backward"]):
+        if leads_over(order, copied, calls["zero_grad"], calls["step"], calls["backward"]):
             raise _cleared(module, call, function)
 
 
@@ -113,25 +114,6 @@ def _clears(training: Masters, found: Found, module: Module, point: Point) -> bo
     func = point.node.func if isinstance(point.node, ast.Call) else None
     return isinstance(func, ast.Attribute) and bool(
         found.groups(module, func.value) & training.networks
-    )
-
-
-def _between(
-    order: Paths,
-    starts: list[Point],
-    middle: list[Point],
-    ends: list[Point],
-    renewing: list[Point],
-) -> bool:
-    """Tell whether a way leads from a start over a middle point to an end, with nothing on it that renews gradients."""
-    return any(
-        order.may_reach(start, point)
-        and not order.must_pass(start, point, ends)
-        and order.may_reach(point, end)
-        and not order.must_pass(point, end, [*renewing, *starts])
-        for start in starts
-        for point in middle
-        for end in ends
     )
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import Sheet, Unwritable, alike
+from amp_migrate.older.sheet import Sheet, Sheets, alike
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 _PREFIXES = {"network_to_half": "`1.`", "FP16Model": "`network.`"}
 _TYPES = frozenset({"torch.half", "torch.float16", "torch.HalfTensor", "torch.cuda.HalfTensor"})
 _TO_HALF = frozenset({"network_to_half", "FP16Model", "convert_network", "BN_convert_float"})
+
+
+class Called(Protocol):
+    """What is made by a call."""
+
+    module: Module
+    call: ast.Call
 
 
 @dataclass(frozen=True)
@@ -56,25 +65,38 @@ def _is_half(given: list[ast.expr]) -> bool:
     )
 
 
-def write_networks(own: list[Half], found: Found, sheets: dict[Module, Sheet]) -> None:
+def write_halves(found: Found, networks: Groups, sheets: Sheets, at: Called, named: str) -> None:
+    """Leave some networks and what they are given in fp32; refuse, at a call, networks that nothing puts into fp16."""
+    every = list(halves(found))
+    own = [half for half in every if half.groups & networks]
+    if not own:
+        raise Unwritable(
+            at.module,
+            at.call,
+            f"it is not seen where {named} becomes fp16",
+            "put the network into fp16 where it is made, as by network_to_half(model), then run again",
+        )
+    _write_networks(own, found, sheets)
+    _write_inputs(every, networks, found, sheets)
+
+
+def _write_networks(own: list[Half], found: Found, sheets: Sheets) -> None:
     """Leave some networks in fp32. Raises `Unwritable` where a program reaches into what `network_to_half` gave."""
     for half in sorted(own, key=_depth, reverse=True):  # inner calls before those around them
-        sheet = sheets.setdefault(half.module, Sheet(half.module))
+        sheet = sheets[half.module]
         if half.name in _PREFIXES:
             _refuse_parts(half, found)
         _leave_out(half, sheet)
         sheet.say(half.call, _said(half, found))
 
 
-def write_inputs(
-    every: list[Half], networks: Groups, found: Found, sheets: dict[Module, Sheet]
-) -> None:
+def _write_inputs(every: list[Half], networks: Groups, found: Found, sheets: Sheets) -> None:
     """Leave inputs of some networks in fp32, as autocast casts them itself."""
     for half in every:
         if half.name not in ("half", "cuda") or half.groups & networks:
             continue
         if _feeds(half, networks, found):
-            sheet = sheets.setdefault(half.module, Sheet(half.module))
+            sheet = sheets[half.module]
             _leave_out(half, sheet)
             sheet.say(
                 half.call,

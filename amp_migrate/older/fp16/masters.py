@@ -13,11 +13,12 @@ from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.fp16.clips import write_clips
 from amp_migrate.older.fp16.copies import refuse_apart
-from amp_migrate.older.fp16.halves import halves, write_inputs, write_networks
-from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Unwritable
+from amp_migrate.older.fp16.halves import write_halves
+from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Sheets, lines_of
 from amp_migrate.older.words import MASTERS, Words
 from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 _COPIES = ("model_grads_to_master_grads", "master_params_to_model_params")
 _KNOWN = frozenset(
@@ -44,7 +45,7 @@ class Masters:
     call: ast.Call
     copies: list[tuple[Module, ast.Call, str]] = field(default_factory=list)
     networks: Groups = frozenset()
-    sheets: dict[Module, Sheet] = field(default_factory=dict)
+    sheets: Sheets = field(default_factory=Sheets)
 
     @property
     def words(self) -> Words:
@@ -55,31 +56,17 @@ class Masters:
     def places(self) -> list[tuple[str, int]]:
         """The line of the call, then those of the copies."""
         own = [(self.module, self.call), *((m, c) for m, c, _ in self.copies)]
-        return [(module.path, module.tree.span(call).line) for module, call in own]
-
-    def sheet(self, module: Module) -> Sheet:
-        """Return the sheet of a file."""
-        return self.sheets.setdefault(module, Sheet(module))
+        return lines_of(own)
 
     def describe(self, found: Found) -> dict[Module, Sheet]:
         """Return its files with it written as today's amp. Raises `Unwritable`."""
-        self.sheets = {}
+        self.sheets = Sheets()
         _refuse_other_uses(self, found)
         network = _network(self)
         self.networks = found.groups(self.module, network)
-        every = list(halves(found))
-        own = [half for half in every if half.groups & self.networks]
-        if not own:
-            raise Unwritable(
-                self.module,
-                self.call,
-                "it is not seen where this network becomes fp16",
-                "put the network into fp16 where it is made, as by network_to_half(model), then run again",
-            )
-        write_networks(own, found, self.sheets)
-        write_inputs(every, self.networks, found, self.sheets)
+        write_halves(found, self.networks, self.sheets, self, "this network")
         for module, call, name in self.copies:
-            _copy(self.sheet(module), call, name)
+            _copy(self.sheets[module], call, name)
         refuse_apart(self, found)
         write_clips(self.sheets, found)
         _prepare(self, network)
@@ -125,7 +112,7 @@ def _refuse_other_uses(training: Masters, found: Found) -> None:
 
 
 def _network(training: Masters) -> ast.expr:
-    given = named(training.sheet(training.module), training.call, _PREPARED)
+    given = named(training.sheets[training.module], training.call, _PREPARED)
     flat = given.get("flat_master")
     whole = flat is None or (isinstance(flat, ast.Constant) and flat.value is False)
     if "model" not in given or not whole or path(given["model"]) is None:
@@ -140,7 +127,7 @@ def _network(training: Masters) -> ast.expr:
 
 def _prepare(training: Masters, network: ast.expr) -> None:
     """Let both lists be that of the weights, and AMP be on for the network."""
-    sheet = training.sheet(training.module)
+    sheet = training.sheets[training.module]
     statement = sheet.tree.statement(training.call)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []

@@ -7,13 +7,14 @@ import ast
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.calls import write_calls
-from amp_migrate.older.fp16.halves import halves, write_inputs, write_networks
+from amp_migrate.older.fp16.halves import write_halves
 from amp_migrate.older.fp16.refused import refuse_other_uses
 from amp_migrate.older.fp16.states import write_states
 from amp_migrate.older.fp16.training import Fp16
-from amp_migrate.older.sheet import STATE, Sheet, Unwritable, alike
+from amp_migrate.older.sheet import STATE, Sheet, Sheets, alike
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
+from amp_migrate.unit.cannot import Unwritable
 
 _PARAMETERS = (
     "init_optimizer",
@@ -66,20 +67,12 @@ def trainings(found: Found) -> list[Training]:
 
 def _described(training: Fp16, found: Found) -> dict[Module, Sheet]:
     """Return the files of a training with it written as today's amp. Raises `Unwritable`."""
-    training.sheets = {}
+    training.sheets = Sheets()
     refuse_other_uses(training, found)
-    every = list(halves(found))
-    own = [half for half in every if half.groups & training.networks]
     first = training.wraps[0]
-    if not own:
-        raise Unwritable(
-            first.module,
-            first.call,
-            "it is not seen where the network that this optimizer trains becomes fp16",
-            "put the network into fp16 where it is made, as by network_to_half(model), then run again",
-        )
-    write_networks(own, found, training.sheets)
-    write_inputs(every, training.networks, found, training.sheets)
+    write_halves(
+        found, training.networks, training.sheets, first, "the network that this optimizer trains"
+    )
     write_calls(training, found)
     write_states(training, found, any(_moves(wrap) for wrap in training.wraps))
     _initialize(training, found)
@@ -91,7 +84,7 @@ def _initialize(training: Fp16, found: Found) -> None:
     for wrap in training.wraps:
         if wrap.statement in done:
             continue
-        sheet = training.sheet(wrap.module)
+        sheet = training.sheets[wrap.module]
         given = named(sheet, wrap.call, _PARAMETERS)
         settings = _settings(sheet, wrap, given)
         scale = _loss_scale(sheet, given)

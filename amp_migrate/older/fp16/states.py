@@ -26,13 +26,13 @@ def write_states(training: Fp16, found: Found, dynamic: bool) -> None:
     followed = all(_entry(m, c) for m, c in saves) and all(_base(m, c) for m, c in loads)
     free = not any(_has_key(module) for module, _ in (*saves, *loads))
     for module, call in saves:
-        sheet = training.sheet(module)
+        sheet = training.sheets[module]
         if wanted and followed and free:
             sheet.put(call, f'{sheet.text(call)}, "{_KEY}": {ALIAS}.state_dict()')
         elif wanted:
             sheet.say(call, _UNSAVED, migrated=False)
     for module, call in loads:
-        sheet = training.sheet(module)
+        sheet = training.sheets[module]
         statement = sheet.tree.statement(call)
         if wanted and followed and free and sheet.whole(statement):
             more = f'{ALIAS}.load_state_dict({_base(module, call)}["{_KEY}"])'

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amp_migrate.older.found import Groups
-from amp_migrate.older.sheet import Sheet
+from amp_migrate.older.sheet import Sheets, lines_of
 from amp_migrate.older.words import FP16, Words
 from amp_migrate.older.wraps import Wrap
-from amp_migrate.project import Module
 
 
 @dataclass(eq=False)
@@ -18,7 +17,7 @@ class Fp16:
     wraps: list[Wrap]
     groups: Groups
     networks: Groups = frozenset()
-    sheets: dict[Module, Sheet] = field(default_factory=dict)
+    sheets: Sheets = field(default_factory=Sheets)
 
     @property
     def words(self) -> Words:
@@ -28,8 +27,4 @@ class Fp16:
     @property
     def places(self) -> list[tuple[str, int]]:
         """The lines on which an FP16_Optimizer is made."""
-        return [(w.module.path, w.module.tree.span(w.call).line) for w in self.wraps]
-
-    def sheet(self, module: Module) -> Sheet:
-        """Return the sheet of a file."""
-        return self.sheets.setdefault(module, Sheet(module))
+        return lines_of((w.module, w.call) for w in self.wraps)

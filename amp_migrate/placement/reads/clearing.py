@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from amp_migrate.facts.paths import root, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Graph, Kind, Point, build
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
 _LISTS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -93,15 +93,10 @@ class Clearing:
         return found
 
 
-_CLEARING: WeakKeyDictionary[Project, Clearing] = WeakKeyDictionary()
-
-
+@once
 def clearing(project: Project) -> Clearing:
     """Return what tells where a project clears gradients; made once."""
-    found = _CLEARING.get(project)
-    if found is None:
-        found = _CLEARING[project] = Clearing(project)
-    return found
+    return Clearing(project)
 
 
 def _visiting(tree: Tree, node: ast.AST) -> ast.AST | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.calls import Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
 from amp_migrate.training.contexts import Context, context, decorated, undecided
@@ -147,12 +147,7 @@ def _is_module(function: Function) -> bool:
     return function.node is None and not isinstance(function, Anonymous)
 
 
-_PROGRAMS: WeakKeyDictionary[Project, Program] = WeakKeyDictionary()
-
-
+@once
 def program_of(project: Project) -> Program:
     """Return the program of a project, read once."""
-    found = _PROGRAMS.get(project)
-    if found is None:
-        found = _PROGRAMS[project] = Program(project)
-    return found
+    return Program(project)

@@ -6,17 +6,16 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from weakref import WeakKeyDictionary
 
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.relatives import family
 from amp_migrate.values.values import Values
 
 LIBRARY = "mmcv.runner"
-_MAKING: WeakKeyDictionary[Project, list[tuple[Module, ast.Call]]] = WeakKeyDictionary()
 _EVENTS = frozenset(
     f"{when}_{what}"
     for when in ("before", "after")
@@ -83,32 +82,27 @@ class Runners:
 
     def made(self) -> Iterator[Made]:
         """Yield where runners are made, tests apart. Raises `Cannot` where one has no name."""
-        for module, call in self._making():
+        for module, call in _making(self._project):
             yield self._named(module, call)
 
     def given(self, values: Values, groups: set[Hashable]) -> bool:
         """Tell whether a runner is made with one of some objects, as the optimizer."""
         return any(
             isinstance(node, ast.Name | ast.Attribute) and values.groups(module, node) & groups
-            for module, call in self._making()
+            for module, call in _making(self._project)
             for node in ast.walk(call)
         )
 
     def makers(self) -> set[Function]:
         """Return the functions that make runners."""
-        return {self._project.function_of(module, call) for module, call in self._making()}
+        return {self._project.function_of(module, call) for module, call in _making(self._project)}
 
-    def _making(self) -> list[tuple[Module, ast.Call]]:
-        """Return the calls that make runners, found once for a project."""
-        found = _MAKING.get(self._project)
-        if found is None:
-            found = _MAKING[self._project] = [
-                (module, node)
-                for module in self.programs()
-                for node in module.tree.nodes(ast.Call)
-                if isinstance(node, ast.Call) and self._makes(module, node)
-            ]
-        return found
+    def calls(self) -> Iterator[tuple[Module, ast.Call]]:
+        """Yield the calls that make runners, each with its file."""
+        for module in self.programs():
+            for node in module.tree.nodes(ast.Call):
+                if isinstance(node, ast.Call) and self._makes(module, node):
+                    yield module, node
 
     def programs(self) -> Iterator[Module]:
         """Yield the files that are no tests of their own; none where nothing speaks of mmcv."""
@@ -252,3 +246,9 @@ def _is_test(path: list[str]) -> bool:
     """Tell whether a file, by its folders and name within the project, is a test."""
     *folders, name = path
     return bool({"test", "tests"} & set(folders)) or name.startswith("test_")
+
+
+@once
+def _making(project: Project) -> list[tuple[Module, ast.Call]]:
+    """Return the calls that make runners."""
+    return list(Runners(project, ()).calls())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.flow import Graph, Kind, Point, build
+from amp_migrate.flow import Graph, Kind, Point, build, leads_over
 from amp_migrate.plan.model import Decision, Replace, Status
 from amp_migrate.project import Module
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -98,13 +98,4 @@ def _is_between(graph: Graph, forwards: list[Point], switches: tuple[Point, ...]
     ]
     if not backwards:
         return True
-    return any(
-        order.may_reach(forward, switch)
-        and not order.must_pass(forward, switch, backwards)
-        and any(
-            order.may_reach(switch, backward) and not order.must_pass(switch, backward, forwards)
-            for backward in backwards
-        )
-        for forward in forwards
-        for switch in switches
-    )
+    return leads_over(order, forwards, switches, backwards)

@@ -1,0 +1,23 @@
+"""Questions about a project that are answered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar, cast
+
+from amp_migrate.project.project import Project
+
+Answer = TypeVar("Answer")
+
+
+def once(ask: Callable[[Project], Answer]) -> Callable[[Project], Answer]:
+    """Answer a question about a project when it is first asked; the answer lives as long as the project."""
+
+    @wraps(ask)
+    def asked(project: Project) -> Answer:
+        if ask not in project.answers:
+            project.answers[ask] = ask(project)
+        return cast(Answer, project.answers[ask])
+
+    return asked
