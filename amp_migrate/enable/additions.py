@@ -8,8 +8,9 @@ from amp_migrate.enable.described.checkpoints import Checkpoints
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.parser import Parser
 from amp_migrate.enable.described.trainings import Training, Trainings
-from amp_migrate.enable.hazards import Hazard, Hazards
-from amp_migrate.enable.parallel import Parallel
+from amp_migrate.enable.hazards.hazard import Hazard
+from amp_migrate.enable.hazards.operations import Hazards
+from amp_migrate.enable.hazards.parallel import Parallel
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.project import Module
 

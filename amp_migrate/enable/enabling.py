@@ -14,7 +14,7 @@ from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.flags import Flags
 from amp_migrate.enable.described.trainings import Training, Trainings
 from amp_migrate.enable.findings import Told, told, without_scaler
-from amp_migrate.enable.parallel import inside
+from amp_migrate.enable.hazards.parallel import inside
 from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate, replace_text
 from amp_migrate.facts.mentions import skips_file

@@ -189,9 +189,10 @@ RULES = (
         "AMP510",
         "an operation that 16 bits break gets FP32",
         "Puts `.float()` before a `masked_fill` with a value beyond 65504, and behind the probabilities that binary cross entropy "
-        "is given. In FP32 it does nothing.",
+        "is given. Runs products with sparse matrices, and of features with themselves, under an autocast that is off, in FP32. "
+        "In FP32 all of it does nothing.",
         "What autocast gives in fp16 cannot hold -1e9, and torch raises; softmax runs in FP32 under autocast anyway. Binary cross "
-        "entropy takes no fp16 probabilities beside FP32 targets.",
+        "entropy takes no fp16 probabilities beside FP32 targets. A GPU has no products with sparse matrices in 16 bits.",
         """
         scores = scores.masked_fill(mask == 0, -1e9)
         """,

@@ -1,4 +1,4 @@
-"""Products of matrices that 16 bits break: of sparse ones, and of features with themselves."""
+"""Which calls multiply matrices: sparse ones, or features with themselves."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ import ast
 from amp_migrate.facts.paths import same
 from amp_migrate.project import Function
 
-_SPARSE = frozenset(
-    {
-        "torch.spmm",
-        "torch.hspmm",
-        "torch.sparse_coo_tensor",
-        "torch.sparse_csr_tensor",
-        "torch.sspaddmm",
-    }
-)
+_MAKERS = ("torch.sparse_", "torch.sparse.FloatTensor")
+_OF_SPARSE = frozenset({"torch.spmm", "torch.hspmm", "torch.dsmm", "torch.smm", "torch.sparse.mm"})
 _TO_SPARSE = frozenset({"to_sparse", "to_sparse_coo", "to_sparse_csr"})
 _PRODUCTS = frozenset({"mm", "bmm", "matmul"})
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
 
 
-def is_sparse(name: str, method: str) -> bool:
-    """Tell whether a call makes a sparse matrix or multiplies by one: a function of torch, or a method of a tensor."""
-    made = name in _SPARSE or name.startswith("torch.sparse.")
-    return made or (not name and method in _TO_SPARSE)
+def makes_sparse(name: str, method: str) -> bool:
+    """Tell whether a call makes a sparse matrix: a function of torch, or a method of a tensor."""
+    return name.startswith(_MAKERS) or (not name and method in _TO_SPARSE)
+
+
+def is_of_sparse(name: str) -> bool:
+    """Tell whether a function of torch multiplies a sparse matrix by another."""
+    return name in _OF_SPARSE
+
+
+def is_other_of_sparse(name: str) -> bool:
+    """Tell whether a function of torch computes of a sparse matrix in another way."""
+    return name == "torch.sspaddmm" or name.startswith("torch.sparse.")
+
+
+def is_product(name: str) -> bool:
+    """Tell whether a function of torch multiplies any two matrices."""
+    return name.startswith("torch.") and name.rpartition(".")[2] in _PRODUCTS
 
 
 def is_gram(function: Function, call: ast.Call, name: str, method: str) -> bool:
@@ -32,7 +39,7 @@ def is_gram(function: Function, call: ast.Call, name: str, method: str) -> bool:
     sides = list(call.args)
     if not name and method in _PRODUCTS and isinstance(call.func, ast.Attribute):
         sides = [call.func.value, *sides]
-    elif name.rpartition(".")[2] not in _PRODUCTS or not name.startswith("torch."):
+    elif not is_product(name):
         return False
     if len(sides) < 2:
         return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.trainings import Training
-from amp_migrate.enable.products import is_gram, is_sparse
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.enable.hazards.hazard import Hazard
+from amp_migrate.enable.hazards.products import Products, calls_of
+from amp_migrate.facts.paths import tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.refusing import Refusing
@@ -47,17 +47,6 @@ _METHODS = {"half": 16, "bfloat16": 16, "double": 64}
 
 def _place(function: Function) -> tuple[str, int]:
     return function.module.path, getattr(function.node, "lineno", 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Hazard:
-    """Something that 16 bits break: the rule that speaks of it, where, and what to do."""
-
-    code: str
-    module: Module
-    node: ast.expr
-    message: str
-    advice: str = ""
 
 
 class Hazards:
@@ -100,14 +89,16 @@ class Hazards:
         found = []
         every = list(trainings)
         trained = {g for t in every for optimizer in t.optimizers for g in optimizer.trains}
-        for function in self._run(every):
-            for call in self._calls(function):
+        run = self._run(every)
+        beside = list(dict.fromkeys([*run, *(f for t in every for f in self._run_with(t))]))
+        for function in run:
+            for call in calls_of(self._project, function):
                 found += list(self._of(function, call, drafts))
-        for function in dict.fromkeys(f for t in every for f in self._run_with(t)):
-            for call in self._calls(function):
+        for function in beside:
+            for call in calls_of(self._project, function):
                 found += list(self._entropy(function, call, trained, drafts))
-                found += list(self._sparse(function, call))
-        return found
+        products = Products(self._project, self._dtype, drafts)
+        return [*found, *products.of_features(run), *products.of_sparse(beside)]
 
     def schedulers(self, trainings: Iterable[Training]) -> Iterator[Hazard]:
         """Yield the schedulers that step in a loop in which their optimizer does."""
@@ -132,28 +123,11 @@ class Hazards:
                     )
                     yield Hazard("AMP513", module, call, said, "this is harmless")
 
-    def _calls(self, function: Function) -> list[ast.Call]:
-        return [
-            node
-            for node in walk(function.scope)
-            if isinstance(node, ast.Call)
-            and self._project.function_of(function.module, node) is function
-        ]
-
     def _run_with(self, training: Training) -> list[Function]:
         """Return the functions that the programs run in which a training runs a backward."""
         starts = {up for b in training.backwards for up in upwards(self._project, b.function)}
         found = {f for start in starts for f in reachable(self._project, start)}
         return sorted(found, key=_place)
-
-    def _sparse(self, function: Function, call: ast.Call) -> Iterator[Hazard]:
-        """Yield what is said about a sparse matrix: products with it are not there in 16 bits on a GPU."""
-        name = self._project.external(function.module, call.func) or ""
-        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if is_sparse(name, method):
-            said = f"products with sparse matrices raise in {self._dtype} on a GPU, and autocast casts them"
-            how = "multiply by `x.float()` under `torch.autocast(..., enabled=False)`"
-            yield Hazard("AMP511", function.module, call, said, how)
 
     def _entropy(
         self, function: Function, call: ast.Call, trained: set[int], drafts: dict[Module, Draft]
@@ -191,10 +165,6 @@ class Hazards:
         elif (name.startswith(_WHOLE) or name in _ALONE) and name not in _FINE:
             said = f"`{name}` does not take {self._dtype} on every device"
             how = "call it on `x.float()` under `torch.autocast(..., enabled=False)`"
-            yield Hazard("AMP511", module, call, said, how)
-        elif self._dtype == "float16" and is_gram(function, call, name, method):
-            said = "the product of features with themselves adds up squares, which soon leave the range of float16"
-            how = "compute it of `x.float()` under `torch.autocast(..., enabled=False)`, or use --dtype bfloat16"
             yield Hazard("AMP511", module, call, said, how)
         elif name == "torch.autograd.grad" and self._dtype == "float16":
             said = (

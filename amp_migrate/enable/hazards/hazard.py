@@ -1,0 +1,19 @@
+"""What is said of something that 16 bits break."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.project import Module
+
+
+@dataclass(frozen=True, eq=False)
+class Hazard:
+    """Something that 16 bits break: the rule that speaks of it, where, and what to do."""
+
+    code: str
+    module: Module
+    node: ast.expr
+    message: str
+    advice: str = ""
