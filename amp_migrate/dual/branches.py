@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.unit.unit import Unit
 
@@ -46,6 +47,7 @@ class Branches:
         self._unit = unit
         self._blocks = {s.node: s for s in scaled.values()}
         self._handed = {use for block in scaled.values() for use in block.handed}
+        self._read = {b.node for b in scaled.values() if read_behind(unit, b, scaled.values())}
         self._masters = {site.node for site in unit.of(Kind.MASTER_PARAMS)}
         self.collapses: dict[ast.If, Collapse] = {}
         self.prefixes: dict[ast.If, Prefix] = {}
@@ -72,8 +74,8 @@ class Branches:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
             inside = {n for stmt in node.orelse for n in ast.walk(stmt)}
             scaling = any(s.node in inside and s.module is site.module for s in sites)
-            # What is handed on scaled is written at the block: its branch stays, else the plain one.
-            handing = any(n in self._handed for n in ast.walk(node))
+            # What is handed on or read scaled is written at the block: its branch stays, else the plain one.
+            handing = any(n in self._handed or n in self._read for n in ast.walk(node))
             kept = "body" if scaling is not handing else "orelse"
             self.collapses[node] = Collapse(node, site, kept)
         elif node not in self.prefixes and len(orelse) < len(body):

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
+from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
@@ -230,6 +231,10 @@ class Losses:
                     return True
         return False
 
+    def graph(self, function: Function) -> Graph:
+        """Return the control flow of a function."""
+        return self._graphs.of(function.scope)
+
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         module = function.module
@@ -243,7 +248,7 @@ class Losses:
             return stored or point.kind is PointKind.ENTRY
 
         found: dict[ast.expr | ast.arg | None, None] = {}
-        for point in self._graphs.of(function.scope).nearest_before(name, binds):
+        for point in self.graph(function).nearest_before(name, binds):
             begins = point.kind is PointKind.ENTRY
             found[_parameter(function, name.id) if begins else _stored(module, point)] = None
         return list(found)

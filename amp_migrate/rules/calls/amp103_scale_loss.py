@@ -3,8 +3,8 @@
 ## What it does
 Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
 `backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
-unscales in a backward). The scaled loss read elsewhere becomes the loss; given to a function that differentiates it, it stays
-the scaled loss. A block that shares its `with`, or that an ExitStack enters, leaves the other contexts as they are.
+unscales in a backward). A scaled loss that is read elsewhere, or handed on, keeps its name: `scaled_loss = scaler.scale(loss)`.
+A block that shares its `with`, or that an ExitStack enters, leaves the other contexts as they are.
 
 ## Why
 `amp.scale_loss` no longer exists; `GradScaler.scale` multiplies by the same loss scale.
@@ -25,7 +25,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import defs, path, walk
+from amp_migrate.facts.paths import path
+from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.plan.model import (
     Decision,
@@ -52,7 +53,8 @@ def decide(context: Context) -> Iterator[Decision]:
     for site, block in context.scaled.items():
         if context.is_gone(site.node):
             message = "amp.scale_loss branch is the same code as its counterpart"
-            edits = _read_later(context, block, context.loss_text(block))
+            span, loss = site.module.tree.span, context.loss_text(block)
+            edits = [ReplaceExpression(span(n), loss) for n in _read_gone(context, block)]
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
         else:
             yield _block(context, block)
@@ -67,13 +69,12 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     scaler = context.scaler(site.function, block.node)
     loss = context.loss_text(block)
     scaled = loss if _is_unscaled(context, block) else f"{scaler}.scale({loss})"
-    edits = list(_opened(context, block, f"{block.alias} = {scaled}" if block.named else None))
-    if block.named:
+    named = _named(context, block)
+    edits = list(_opened(context, block, f"{block.alias} = {scaled}" if named else None))
+    if named:
         message = f"becomes `{block.alias} = {scaled}`"
         return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
-    for node, differentiated in _uses(context, block):
-        edits.append(ReplaceExpression(tree.span(node), scaled if differentiated else loss))
-    edits += _read_later(context, block, loss)
+    edits += [ReplaceExpression(tree.span(node), scaled) for node, _ in _uses(context, block)]
     given = f".backward({', '.join(_arguments(block))})" if block.backwards else ""
     message = f"becomes `{scaled}{given}`"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
@@ -154,72 +155,40 @@ def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
     return False
 
 
-def _read_later(context: Context, block: ScaleLoss, loss: str) -> list[Edit]:
-    """Replace reads of the scaled loss after its block by the loss itself."""
-    span = block.site.module.tree.span
-    return [ReplaceExpression(span(node), loss) for node in _reads(context, block)]
-
-
 def _unscaled(context: Context, block: ScaleLoss) -> Iterator[Decision]:
     """Say that what is logged is another number now."""
-    if block.named:
-        return
-    inside = [node for node, differentiated in _uses(context, block) if not differentiated]
-    for node in [*inside, *_reads(context, block)][:1]:
+    for node in _read_gone(context, block)[:1]:
         message = f"`{block.alias}` was the loss times its scale here; what is read now is the loss itself"
         yield decision(RULE, Status.NOTE, block.site.module, node, message)
 
 
-def _reads(context: Context, block: ScaleLoss) -> list[ast.Name]:
-    tree = block.site.module.tree
-    function = block.site.function
-    top = function.node if function.node is not None else tree.module
-    inner = set(ast.walk(block.node))
-    others = {
-        id(n) for b in context.scaled.values() if b.alias == block.alias for n in ast.walk(b.node)
-    }
-    found: list[ast.Name] = []
-    blocks = [
-        b for b in context.scaled.values() if b.alias == block.alias and b.site.function is function
-    ]
-    for node in walk(top):
-        if (
-            not isinstance(node, ast.Name)
-            or node.id != block.alias
-            or node in inner
-            or id(node) in others
-        ):
-            continue
-        if not isinstance(node.ctx, ast.Load) or _rebound(top, block, context):
-            continue
-        if context.is_gone(node) or block is not _latest(blocks, node):
-            continue
-        if path(block.loss) is None:
-            raise Cannot(
-                "AMP902",
-                block.site.module,
-                node,
-                f"`{block.alias}` is read behind its scale_loss block, where the scaled loss is not at hand any more",
-                f"assign `{tree.segment(block.loss)}` to a variable before the block and read that, then run again",
-            )
-        found.append(node)
-    return found
+def _read_gone(context: Context, block: ScaleLoss) -> list[ast.Name]:
+    """Return what reads the scaled loss of a block that goes, where no other block of that name gives it one."""
+    if not context.is_gone(block.site.node):
+        return []
+    reads = [n for n, other in _behind(context, block) if not other]
+    if reads and path(block.loss) is None:
+        tree = block.site.module.tree
+        raise Cannot(
+            "AMP902",
+            block.site.module,
+            reads[0],
+            f"`{block.alias}` is read behind its scale_loss block, where the scaled loss is not at hand any more",
+            f"assign `{tree.segment(block.loss)}` to a variable before the block and read that, then run again",
+        )
+    return reads
 
 
-def _latest(blocks: list[ScaleLoss], node: ast.AST) -> ScaleLoss | None:
-    place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-    before = [b for b in blocks if (b.node.lineno, b.node.col_offset) < place]
-    return before[-1] if before else None
+def _behind(context: Context, block: ScaleLoss) -> list[tuple[ast.Name, bool]]:
+    found = read_behind(context.unit, block, context.scaled.values())
+    return [(node, other) for node, other in found if not context.is_gone(node)]
 
 
-def _rebound(top: ast.AST, block: ScaleLoss, context: Context) -> bool:
-    """Tell whether the name of the scaled loss is also an ordinary variable of the function."""
-    owners = {id(b.node) for b in context.scaled.values()}
-    for node in walk(top):
-        if isinstance(node, ast.stmt) and id(node) not in owners and not hasattr(node, "body"):
-            if block.alias in defs(node):
-                return True
-    return False
+def _named(context: Context, block: ScaleLoss) -> bool:
+    """Tell whether the scaled loss keeps its name: more is done with it than to run backward on it."""
+    if block.named or not all(differentiated for _, differentiated in _uses(context, block)):
+        return True
+    return bool(_behind(context, block))
 
 
 def _remarks(block: ScaleLoss) -> Iterator[Decision]:

@@ -1,0 +1,65 @@
+"""Where a scaled loss is read behind the block that scales it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.project import Function, Module
+from amp_migrate.unit.unit import Unit
+
+
+def read_behind(
+    unit: Unit, block: ScaleLoss, others: Collection[ScaleLoss]
+) -> list[tuple[ast.Name, bool]]:
+    """Return the reads outside of a block that its scaled loss may reach, and whether that of another block may too."""
+    function = block.site.function
+    bound = {_bound(b): b for b in others if b.alias == block.alias}
+    found: list[tuple[ast.Name, bool]] = []
+    inner = set(ast.walk(block.node))
+    for name in _loads(function, block.alias):
+        if name in inner:
+            continue
+        reaching = _stores(unit, function, name)
+        if _bound(block) in reaching:
+            found.append((name, any(node in bound for node in reaching - {_bound(block)})))
+    return found
+
+
+def _bound(block: ScaleLoss) -> ast.AST | None:
+    """Return the name that a block binds to the scaled loss."""
+    if block.entered is not None:
+        return block.entered.targets[0]
+    return block.node.items[block.item].optional_vars
+
+
+def _loads(function: Function, alias: str) -> list[ast.Name]:
+    """Return the reads of a variable of a function, those of functions inside it included."""
+    top: ast.AST = function.node if function.node is not None else function.module.tree.module
+    names = [n for n in ast.walk(top) if isinstance(n, ast.Name) and n.id == alias]
+    return [
+        n
+        for n in names
+        if isinstance(n.ctx, ast.Load) and function.module.scopes.owner(n) is function.scope
+    ]
+
+
+def _stores(unit: Unit, function: Function, name: ast.Name) -> set[ast.AST]:
+    """Return the bindings of a variable that a read of it may find; all of them for a read in another function."""
+    module: Module = function.module
+
+    def binds(point: Point) -> bool:
+        node = point.node
+        return point.kind is Kind.STORE and isinstance(node, ast.Name) and node.id == name.id
+
+    if unit.project.function_of(module, name) is not function:
+        return {
+            n
+            for n in walk(function.scope)
+            if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Store)
+        }
+    graph = unit.losses.graph(function)
+    return {point.node for point in graph.nearest_before(name, binds)}
