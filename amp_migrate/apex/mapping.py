@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import takewhile
 
+from amp_migrate.apex.writes import Entries, Unread, Write, in_time
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
-from amp_migrate.flow import Point, build
 from amp_migrate.project import Module, Project
-
-Entries = dict[str, ast.expr]
 
 _LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
 _DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pformat"})
@@ -21,30 +17,24 @@ _ASKING = frozenset({"keys", "__contains__"})
 _GIVING = frozenset({"get", "values", "items", "copy"})
 
 
-class _Unread(Exception):
-    """What a mapping holds cannot be told."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """A statement that sets entries of a mapping."""
-
-    node: ast.AST
-    entries: Entries
+_VARIES = ast.Name("varies", ast.Load())  # set on every way, to one of several values
+_SOMETIMES = ast.Name("sometimes", ast.Load())  # set on some ways alone
+_DEFAULTS: dict[str, bool | str] = {"enabled": True, "opt_level": "O1"}
 
 
 def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -> Entries | None:
     """Return what a mapping holds at `use`, values by key; None where not all that writes to it is seen.
 
-    A value is a constant, or an expression that gives it at `use`.
+    A value is a constant, or an expression that gives it at `use`: what Apex takes by default where no entry is set.
     """
     reader = _Reader(project, module)
     try:
         found = reader.read(mapping, use)
-    except _Unread:
+    except Unread:
         return None
     if not isinstance(mapping, ast.Name | ast.Subscript):
-        return found
+        varied = any(value in (_VARIES, _SOMETIMES) for value in found.values())
+        return None if varied else found
     if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
         return None
     return {key: _at_use(mapping, key, value) for key, value in found.items()}
@@ -53,7 +43,20 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
 def _at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
     if isinstance(value, ast.Constant):
         return value
+    if value is _SOMETIMES:
+        default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
+        get = ast.Attribute(mapping, "get", ast.Load())
+        return ast.Call(get, [ast.Constant(key), *default], [])
     return ast.Subscript(mapping, ast.Constant(key), ast.Load())
+
+
+def _merge(found: Entries, more: Entries) -> Entries:
+    """Return the entries of a mapping that is updated by another one."""
+    merged = {**found, **more}
+    for key in found.keys() & more.keys():
+        if more[key] is _SOMETIMES and found[key] is not _SOMETIMES:
+            merged[key] = _VARIES
+    return merged
 
 
 class _Reader:
@@ -70,7 +73,7 @@ class _Reader:
         if isinstance(node, ast.Dict):
             return self._display(node, use)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return {**self.read(node.left, use), **self.read(node.right, use)}
+            return _merge(self.read(node.left, use), self.read(node.right, use))
         if isinstance(node, ast.Call):
             return self._call(node, use)
         keys: list[str] = []
@@ -79,12 +82,12 @@ class _Reader:
             node = node.value
         if isinstance(node, ast.Name):
             return self._stored(node, keys, use)
-        raise _Unread
+        raise Unread
 
     def _display(self, node: ast.Dict, use: ast.AST) -> Entries:
         found: Entries = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            found.update(self.read(value, use) if key is None else {_key(key): value})
+            found = _merge(found, self.read(value, use) if key is None else {_key(key): value})
         return found
 
     def _call(self, node: ast.Call, use: ast.AST) -> Entries:
@@ -96,17 +99,18 @@ class _Reader:
             assert isinstance(node.func, ast.Attribute)
             return self.read(node.func.value, use)
         if not self._is_builtin(node.func, {"dict"}):
-            raise _Unread
+            raise Unread
         return self._given(node, use)
 
     def _given(self, node: ast.Call, use: ast.AST) -> Entries:
         """Return what `dict()` and `update()` take from their arguments."""
         found: Entries = {}
         for argument in node.args:
-            found.update(self.read(argument, use))
+            found = _merge(found, self.read(argument, use))
         for keyword in node.keywords:
             value = keyword.value
-            found.update(self.read(value, use) if keyword.arg is None else {keyword.arg: value})
+            more = self.read(value, use) if keyword.arg is None else {keyword.arg: value}
+            found = _merge(found, more)
         return found
 
     def _is_builtin(self, func: ast.expr, names: frozenset[str] | set[str]) -> bool:
@@ -119,23 +123,25 @@ class _Reader:
         scope = self._module.scopes.owner(name)
         first = self._first(scope, name.id)
         if not isinstance(scope, FunctionNode | ast.Module):
-            raise _Unread
+            raise Unread
         if keys:
             value = self._stored(name, keys[:-1], use).get(keys[-1])
-            if value is None:
-                raise _Unread
+            if value is None or value in (_VARIES, _SOMETIMES):
+                raise Unread
         else:
             value = first
-        writes = [_Write(self._tree.statement(value), self.read(value, value))]
+        writes = [Write(self._tree.statement(value), self.read(value, value))]
         for place in self._places(scope, name.id, keys):
             writes += self._written(place, bool(keys))
         if not keys:
             self._close(scope, name.id)
         found: Entries = {}
-        early = _in_time(self._module, scope, writes, use)
+        early = in_time(self._module, scope, writes, use)
         for write in early:
-            found.update(write.entries)
-        self.late |= {key for write in writes if write not in early for key in write.entries}
+            sometimes: Entries = dict.fromkeys(write.entries, _SOMETIMES)
+            found = _merge(found, write.entries if write.always else sometimes)
+        met = {write.node for write in early}
+        self.late |= {key for write in writes if write.node not in met for key in write.entries}
         return self._without_inner(scope, name.id, keys, found)
 
     def _first(self, scope: ScopeNode | None, name: str) -> ast.expr:
@@ -146,7 +152,7 @@ class _Reader:
             return stmt.value
         if isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
             return stmt.value
-        raise _Unread
+        raise Unread
 
     def _places(self, scope: ScopeNode, name: str, keys: list[str]) -> Iterator[ast.expr]:
         """Yield the expressions that read the mapping itself."""
@@ -161,7 +167,7 @@ class _Reader:
             if place is not None:
                 yield place
 
-    def _written(self, place: ast.expr, within: bool) -> Iterator[_Write]:
+    def _written(self, place: ast.expr, within: bool) -> Iterator[Write]:
         """Yield what is written where a mapping is read; `within` another one."""
         up = self._tree.parent(place)
         if isinstance(up, ast.Subscript) and up.value is place:
@@ -172,29 +178,29 @@ class _Reader:
             name = self._project.external(self._module, up.func)
             looks = self._is_builtin(up.func, _LOOKING | {"dict"})
             if place not in up.args or not (looks or name in _DUMPING | _COPYING):
-                raise _Unread
+                raise Unread
         elif isinstance(up, ast.Dict):
             if not any(k is None and v is place for k, v in zip(up.keys, up.values, strict=True)):
-                raise _Unread
+                raise Unread
         elif not _looks(up, place):
-            raise _Unread
+            raise Unread
 
-    def _item(self, item: ast.Subscript) -> Iterator[_Write]:
+    def _item(self, item: ast.Subscript) -> Iterator[Write]:
         if isinstance(item.ctx, ast.Load):
             return
         stmt = self._tree.parent(item)
         if not isinstance(stmt, ast.Assign) or item not in stmt.targets:
-            raise _Unread
-        yield _Write(stmt, {_key(item.slice): stmt.value})
+            raise Unread
+        yield Write(stmt, {_key(item.slice): stmt.value})
 
-    def _method(self, method: ast.Attribute) -> Iterator[_Write]:
+    def _method(self, method: ast.Attribute) -> Iterator[Write]:
         call = self._tree.parent(method)
         if not isinstance(call, ast.Call) or call.func is not method:
-            raise _Unread
+            raise Unread
         if method.attr == "update":
-            yield _Write(call, self._given(call, call))
+            yield Write(call, self._given(call, call))
         elif method.attr not in _ASKING | _GIVING:
-            raise _Unread
+            raise Unread
 
     def _without_inner(
         self, scope: ScopeNode, name: str, keys: list[str], found: Entries
@@ -205,13 +211,13 @@ class _Reader:
         for place in self._places(scope, name, keys):
             up = self._tree.parent(place)
             if isinstance(up, ast.Attribute) and up.attr in _GIVING:
-                raise _Unread
+                raise Unread
             if isinstance(up, ast.Dict) or (
                 isinstance(up, ast.Call) and self._is_builtin(up.func, {"dict"})
             ):
-                raise _Unread
+                raise Unread
             if isinstance(up, ast.Subscript) and not isinstance(up.slice, ast.Constant):
-                raise _Unread
+                raise Unread
         return found
 
     def _close(self, scope: FunctionNode | ast.Module, name: str) -> None:
@@ -227,7 +233,7 @@ class _Reader:
                 for attribute in other.tree.nodes(ast.Attribute)
             )
             if imported or read:
-                raise _Unread
+                raise Unread
 
 
 def _is_imported(module: Module, node: ast.expr) -> bool:
@@ -244,7 +250,7 @@ def _is_imported(module: Module, node: ast.expr) -> bool:
 def _key(node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    raise _Unread
+    raise Unread
 
 
 def _item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:
@@ -264,37 +270,3 @@ def _looks(up: ast.AST | None, place: ast.expr) -> bool:
     if isinstance(up, ast.BinOp):
         return isinstance(up.op, ast.BitOr)
     return isinstance(up, ast.Compare | ast.FormattedValue | ast.UnaryOp | ast.Expr)
-
-
-def _in_time(
-    module: Module, scope: FunctionNode | ast.Module, writes: list[_Write], use: ast.AST
-) -> list[_Write]:
-    """Return the writes that come before a use on every way there, first ones first.
-
-    Raises `_Unread` where one comes before it on some ways alone.
-    """
-    graph = build(scope)
-    order = graph.order()
-    later = _definition(module, scope, use)
-    moments = graph.within(use) if later is None else graph.at(later)
-    if not moments:
-        raise _Unread
-    placed: list[tuple[Point, _Write]] = []
-    for write in writes:
-        points = graph.within(write.node)
-        if not points:
-            raise _Unread
-        point = points[-1]
-        if order.dominates(point, moments[-1]):
-            placed.append((point, write))
-        elif later is not None or order.may_reach(point, moments[-1]):
-            raise _Unread
-    first = order.as_they_run([point for point, _ in placed])
-    return [write for _, write in sorted(placed, key=lambda one: first.index(one[0]))]
-
-
-def _definition(module: Module, scope: FunctionNode | ast.Module, use: ast.AST) -> ast.AST | None:
-    """Return the outermost function or class of a scope that a use stands in; None for one of the scope itself."""
-    around = takewhile(lambda up: up is not scope, module.tree.ancestors(use))
-    kinds = FunctionNode | ast.ClassDef | ast.Lambda
-    return next((up for up in reversed(list(around)) if isinstance(up, kinds)), None)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.levels import ALL, possible
-from amp_migrate.apex.mapping import Entries, entries
+from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
+from amp_migrate.apex.writes import Entries
 from amp_migrate.availability.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Project

@@ -202,11 +202,15 @@ def names(text: str) -> set[str]:
 
 
 def speller(tree: Tree) -> Callable[[ast.expr], str]:
-    """Return what gives the text of an expression, on one line; as written; what is not of it is an item of what is."""
+    """Return what gives the text of an expression, on one line; as written; what is not of it is an item or method of what is."""
 
     def text(node: ast.expr) -> str:
         if isinstance(node, ast.Subscript) and node not in tree.parents:
             return f"{text(node.value)}[{_quoted(node.slice)}]"
+        if node not in tree.parents and isinstance(node, ast.Call):
+            assert isinstance(node.func, ast.Attribute)
+            given = ", ".join(_quoted(argument) for argument in node.args)
+            return f"{text(node.func.value)}.{node.func.attr}({given})"
         segment = tree.segment(node)
         return ast.unparse(node) if "\n" in segment else segment
 
