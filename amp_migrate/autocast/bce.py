@@ -126,7 +126,7 @@ def _loss_beside(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
 
 
 STRAIGHT = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-_NOT_ALWAYS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.SetComp,
+NOT_ALWAYS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.SetComp,
                ast.DictComp)  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
     for call in computed:
         between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(call))
         if not isinstance(tree.statement(call), STRAIGHT) or any(
-            isinstance(up, _NOT_ALWAYS) for up in between
+            isinstance(up, NOT_ALWAYS) for up in between
         ):
             raise _mixed(module, call)
     before = {part for call in computed for part in ast.walk(call.args[0])}

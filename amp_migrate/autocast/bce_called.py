@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from amp_migrate.autocast.bce import NAMES, STRAIGHT, is_bce
+from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
+from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module
@@ -26,6 +28,7 @@ _ALIKE = frozenset(
     f"torch.nn.{name}Loss" for name in ("BCE", "BCEWithLogits", "Huber", "L1", "MSE", "SmoothL1")
 )
 _REDUCES = frozenset({"mean", "sum"})
+_COMPUTES = ast.Call | ast.Lambda | ast.Await | ast.Yield | ast.BinOp
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,32 +78,96 @@ def _compiles(unit: Unit, module: Module, decorator: ast.expr) -> bool:
     return any(part.endswith("jit") for part in name.split("."))
 
 
-def can_be_kept_out(unit: Unit, found: Called) -> bool:
-    """Tell whether the statement of a binary cross entropy computes the same of fp32 inputs where casts are off.
+def can_be_kept_out(unit: Unit, together: Sequence[Called]) -> bool:
+    """Tell whether a statement of binary cross entropy computes the same of fp32 inputs where casts are off.
 
-    What it is given may only be taken apart there, and what it gives only be weighted and reduced; another loss that
-    may stand in its place has to compare floating point numbers too.
+    What it is given may only be taken apart there, and what it gives only be weighted and reduced.
     """
+    if not all(_can_change(unit, each) for each in together):
+        return False
+    tree, statement = together[0].module.tree, together[0].statement
+    nodes = [each.node for each in together]
+    given = {n for node in nodes for part in [*node.args, *node.keywords] for n in ast.walk(part)}
+    making = {part for node in nodes for part in (node, node.func)}
+    return all(
+        node in making or _is_harmless(node, node in given)
+        for node in ast.walk(statement)
+        if isinstance(node, _COMPUTES) and tree.statement(node) is statement
+    )
+
+
+def can_be_computed_before(unit: Unit, together: Sequence[Called]) -> bool:
+    """Tell whether the binary cross entropies of a statement can be computed in statements of their own before it.
+
+    What it compares is computed before the rest of the statement then: that may not run a network as well, unless
+    what is compared comes of operations that draw no random numbers and change nothing.
+    """
+    module, statement = together[0].module, together[0].statement
+    own = {part for each in together for part in ast.walk(each.node)}
+    others = [n for n in walk(statement) if isinstance(n, ast.Call) and n not in own]
+    nested = any(
+        each.node in ast.walk(other.node)
+        for each in together
+        for other in together
+        if each is not other
+    )
+    return (
+        not nested
+        and all(_can_change(unit, each) and _always_runs(each) for each in together)
+        and all(_taken_along(each.node) for each in together)
+        and (
+            all(unit.forwards.call(module, node) is not Forward.NETWORK for node in others)
+            or all(_is_pure(unit, module, part) for each in together for part in inputs(each.node))
+        )
+    )
+
+
+def _is_pure(unit: Unit, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression only calls operations of torch that change nothing."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Lambda | ast.Await | ast.Yield | ast.NamedExpr):
+            return False
+        if isinstance(part, ast.Call):
+            name = unit.project.external(module, part.func) or ""
+            method = isinstance(part.func, ast.Attribute) and not part.func.attr.endswith("_")
+            runs = unit.project.callees(part) or unit.forwards.call(module, part) > Forward.NONE
+            if runs or not (method or name.startswith("torch.")):
+                return False
+    return True
+
+
+def taken_apart(node: ast.expr) -> bool:
+    """Tell whether an expression only takes apart what it is given, so that casts do not matter to it."""
+    computing = (part for part in ast.walk(node) if isinstance(part, _COMPUTES))
+    return all(_is_harmless(part, given=True) for part in computing)
+
+
+def _can_change(unit: Unit, found: Called) -> bool:
+    """Tell whether a call is seen to run in plain Python, and compares floating point numbers whatever it may be."""
     facts = unit.project.values.facts(found.module, found.node.func)
     if not all(isinstance(fact, str | Made) for fact in facts) or any(
         isinstance(fact, Made) and fact.name not in _ALIKE for fact in facts
     ):
         return False
-    tree = found.module.tree
     own = found.function.cls.node.decorator_list if found.function.cls is not None else []
     decorators = [*own, *(found.function.node.decorator_list if found.function.node else [])]
     if not found.sure or any(_compiles(unit, found.module, node) for node in decorators):
         return False
-    if not isinstance(found.statement, STRAIGHT) or not found.node.args:
-        return False
-    given = {n for node in [*found.node.args, *found.node.keywords] for n in ast.walk(node)}
-    making = {found.node, found.node.func}
-    return all(
-        node in making or _is_harmless(node, node in given)
-        for node in ast.walk(found.statement)
-        if isinstance(node, ast.Call | ast.Lambda | ast.Await | ast.Yield | ast.BinOp)
-        and tree.statement(node) is found.statement
-    )
+    return isinstance(found.statement, STRAIGHT) and bool(found.node.args)
+
+
+def _always_runs(found: Called) -> bool:
+    """Tell whether a call runs wherever its statement does."""
+    around = found.module.tree.ancestors(found.node)
+    between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), around)
+    return not any(isinstance(up, NOT_ALWAYS) for up in between)
+
+
+def _taken_along(node: ast.Call) -> bool:
+    """Tell whether what a call is given beside what it compares may be computed without casts."""
+    compared = inputs(node)
+    rest = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return all(part in compared or taken_apart(part) for part in rest)
 
 
 def _is_harmless(node: ast.AST, given: bool) -> bool:

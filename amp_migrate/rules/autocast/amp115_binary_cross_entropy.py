@@ -3,7 +3,7 @@
 ## What it does
 Ends the autocast region before `F.binary_cross_entropy` or `nn.BCELoss`, and casts what it is given with
 `.float()`. Where the forward goes on after it, it runs under `autocast(enabled=False)`, and so it does in a
-criterion or network of the project. One that stands together with what autocast must cover stays, with a note.
+criterion or network of the project. One that stands together with what autocast must cover is computed before it.
 
 ## Why
 Under autocast it raises "binary_cross_entropy and BCELoss are unsafe to autocast", even for fp32 inputs.
@@ -28,7 +28,14 @@ import itertools
 from collections.abc import Collection, Iterator
 
 from amp_migrate.autocast.bce import Bce, is_mentioned
-from amp_migrate.autocast.bce_called import Called, called, can_be_kept_out, inputs
+from amp_migrate.autocast.bce_called import (
+    Called,
+    called,
+    can_be_computed_before,
+    can_be_kept_out,
+    inputs,
+    taken_apart,
+)
 from amp_migrate.autocast.evaluation import evaluations
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
@@ -62,8 +69,10 @@ def _called(context: Context) -> Iterator[Decision]:
     for each in found:
         kept.setdefault(each.statement, []).append(each)
     for statement, together in kept.items():
-        if all(can_be_kept_out(unit, each) for each in together):
+        if can_be_kept_out(unit, together):
             yield _kept_out(context, statement, together)
+        elif can_be_computed_before(unit, together):
+            yield _called_before(context, statement, together)
         else:
             yield from (_noted(context, each) for each in together)
 
@@ -79,6 +88,31 @@ def _kept_out(context: Context, statement: ast.stmt, together: list[Called]) -> 
             if text != tree.segment(given):
                 edits.append(ReplaceExpression(tree.span(given), text))
     message = "binary cross entropy stays outside the autocast of its callers, which refuses it"
+    return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
+
+
+def _called_before(context: Context, statement: ast.stmt, together: list[Called]) -> Decision:
+    """Compute binary cross entropy before its statement, and what it compares before it under the casts of the caller."""
+    module = together[0].module
+    tree = module.tree
+    taken = {n.id for n in ast.walk(tree.scope(statement)) if isinstance(n, ast.Name)}
+    names, losses = _free("output", taken), _free("bce_loss", taken)
+    before: list[str] = []
+    within = [f"with {context.spelling.autocast('False')}:"]
+    apart: dict[ast.expr, str] = {}
+    for each in together:
+        texts: dict[ast.expr, str] = {}
+        for given in inputs(each.node):
+            texts[given] = _as_float(tree, given)
+            if not taken_apart(given):
+                name = next(names)
+                before.append(f"{name} = {tree.segment(given)}")
+                texts[given] = f"{name}.float()"
+        apart[each.node] = next(losses)
+        within.append(f"    {apart[each.node]} = {indent(tree.segment(each.node, texts))}")
+    lines = [*before, *within, tree.segment(statement, apart)]
+    message = "binary cross entropy stays outside the autocast of its callers, which refuses it"
+    edits: list[Edit] = [Replace(tree.span(statement), "\n".join(lines))]
     return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
 
 
