@@ -178,15 +178,11 @@ class Casts:
         """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
         for creation in creations:
             origin = creation.site.function
-            if function is origin or _encloses(origin, function):
-                if function is not origin and name in function.parameters.names:
-                    return self._same_value(name, creation, function, training)
+            if _is_one_variable(name, origin, function):
                 continue
             if name == "self" and function.cls is not None and origin.cls is not None:
                 if function.cls in family(origin.cls):
                     continue
-            if _global_in_both(name, origin, function):
-                continue
             if not self._same_value(name, creation, function, training):
                 return False
         return True
@@ -231,33 +227,12 @@ def _needed(creations: list[Creation]) -> list[Creation]:
     return [c for c in creations if c.site.function.cls not in always or c.in_constructor]
 
 
-def _global_in_both(name: str, origin: Function, function: Function) -> bool:
-    """Tell whether a name is a variable of the module in two functions of one file."""
-    if origin.module is not function.module:
+def _is_one_variable(name: str, one: Function, other: Function) -> bool:
+    """Tell whether a name is the same variable in two functions: of one of them, of one around both, or of their file."""
+    module = one.module
+    if other.module is not module:
         return False
-    return not any(f.node is not None and name in _bound(f) for f in (origin, function))
-
-
-def _bound(function: Function) -> set[str]:
-    found = set(function.parameters.names)
-    if function.node is not None:
-        found |= {
-            n.id
-            for n in walk(function.node)
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-        }
-        globals_ = {g for n in walk(function.node) if isinstance(n, ast.Global) for g in n.names}
-        found -= globals_
-    return found
-
-
-def _encloses(outer: Function, inner: Function) -> bool:
-    up = inner.parent
-    while up is not None:
-        if up is outer:
-            return True
-        up = up.parent
-    return False
+    return module.scopes.find(one.scope, name) is module.scopes.find(other.scope, name)
 
 
 def _name_node(function: Function, module: Module, name: str) -> ast.expr | None:

@@ -272,11 +272,11 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
 
 
 def _collects(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
-    """Tell whether a loss is computed where it is collected: ``losses.append(criterion(output, target).item())``."""
+    """Tell whether a loss is computed where it is collected or shown: ``losses.append(criterion(output, target).item())``."""
     call = stmt.value if isinstance(stmt, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    if not isinstance(call, ast.Call) or unit.project.callees(call):
         return False
-    return not unit.project.callees(call) and criterion(unit, module, stmt)
+    return criterion(unit, module, stmt)
 
 
 def _selects(stmt: ast.stmt, known: set[str]) -> bool:
