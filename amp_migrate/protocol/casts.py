@@ -16,10 +16,18 @@ _CASTING = (Context.CASTS, Context.NO_CASTS)
 
 
 class Inside(NamedTuple):
-    """The contexts around a place, outermost first, and the networks whose weights are cached without gradients."""
+    """The contexts around a place, outermost first, and the networks whose weights are cached.
+
+    `cached` are those that ran without gradients, and `ran` those whose weights something writes by hand.
+    """
 
     contexts: tuple[Context, ...] = ()
     cached: frozenset[int] = frozenset()
+    ran: frozenset[int] = frozenset()
+
+    def uncached(self) -> Inside:
+        """Return the same without weights that are cached."""
+        return Inside(self.contexts)
 
     @property
     def casts(self) -> bool:
@@ -57,9 +65,8 @@ class CastMachine:
         if context not in state.contexts:
             return state
         last = len(state.contexts) - 1 - state.contexts[::-1].index(context)
-        contexts = state.contexts[:last]
-        kept = any(c in _CASTING for c in contexts)
-        return Inside(contexts, state.cached if kept else frozenset())
+        left = state._replace(contexts=state.contexts[:last])
+        return left if any(c in _CASTING for c in left.contexts) else left.uncached()
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
@@ -69,13 +76,16 @@ class CastMachine:
         if event.kind is Kind.STEP:
             return Moved((state,), (Breach.CAST_STEP,))
         if event.kind is Kind.WEIGHT_WRITE:
-            return Moved((state,), (Breach.CAST_WRITE,))
+            stale = not event.networks or state.ran & event.networks
+            return Moved((state,), (Breach.CAST_WRITE,) if stale else ())
+        if event.kind is Kind.RUNS_WRITTEN:
+            return Moved((state._replace(ran=state.ran | event.networks),))
         if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
             return Moved((state,), (Breach.REFUSED,))
         if event.kind is Kind.CLEAR_CASTS:
-            return Moved((state._replace(cached=frozenset()),))
+            return Moved((state.uncached(),))
         return _forward(state, event) if event.kind is Kind.FORWARD else Moved((state,))
 
 
@@ -95,7 +105,7 @@ class PartMachine(CastMachine):
         if event.kind is Kind.PART and event.node in self._parts and state.casts:
             return _forward(state, event)
         if event.kind is Kind.CLEAR_CASTS:
-            return Moved((state._replace(cached=frozenset()),))
+            return Moved((state.uncached(),))
         return Moved((state,))
 
 

@@ -25,6 +25,7 @@ class Kind(Mark):
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
     CLEAR_CASTS = "clear_autocast_cache"  # none: autocast casts every weight anew
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
+    RUNS_WRITTEN = "runs what is written"  # none: a network whose weights something writes
     MAKE_SCALER = "GradScaler"  # none: a GradScaler begins at its first scale
     OTHER_STEP = "other step"  # none: what steps may be an optimizer, or a scheduler
     HANDED = "handed"  # those that code out of sight is given; `scaler` where it is given one
@@ -36,7 +37,8 @@ class Event:
 
     `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
-    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD, or the part.
+    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD, or the part, those
+    that a RUNS_WRITTEN may run, or whose weights a WEIGHT_WRITE writes; none there where it may be any.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
     nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of

@@ -20,6 +20,7 @@ from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
+from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.writes import Writes
 from amp_migrate.training.scaled import Body, Losses
@@ -39,7 +40,8 @@ class Training:
         self._gradients = Gradients(project)
         self._unseen = Unseen(project, self.objects, self.losses, Fresh(project, graphs))
         self._refusing = Refusing(project, self.objects)
-        self._writes = Writes(self.objects)
+        self._writes = Writes(project, self.objects)
+        self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
@@ -67,8 +69,8 @@ class Training:
         if isinstance(node, ast.Attribute):
             if node.attr == "grad":
                 yield from self._grad(function, node)
-            elif self._writes.by_store(function, node):
-                yield Event(Kind.WEIGHT_WRITE, node)
+            elif (written := self._writes.of(function.module, node)) is not None:
+                yield Event(Kind.WEIGHT_WRITE, node, networks=written)
             return
         if isinstance(node.func, ast.Attribute):
             recogniser = self._methods.get(node.func.attr)
@@ -184,8 +186,10 @@ class Training:
             given = self._unseen.given(function, call, name)
             if given and call not in self.losses.computing:
                 yield Event(Kind.READ_GRAD, call, self.objects.training(given), assumed=True)
-            elif self._writes.by_call(function, call):
-                yield Event(Kind.WEIGHT_WRITE, call)
+            elif (written := self._writes.of(module, call)) is not None:
+                yield Event(Kind.WEIGHT_WRITE, call, networks=written)
+            if ran := self._runs.of(function, call, name):
+                yield Event(Kind.RUNS_WRITTEN, call, networks=ran)
 
     def _named_gradient(self, function: Function, call: ast.Call) -> Iterator[Event]:
         """Yield that ``getattr(p, "grad")`` reads a gradient."""

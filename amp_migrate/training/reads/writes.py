@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import cached_property
 
-from amp_migrate.project import Function
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.gradients import hands_out
 
@@ -13,47 +17,177 @@ _NOT_WRITTEN = frozenset({"requires_grad_", "share_memory_", "retain_grad_", "__
 
 
 class Writes:
-    """Asks whether a call or an assignment writes weights."""
+    """Asks whether a call or an assignment writes weights, and of which networks."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, project: Project, objects: Objects) -> None:
+        self._project = project
         self._objects = objects
 
-    def by_call(self, function: Function, call: ast.Call) -> bool:
-        """Tell whether a method writes weights: an operation in place, or the state of a network that is loaded."""
-        method = call.func
+    def of(self, module: Module, node: ast.Call | ast.Attribute) -> Groups | None:
+        """Return the names of the networks whose weights a node writes; None where it writes none.
+
+        It is an operation in place, the state of a network that is loaded, or ``p.data`` that is assigned to. No
+        names stand for any network.
+        """
+        networks = self._networks(module, node)
+        if networks is None:
+            return None
+        named = [self._named(module, network) for network in networks]
+        return frozenset().union(*named) if all(named) else frozenset()
+
+    @cached_property
+    def networks(self) -> Groups:
+        """The names of all networks whose weights something writes."""
+        return frozenset().union(*(self.of(m, node) or frozenset() for m, node, _ in self._all))
+
+    def by(self, function: Function) -> bool:
+        """Tell whether a function writes weights itself."""
+        return any(self._project.function_of(m, node) is function for m, node, _ in self._all)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The names of the attributes that hold networks whose weights something writes."""
+        held = [network for _, _, networks in self._all for network in networks]
+        return frozenset(
+            n.attr for network in held for n in spelt(network) if isinstance(n, ast.Attribute)
+        )
+
+    @cached_property
+    def own(self) -> frozenset[Class]:
+        """The classes of the project that write the weights of their own object."""
+        found: set[Class] = set()
+        for module, _, networks in self._all:
+            for network in networks:
+                function = self._project.function_of(module, network)
+                if function.cls is not None and is_receiver(function, network):
+                    found.add(function.cls)
+        return frozenset(found)
+
+    @cached_property
+    def _all(self) -> list[tuple[Module, ast.Call | ast.Attribute, list[ast.expr]]]:
+        found = []
+        for module in self._project.modules.values():
+            nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call)]
+            for node in [*nodes, *module.tree.nodes(ast.Attribute)]:
+                networks = self._networks(module, node)
+                if networks is not None:
+                    found.append((module, node, networks))
+        return found
+
+    def _named(self, module: Module, owner: ast.expr) -> Groups:
+        """Return the names of the networks whose weights an expression hands out; none where it may be any."""
+        optimizers = self._objects.optimizers_of(module, owner)
+        if optimizers:
+            trained = [
+                o.networks or set() for o in self._objects.optimizers if o.number in optimizers
+            ]
+            return frozenset().union(*trained) if all(trained) else frozenset()
+        handed_out = module.tree.parent(module.tree.parent(owner) or owner)
+        if isinstance(handed_out, ast.Call) and self._project.callees(handed_out):
+            return frozenset()
+        return self.around(module, owner)
+
+    def around(self, module: Module, network: ast.expr) -> Groups:
+        """Return the names of a network and of what it is spelt as a part of, the object of the method left out."""
+        function = self._project.function_of(module, network)
+        found = self._objects.groups(module, network)
+        for part in spelt(network):
+            if not is_receiver(function, part.value):
+                found |= self._objects.groups(module, part.value)
+        return found
+
+    def _networks(self, module: Module, node: ast.Call | ast.Attribute) -> list[ast.expr] | None:
+        """Return the expressions of the networks whose weights a node writes, none where it may be any; or None."""
+        if isinstance(node, ast.Attribute):
+            stored = node.attr == "data" and isinstance(node.ctx, ast.Store)
+            return self._of_weight(module, node.value) if stored else None
+        method = node.func
         if not isinstance(method, ast.Attribute):
-            return False
-        module = function.module
+            return None
         if method.attr == "load_state_dict":
-            if self._objects.optimizers_of(module, method.value):
-                return False
-            given = [owner for arg in call.args if (owner := _of_state(arg)) is not None]
-            return any(self._objects.is_network(module, node) for node in (method.value, *given))
+            return self._loaded(module, node, method.value)
         in_place = method.attr.endswith("_") and not method.attr.startswith("_")
         if not in_place or method.attr in _NOT_WRITTEN:
-            return False
-        return self._is_weight(function, method.value)
+            return None
+        return self._of_weight(module, method.value)
 
-    def by_store(self, function: Function, node: ast.Attribute) -> bool:
-        """Tell whether ``p.data`` is assigned to."""
-        stored = node.attr == "data" and isinstance(node.ctx, ast.Store)
-        return stored and self._is_weight(function, node.value)
+    def _loaded(self, module: Module, call: ast.Call, network: ast.expr) -> list[ast.expr] | None:
+        if self._objects.optimizers_of(module, network):
+            return None
+        given = [owner for arg in call.args if (owner := _of_state(arg)) is not None]
+        known = any(self._objects.is_network(module, node) for node in (network, *given))
+        return [network] if known else None
 
-    def _is_weight(self, function: Function, node: ast.expr) -> bool:
-        """Tell whether an expression is a parameter out of a loop over those of a network."""
+    def _of_weight(self, module: Module, node: ast.expr) -> list[ast.expr] | None:
+        """Return what hands out a parameter; None where an expression is none out of a loop over those of a network."""
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         while isinstance(node, ast.Attribute) and node.attr == "data":
             node = node.value
         if not isinstance(node, ast.Name):
-            return False
-        scopes = function.module.scopes
-        scope = scopes.owner(node)
-        values = (
-            bound_value(function.module, binding)
-            for binding in (scopes.bindings(scope, node.id) if scope is not None else ())
-        )
-        return any(value is not None and hands_out(value) for value in values)
+            return None
+        scope = module.scopes.owner(node)
+        found: list[ast.expr] = []
+        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+            value = bound_value(module, binding)
+            if value is not None and (hands_out(value) or _in_turn(module, binding, value)):
+                owners = list(bases(module, self._turn(module, binding, value), set()))
+                if not owners:
+                    return []
+                found += owners
+        return found or None
+
+    def _turn(self, module: Module, binding: ast.AST, value: ast.expr) -> ast.expr:
+        """Return which of the things that a loop goes over together gives what a name of its target is bound to."""
+        for place in reversed(list(_places(module, binding))):
+            value = _assigned(module, value)
+            if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+                break
+            called = "" if module.scopes.owner(value.func) else value.func.id
+            place -= called == "enumerate"
+            if called not in ("enumerate", "zip") or not 0 <= place < len(value.args):
+                break
+            if any(isinstance(arg, ast.Starred) for arg in value.args[: place + 1]):
+                break
+            value = value.args[place]
+        return value
+
+
+def spelt(node: ast.expr) -> Iterator[ast.Attribute | ast.Subscript]:
+    """Yield the attributes and items that an expression is spelt with, the last first."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        yield node
+        node = node.value
+
+
+def is_receiver(function: Function, node: ast.expr) -> bool:
+    """Tell whether an expression is the object whose method a function is."""
+    if not function.takes_receiver or not isinstance(node, ast.Name):
+        return False
+    return node.id == function.parameters.positional[0]
+
+
+def _in_turn(module: Module, binding: ast.AST, value: ast.expr) -> bool:
+    """Tell whether a loop gives a name what was handed out before."""
+    loops = assigned(module.tree, binding) is None
+    return loops and next(bases(module, value, set()), None) is not None
+
+
+def _assigned(module: Module, value: ast.expr) -> ast.expr:
+    """Return the one thing that a name is assigned, or the expression itself."""
+    if isinstance(value, ast.Name) and (scope := module.scopes.owner(value)) is not None:
+        bindings = module.scopes.bindings(scope, value.id)
+        found = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+        return found if found is not None and isinstance(bindings[0], ast.Name) else value
+    return value
+
+
+def _places(module: Module, binding: ast.AST) -> Iterator[int]:
+    """Yield where a name stands in the tuples of a target, the innermost first."""
+    up = module.tree.parent(binding)
+    while isinstance(up, ast.Tuple | ast.List):
+        yield next(i for i, item in enumerate(up.elts) if item is binding)
+        binding, up = up, module.tree.parent(up)
 
 
 def _of_state(node: ast.expr) -> ast.expr | None:
