@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from itertools import dropwhile
 
 from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.effects import Effects
@@ -48,7 +49,9 @@ class Aside:
                 runs[-1] += waiting
             waiting = []
             runs[-1].append(stmt)
-        found = [run for run in runs if any(stmt in computed for stmt in run)]
+        found = [
+            list(dropwhile(self._stays, run)) for run in runs if any(s in computed for s in run)
+        ]
         return [Region(region.module, region.function, run[0], run[-1]) for run in found]
 
     def _goes_with(self, function: Function, stmt: ast.stmt, fed: Needed) -> bool:
