@@ -183,7 +183,20 @@ class Forwards:
         if name in NOT_FORWARD or not is_housekeeping(name):
             return name in NOT_FORWARD
         callees = self._project.callees(call)
-        return all(self._function(f) is not Forward.NETWORK for f in callees)
+        return not any(self._computes(f) for f in callees)
+
+    def _computes(self, function: Function) -> bool:
+        """Tell whether a method runs a network, or returns something and calls what may be one."""
+        if self._function(function) is Forward.NETWORK:
+            return True
+        node = function.node
+        if node is None or not any(isinstance(n, ast.Return) and n.value for n in walk(node)):
+            return False
+        return any(
+            self.call(function.module, part) is Forward.UNKNOWN
+            for part in walk(node)
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+        )
 
     def _by_name(self, module: Module, func: ast.expr) -> Forward:
         node = func.value if isinstance(func, ast.Subscript) else func

@@ -10,6 +10,7 @@ from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
 from amp_migrate.dual.native import beside_native, holds_native
+from amp_migrate.dual.tried import tried
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.project import Module, Project
 from amp_migrate.scaler.libraries.engines import engine
@@ -28,7 +29,7 @@ def without_apex(
     """
     everywhere = list(everywhere)
     given = project, availability, found, everywhere
-    gone = fallback(*given) or engine(*given)
+    gone = fallback(*given) or tried(*given) or engine(*given)
     if gone is not None:
         return gone
     modules = dict.fromkeys(site.module for site in found)

@@ -16,6 +16,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 class Cut:
     """What goes: arms of tests, definitions that only they use, imports of those, and guards of imports.
 
+    Of `tries` a handler, by its number, takes the place of the statement.
+
     `raising` are the arms whose runs raise from now on. `flags` are read by what stays too, and stay False.
     `why` says by which right, `behind` what becomes of a run that took an arm which does not raise; `sites` are
     the uses of Apex in all of it.
@@ -30,12 +32,16 @@ class Cut:
     aliases: tuple[tuple[Module, ast.ImportFrom, str], ...] = ()
     guards: tuple[tuple[Module, ast.Try], ...] = ()
     flags: tuple[tuple[Module, str], ...] = ()
+    tries: tuple[tuple[Module, ast.Try, int], ...] = ()
 
     def nodes(self) -> set[ast.AST]:
         """Return every node that goes."""
         found = {node for arm in self.arms for node in arm.nodes()}
         for _, node in (*self.definitions, *self.guards):
             found |= set(ast.walk(node))
+        for _, node, number in self.tries:
+            kept = {n for stmt in node.handlers[number].body for n in ast.walk(stmt)}
+            found |= set(ast.walk(node)) - kept
         return found
 
     def outermost(self) -> list[Arm]:

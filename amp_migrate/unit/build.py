@@ -20,7 +20,7 @@ from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
 from amp_migrate.scaler.routes.without import Without
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
 from amp_migrate.unit.reach import reachable, scattered, upwards
-from amp_migrate.unit.relatives import family
+from amp_migrate.unit.relatives import class_around, family
 from amp_migrate.unit.unit import Unit
 
 UNIT_KINDS = frozenset(Kind) - {
@@ -117,7 +117,10 @@ def _join_relatives(groups: _Groups, functions: dict[Function, list[Site]]) -> N
 def _join_reachable(
     project: Project, groups: _Groups, functions: dict[Function, list[Site]]
 ) -> None:
-    """Join what can be called, directly or not, by a caller of a function that initializes."""
+    """Join what can be called, directly or not, by a caller of a function that initializes.
+
+    A function takes the scaler from all that call it, whoever's optimizer it is given; a method has that of its object.
+    """
     apart = Apart(project, [site for found in functions.values() for site in found])
     for function, found in functions.items():
         inits = [site for site in found if site.kind is Kind.INITIALIZE]
@@ -125,7 +128,10 @@ def _join_reachable(
             continue
         for start in upwards(project, function):
             for reached in reachable(project, start):
-                if reached in functions and not apart.trains_others(inits, functions[reached]):
+                if reached not in functions:
+                    continue
+                own = class_around(reached) is not None
+                if not (own and apart.trains_others(inits, functions[reached])):
                     groups.join_all([inits[0], functions[reached][0]])
 
 

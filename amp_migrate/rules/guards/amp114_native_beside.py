@@ -60,6 +60,9 @@ def cut(found: Cut) -> Iterator[Decision]:
     edits: dict[Module, list[Edit]] = {}
     for arm in found.outermost():
         edits.setdefault(arm.module, []).extend(_arm_edits(found, arm))
+    for module, tried, number in found.tries:
+        span = module.tree.span(tried)
+        edits.setdefault(module, []).append(Hoist(span, f"handlers[{number}]"))
     for module, node in found.definitions:
         edits.setdefault(module, []).append(Drop(module.tree.span(node)))
     for module, guard in found.guards:
