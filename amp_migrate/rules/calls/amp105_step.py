@@ -32,7 +32,7 @@ from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
 from amp_migrate.placement.steps.steps import Backward, Step, updates
 from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
-from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
@@ -115,9 +115,9 @@ def _precedes_training(step: Step, backwards: list[Backward]) -> bool:
 
 
 def _workaround(step: Step) -> Decision:
-    message = "this step before the first backward only woke up Apex; it is dropped"
-    edit = Drop(step.tree.span(step.tree.statement(step.call)))
-    return decision(RULE, Status.NOTE, step.module, step.call, message, [edit])
+    message = f"{step.text}.step() before the first backward finds no gradients and stays as it is"
+    advice = "delete it if it was there to wake up Apex only"
+    return decision(RULE, Status.NOTE, step.module, step.call, message, advice=advice)
 
 
 def _anchored(context: Context, steps: list[Step]) -> list[Step]:

@@ -1,4 +1,4 @@
-"""Where the scale of gradients cancels out: a gradient divided by its norm, or by the scale itself."""
+"""Where the scale of gradients cancels out or stays with them: divided by their norm or the scale, or only reduced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
-from amp_migrate.training.beliefs import KNOWS_NO_SCALE
+from amp_migrate.training.beliefs import KNOWS_NO_SCALE, REDUCES
 from amp_migrate.training.bindings import bound_value
 
 _SCALE = "get_scale"
@@ -39,12 +39,18 @@ class Magnitude:
                 return all(
                     _is_zero(side) for side in (up.left, *up.comparators) if side is not child
                 )
-            if isinstance(up, ast.Call) and child is not up.func and tail(up) in KNOWS_NO_SCALE:
-                return True
+            if isinstance(up, ast.Call) and child is not up.func:
+                if tail(up) in KNOWS_NO_SCALE or self._is_reduced_in_place(up):
+                    return True
             child, up = up, self._tree.parent(up)
         if isinstance(up, ast.Assign) and len(up.targets) == 1:
             return self._all_cancel(up.targets[0], seen)
         return False
+
+    def _is_reduced_in_place(self, call: ast.Call) -> bool:
+        """Tell whether a call only adds up gradients of processes where they lie: their scale stays theirs."""
+        reduces = any(word in tail(call) for word in REDUCES)
+        return reduces and isinstance(self._tree.parent(call), ast.Expr)
 
     def _all_cancel(self, target: ast.expr, seen: set[ast.AST]) -> bool:
         if not isinstance(target, ast.Name):

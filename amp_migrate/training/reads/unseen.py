@@ -7,12 +7,14 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     KEEPS_PARAMETERS,
     LEAVE_GRADIENTS_ALONE,
     LOADS_PARAMETERS,
+    REDUCES,
     RUNS_NO_FORWARD,
 )
 from amp_migrate.training.bindings import bases, bound_value
@@ -39,6 +41,8 @@ class Unseen:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
         module = function.module
         if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
+            return set()
+        if any(word in tail(call) for word in REDUCES):
             return set()
         found: set[int] = set()
         for argument in _arguments(call):
