@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
 from amp_migrate.unit.order import inside
@@ -45,8 +46,16 @@ def announces(node: ast.Try) -> bool:
     return bool(more) and passes and all(isinstance(s, ast.Expr) for s in more)
 
 
-def chooses(availability: Availability, module: Module, gone: set[ast.AST]) -> bool:
-    """Tell whether something that stays, but an error and an import, follows from Apex being installed."""
+def chooses(
+    availability: Availability, module: Module, gone: set[ast.AST], raising: Iterable[ast.expr] = ()
+) -> bool:
+    """Tell whether something that stays, but an error and an import, follows from Apex being installed.
+
+    What only sets a choice that ends in an error does not count: `raising` are the tests that lead there.
+    """
+    asked = [n for test in raising for n in ast.walk(test)]
+    chosen = {path(n) for n in asked} - {None}
+    values: set[object] = {True, *(n.value for n in asked if isinstance(n, ast.Constant))}
     tree = module.tree
     for node in tree.nodes(ast.Name, ast.Call, ast.Compare):
         if node in gone or availability.known(node) is None:
@@ -59,9 +68,19 @@ def chooses(availability: Availability, module: Module, gone: set[ast.AST]) -> b
         if not (isinstance(stmt, ast.If) and inside(tree, node, stmt.test) and not stmt.orelse):
             return True
         imports = all(isinstance(s, ast.Import | ast.ImportFrom) for s in stmt.body)
-        if not (imports or isinstance(stmt.body[-1], ast.Raise)):
+        chooses_error = all(_sets(s, chosen, values) for s in stmt.body)
+        if not (imports or chooses_error or isinstance(stmt.body[-1], ast.Raise)):
             return True
     return False
+
+
+def _sets(stmt: ast.stmt, chosen: set[str | None], values: set[object]) -> bool:
+    """Tell whether a statement does nothing but give some of the variables one of the values."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.value, ast.Constant):
+        return False
+    if stmt.value.value not in values:
+        return False
+    return all(path(target) in chosen for target in stmt.targets)
 
 
 def _is_read_whole(tree: Tree, node: ast.Name) -> bool:

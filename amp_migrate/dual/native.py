@@ -41,6 +41,12 @@ def holds_native(project: Project, module: Module) -> bool:
     return any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
 
 
+def mentions_native(project: Project, module: Module) -> bool:
+    """Tell whether a file calls native AMP, or hands it on: ``autocast = torch.cuda.amp.autocast``."""
+    named = (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute))
+    return holds_native(project, module) or any(names_native(project, module, n) for n in named)
+
+
 def _scales(tree: Tree, call: ast.Call) -> bool:
     """Tell whether what a method returns for a loss runs backward: ``scaler.scale(loss).backward()``."""
     up = tree.parent(call)

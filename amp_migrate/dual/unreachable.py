@@ -11,7 +11,7 @@ from amp_migrate.availability.choosing import announces, answers, chooses, may_b
 from amp_migrate.dual.arms import Arm, around, runs, shut
 from amp_migrate.dual.cut import Cut, importing
 from amp_migrate.dual.mixed import needed_by_native
-from amp_migrate.dual.native import beside_native, holds_native, is_native
+from amp_migrate.dual.native import beside_native, is_native, mentions_native
 from amp_migrate.dual.search import Search
 from amp_migrate.dual.twins import chosen_beside_native, wrapper_of
 from amp_migrate.facts.paths import walk
@@ -64,11 +64,12 @@ def _cut(
         return None
     if not _can_choose(project, search.raising):
         return None
+    noticed = any(_raises_else(arm.node) for arm in search.arms)
+    raising = [] if noticed else [arm.node.test for arm in search.raising]
     for m in search.modules:
         known = answers(availability[m], [s for s in everywhere if s.module is m])
-        if chooses(known, m, gone):
+        if chooses(known, m, gone, raising):
             return None
-    noticed = any(_raises_else(arm.node) for arm in search.arms)
     return Cut(
         _WHY if noticed else f"{_WHY}, and choosing Apex raises",
         tuple(s for s in everywhere if s in search.found or s.node in gone),
@@ -118,8 +119,8 @@ def _can_choose(project: Project, raising: list[Arm]) -> bool:
     """Tell whether each program that initialized Apex has a native way: several do not share that of one."""
     programs = {arm.module for arm in raising}
     if len(programs) > 1:
-        return all(holds_native(project, module) for module in programs)
-    return any(holds_native(project, module) for module in project.modules.values())
+        return all(mentions_native(project, module) for module in programs)
+    return any(mentions_native(project, module) for module in project.modules.values())
 
 
 def _raises_else(node: ast.If | ast.IfExp) -> bool:

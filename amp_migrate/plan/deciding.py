@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.beside import without_apex
+from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
@@ -34,6 +35,7 @@ class Deciding:
         self._settings = settings
         self._spelling = spelling
         self._out_of_reach: dict[Site, OutOfReach] = {}
+        self._cut: set[Site] = set()
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
         self._made: dict[_Asked, _Made] = {}
@@ -102,6 +104,10 @@ class Deciding:
             raise self._left[found[0]]
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         if refused is not None:
+            gone = _chosen(index, found) if found[0] not in self._cut else None
+            if gone is not None:
+                self._cut.add(found[0])
+                return cut_out(found, gone)
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)
         gone = without_apex(index.project, index.availability, found, index.sites)
@@ -114,10 +120,7 @@ class Deciding:
         try:
             context, decisions = self._decided(index, found)
         except Cannot:
-            chosen = [s for s in found if s.kind is Kind.INITIALIZE]
-            beside = all(chosen_beside_native(index.project, site) for site in chosen)
-            args = (index.project, index.availability, found, index.sites)
-            gone = unreachable(*args) if beside else None
+            gone = _chosen(index, found)
             if gone is None:
                 refuse_beside_twin(index.project, found)
                 raise
@@ -171,3 +174,10 @@ class Deciding:
             decide = getattr(module, "decide", None)
             if decide is not None:
                 yield from decide(context)
+
+
+def _chosen(index: Index, found: list[Site]) -> Cut | None:
+    """Return what goes of a unit that cannot be migrated, where tests choose Apex for it beside native AMP."""
+    chosen = [s for s in found if s.kind is Kind.INITIALIZE]
+    beside = all(chosen_beside_native(index.project, site) for site in chosen)
+    return unreachable(index.project, index.availability, found, index.sites) if beside else None

@@ -119,7 +119,7 @@ def _join_reachable(
 ) -> None:
     """Join what can be called, directly or not, by a caller of a function that initializes.
 
-    A function takes the scaler from all that call it, whoever's optimizer it is given; a method has that of its object.
+    A function takes the scaler from all that call it, whoever's optimizer it is given; a method has that of its object, and a function inside another one that of its maker.
     """
     apart = Apart(project, [site for found in functions.values() for site in found])
     for function, found in functions.items():
@@ -130,7 +130,7 @@ def _join_reachable(
             for reached in reachable(project, start):
                 if reached not in functions:
                     continue
-                own = class_around(reached) is not None
+                own = reached.parent is not None or class_around(reached) is not None
                 if not (own and apart.trains_others(inits, functions[reached])):
                     groups.join_all([inits[0], functions[reached][0]])
 
