@@ -154,7 +154,8 @@ class Returning:
         returns = self._returns(callee)
         if callee not in self._givers and returns is not None:
             self._givers[callee] = returns
-            self._home.access(callee, returns[-1])
+            plain = [r for r in returns if r.value is not None and not self._is_initialize(r.value)]
+            self._home.access(callee, max(plain or returns, key=key))
             self._spare(self._home.project.callers(callee))
 
     def _returns(self, callee: Function) -> list[ast.Return] | None:
