@@ -9,7 +9,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inference import without_gradients
-from amp_migrate.autocast.losses import criterion, losses_apart
+from amp_migrate.autocast.losses import criterion, losses_apart, measured_apart
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
@@ -54,6 +54,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
         found = [part for region in found for part in aside.parts(region)]
         found += losses_apart(unit, found)
+    else:
+        found += measured_apart(unit, found, models)
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not before_apex(unit, r)
     ]

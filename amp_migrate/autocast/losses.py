@@ -6,9 +6,12 @@ import ast
 
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import program_of
+from amp_migrate.unit.order import position
 from amp_migrate.unit.unit import Unit
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
@@ -22,6 +25,58 @@ def criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
         and unit.forwards.call(module, n) >= Forward.CRITERION
         for n in walk(stmt)
     )
+
+
+def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Region]:
+    """Return the losses that evaluations compute further down of what networks gave, as behind a test or a loop.
+
+    With each goes what its block computes in fp32 for it: ``F.kl_div(F.log_softmax(output), target)``.
+    """
+    held = {
+        id(node)
+        for region in [*unit.regions, *found]
+        for stmt in region.statements()
+        for node in ast.walk(stmt)
+    }
+    trained = {region.function for region in unit.regions}
+    functions = dict.fromkeys(r.function for r in found if r.function not in trained)
+    return [
+        _with_its_input(unit, function, stmt, held)
+        for function in functions
+        for stmt in walk(function.scope)
+        if isinstance(stmt, _ASSIGNS)
+        and id(stmt) not in held
+        and criterion(unit, function.module, stmt)
+        if _given(unit, function, stmt) & models and not bce.calls(unit, function.module, stmt)
+    ]
+
+
+def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
+    """Return the networks that computed what the criteria of a statement are given."""
+    losses = program_of(unit.project).training.losses
+    return {
+        network
+        for call in walk(stmt)
+        if isinstance(call, ast.Call)
+        and unit.forwards.call(function.module, call) is Forward.CRITERION
+        for argument in call.args
+        for network in losses.networks(function, argument)
+    }
+
+
+def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[int]) -> Region:
+    """Return a loss from the first statement of its block on that computes in fp32 what it is given."""
+    tree = function.module.tree
+    block = tree.block(stmt)
+    first, wanted = stmt, uses(stmt)
+    for earlier in reversed(block[: position(tree, stmt)]):
+        if id(earlier) in held or not isinstance(earlier, _ASSIGNS):
+            break
+        if defs(earlier) & wanted:
+            wanted |= uses(earlier)
+            if runs_in_fp32(earlier, uses(earlier), sums=False):
+                first = earlier
+    return Region(function.module, function, first, stmt)
 
 
 def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
