@@ -155,6 +155,21 @@ class Order:
                     queue.append(target)
         return None
 
+    def leads_in_round(self, starts: Iterable[Point], goal: Point, avoiding: Iterable[Point]) -> bool:
+        """Return whether `goal` may run after one of `starts`, before a loop around both of them starts anew.
+
+        No point between the two is one of `avoiding`.
+        """
+        avoided = {p.index for p in avoiding}
+        around = {loop.header for loop in self.loops_of(goal)}
+        for start in starts:
+            anew = {loop.header for loop in self.loops_of(start)} & around - {start}
+            if goal not in anew and self._leads(
+                start, {goal.index}, avoided | {header.index for header in anew}
+            ):
+                return True
+        return False
+
     def _path(self, came: dict[int, int], start: int, goal: int) -> tuple[Point, ...]:
         path = [goal, came[goal]]
         while path[-1] != start:

@@ -13,12 +13,12 @@ from amp_migrate.autocast.forwards import Forwards
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
-from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.scaled import Losses
+from amp_migrate.unit.rounds import graphs
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Unit:
     def losses(self) -> Losses:
         """What computes the losses of backward passes."""
         project = self.project
-        return Losses(project, Graphs(), Objects(project), project.function_of)
+        return Losses(project, graphs(project), Objects(project), project.function_of)
 
     @cached_property
     def near(self) -> list[Module]:

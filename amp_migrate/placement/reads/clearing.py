@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import root, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.flow import Graph, Kind, Point, build
+from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.unit.rounds import graph_of
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
 _LISTS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -49,14 +50,6 @@ class Clearing:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._always: dict[Function, bool] = {}
-        self._graphs: dict[Function, Graph] = {}
-
-    def graph(self, function: Function) -> Graph:
-        """Return the control-flow graph of a function."""
-        found = self._graphs.get(function)
-        if found is None:
-            found = self._graphs[function] = build(function.scope)
-        return found
 
     def nodes(self, function: Function) -> Iterator[ast.AST]:
         """Yield what clears gradients in a function: whole loops where one visits what it clears."""
@@ -78,14 +71,14 @@ class Clearing:
         if known is None:
             self._always[function] = False
             points = self.points(function) if function.node is not None else []
-            graph = self.graph(function)
+            graph = graph_of(self._project, function)
             known = bool(points) and graph.order(False).must_reach(graph.entry, points)
             self._always[function] = known
         return known
 
     def points(self, function: Function) -> list[Point]:
         """Return the moments at which gradients are clear, in a function."""
-        graph = self.graph(function)
+        graph = graph_of(self._project, function)
         found: list[Point] = []
         for node in self.nodes(function):
             visits = isinstance(node, _Visit)

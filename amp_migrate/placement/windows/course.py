@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.flow import Graph, Order, Point
-from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.indirect import Indirect, indirect
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
+from amp_migrate.unit.rounds import graph_of, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -22,7 +22,7 @@ class Course:
         self._unit = unit
         self.function = function
         self._gone = gone
-        self._graph: Graph = clearing(unit.project).graph(function)
+        self._graph: Graph = graph_of(unit.project, function)
         self._order: Order = self._graph.order(exceptions=False)
         self.backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
 
@@ -44,6 +44,10 @@ class Course:
         return bool(starts and goals) and any(
             self._order.witness(start, goals[0], avoided) is not None for start in starts[-1:]
         )
+
+    def before(self, first: ast.AST, then: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
+        """Tell whether a node may run before another one in its round, with nothing of `between` on the way."""
+        return runs_before(self._unit.project, self.function, first, then, between)
 
     def is_behind_backward(self, node: ast.AST) -> bool:
         """Tell whether a backward of the function may run before a node; so it may where it has none."""
@@ -73,21 +77,11 @@ class Course:
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
         """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""
         if not steps:
-            return not self.backwards or any(self._same_round(node, b) for b in self.backwards)
+            return not self.backwards or any(self.before(b.node, node) for b in self.backwards)
         if self.next_steps(node, steps):
             return self.is_behind_backward(node)
         calls = [step.call for step in steps]
         return self.may_train(node, calls) and any(self.follows(call, node) for call in calls)
-
-    def _same_round(self, node: ast.AST, backward: Backward) -> bool:
-        """Tell whether a backward may run before a node in one round of the loops around it."""
-        here, there = self._at(node)[:1], self._at(backward.node)[-1:]
-        headers = [loop.header for point in here for loop in self._order.loops_of(point)]
-        return any(
-            self._order.witness(start, goal, headers) is not None
-            for start in there
-            for goal in here
-        )
 
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
@@ -140,10 +134,4 @@ class Course:
         return found[-1] if found else None
 
     def _at(self, node: ast.AST) -> tuple[Point, ...]:
-        """Return when a node runs: for a `scale_loss` block when it opens, for what runs later when that is made."""
-        part: ast.AST | None = node.items[0].context_expr if isinstance(node, ast.With) else node
-        while part is not None and part is not self.function.scope:
-            if points := self._graph.within(part):
-                return points
-            part = self.function.module.tree.parent(part)
-        return ()
+        return points_of(self._unit.project, self.function, node)

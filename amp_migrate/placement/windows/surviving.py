@@ -12,6 +12,7 @@ from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import graph_of
 from amp_migrate.unit.unit import Unit
 
 
@@ -21,7 +22,7 @@ def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> 
     `stepping` is the step, or a call that steps. They are where nothing clears them on some way round: so for an
     accumulation boundary, and for a step left out whose gradients stay. Where not every caller is seen, they are too.
     """
-    graph = clearing(unit.project).graph(function)
+    graph = graph_of(unit.project, function)
     start = graph.within(test.test)
     if not start:
         return True
@@ -35,7 +36,7 @@ def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> 
 def stay(unit: Unit, backward: Backward) -> bool:
     """Tell whether a later backward may add to the gradients of one, which no step took and nothing cleared."""
     function = backward.function
-    graph = clearing(unit.project).graph(function)
+    graph = graph_of(unit.project, function)
     node = backward.node.items[0] if isinstance(backward.node, ast.With) else backward.node
     stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
     return onward(unit, function, graph.within(node)[-1:], stepping) is not None
@@ -53,7 +54,7 @@ def onward(
     Where that backward is one of the callers' it is the way out of the function.
     """
     found = clearing(unit.project)
-    graph = found.graph(function)
+    graph = graph_of(unit.project, function)
     paths = Paths(graph, exceptions=False)
     cleared = found.points(function)
     trains = training(unit, function, graph)
@@ -74,7 +75,7 @@ def onward(
         onward(
             unit,
             call.function,
-            found.graph(call.function).at(call.call, Kind.CALL),
+            graph_of(unit.project, call.function).at(call.call, Kind.CALL),
             [],
             seen | {function, call.function},
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.rounds import graph_of
 from amp_migrate.unit.unit import Unit
 
 
@@ -16,7 +16,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
 
     Raises `Cannot` where the name gets its optimizer only later, and not by another name.
     """
-    graph = clearing(unit.project).graph(function)
+    graph = graph_of(unit.project, function)
     order = graph.order(exceptions=False)
     here = graph.within(at)
     seen: set[str] = set()

@@ -1,0 +1,72 @@
+"""What runs before what in a function, on its control-flow graph, in one round of the loops around both."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.flow import Graph, Graphs, Point
+from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
+from amp_migrate.unit.order import inside, levels
+
+
+@once
+def graphs(project: Project) -> Graphs:
+    """Return the control-flow graphs of the functions of a project, each built when it is first asked for."""
+    return Graphs()
+
+
+def graph_of(project: Project, function: Function) -> Graph:
+    """Return the control-flow graph of a function."""
+    return graphs(project).of(function.scope)
+
+
+def points_of(project: Project, function: Function, node: ast.AST) -> tuple[Point, ...]:
+    """Return when a node runs: for a `with` when it opens, for what runs later when that is made."""
+    graph = graph_of(project, function)
+    part: ast.AST | None = node.items[0].context_expr if isinstance(node, ast.With) else node
+    while part is not None and part is not function.scope:
+        if points := graph.within(part):
+            return points
+        part = function.module.tree.parent(part)
+    return ()
+
+
+def runs_before(
+    project: Project,
+    function: Function,
+    first: ast.AST,
+    then: ast.AST,
+    between: Iterable[ast.AST] = (),
+    *,
+    exceptions: bool = False,
+) -> bool:
+    """Tell whether a node may run before another starts, in one round of the loops around both.
+
+    Nothing of `between` runs on the way. With `exceptions`, whatever may raise may also lead to a handler.
+    """
+    starts = points_of(project, function, first)
+    goals = points_of(project, function, then)[:1]
+    avoided = [p for node in between for p in points_of(project, function, node)]
+    order = graph_of(project, function).order(exceptions)
+    return any(order.leads_in_round(starts, goal, avoided) for goal in goals)
+
+
+def last_before(
+    project: Project, function: Function, nodes: Iterable[ast.AST], then: ast.AST
+) -> list[ast.AST]:
+    """Return those of some nodes that may run before another one in its round, none of the others between."""
+    nodes = list(nodes)
+    return [
+        node
+        for node in nodes
+        if runs_before(project, function, node, then, [n for n in nodes if n is not node])
+    ]
+
+
+def may_skip(project: Project, function: Function, jump: ast.stmt, node: ast.AST) -> bool:
+    """Tell whether a jump leaves out a node that may come after it: what decides about the jump may run before."""
+    tree = function.module.tree
+    apart = [level for level in levels(tree, jump) if not inside(tree, node, level)]
+    return runs_before(project, function, apart[-1], node)
