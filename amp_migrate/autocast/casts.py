@@ -12,9 +12,9 @@ from amp_migrate.project import Function, Module
 from amp_migrate.scaler.at_hand import at_hand
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
 _NOBODY_KNOWS = Condition(None, "")
@@ -116,7 +116,8 @@ class Casts:
             for c in creations
             if c.site.function is function and c.site not in self._unit.home.inits.get(function, [])
         ]
-        before = [c for c in own if key(c.site.node) < key(node)]
+        project = self._unit.project
+        before = [c for c in own if may_follow(project, function, c.site.node, node)]
         if len(own) < len(creations) or not before:
             return creations
         near = {c: len(c.within) - len(c.apart(node)) for c in before}

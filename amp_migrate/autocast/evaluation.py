@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
@@ -22,7 +23,8 @@ from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.finding.networks import initialized, is_made_anew
-from amp_migrate.unit.order import Loop, key, levels, position
+from amp_migrate.unit.order import position
+from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.links.onward import Onward
 
@@ -64,8 +66,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
 def before_apex(unit: Unit, region: Region) -> bool:
     """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
     sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is region.function]
-    looped = any(isinstance(level, Loop) for level in levels(region.module.tree, region.first))
-    return bool(sites) and not looped and all(key(region.first) < key(s.node) for s in sites)
+    follows = partial(may_follow, unit.project, region.function, then=region.first)
+    return bool(sites) and not any(follows(s.node) for s in sites)
 
 
 def _through_helpers(

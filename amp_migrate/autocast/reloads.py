@@ -7,8 +7,8 @@ import ast
 from amp_migrate.autocast.forwards import Forward, is_housekeeping
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function
-from amp_migrate.unit.order import inside, key, loop_of
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
 _CHANGES = frozenset({"load_state_dict", "apply_shadow", "copy_to", "restore"})
@@ -32,13 +32,9 @@ def _reloads(unit: Unit, function: Function) -> bool:
         if not is_housekeeping(tail(call))
         and unit.forwards.call(function.module, call) is Forward.NETWORK
     ]
-    return any(_comes_before(function, f, change) for change in changes for f in forwards)
-
-
-def _comes_before(function: Function, forward: ast.Call, change: ast.Call) -> bool:
-    tree = function.module.tree
-    loop = loop_of(tree, change)
-    return key(forward) < key(change) or (loop is not None and inside(tree, forward, loop))
+    return any(
+        may_follow(unit.project, function, f, change) for change in changes for f in forwards
+    )
 
 
 def _changes(unit: Unit, call: ast.Call) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
-from amp_migrate.facts.paths import defs, prefixes, uses
+from amp_migrate.facts.paths import defs, prefixes, uses, walk
+from amp_migrate.project import Project
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.scaler.routes.carriers import Stored
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.order import in_branch, inside, levels
+from amp_migrate.unit.rounds import runs_before
 
 
-def kept_guards(stored: Stored, creation: Creation) -> list[str]:
+def kept_guards(project: Project, stored: Stored, creation: Creation) -> list[str]:
     """Return the tests, inner first, under which amp is stored and that the scaler is made outside of.
 
     Raises `Cannot` where the object or a test may change between the two places.
@@ -29,10 +32,10 @@ def kept_guards(stored: Stored, creation: Creation) -> list[str]:
         read |= uses(level.test)
         text = tree.segment(level.test)
         found.append(text if in_branch(tree, stored.statement, level.body) else f"not ({text})")
-    scope = stored.site.function.scope
-    for node in ast.walk(scope):
+    runs = partial(runs_before, project, stored.site.function)
+    for node in walk(stored.site.function.scope):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
-            if key(creation.top) < key(node) < key(stored.statement) and defs(node) & read:
+            if defs(node) & read and runs(creation.top, node) and runs(node, stored.statement):
                 raise _moved(stored, node)
     return found
 

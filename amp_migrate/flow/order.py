@@ -155,7 +155,9 @@ class Order:
                     queue.append(target)
         return None
 
-    def leads_in_round(self, starts: Iterable[Point], goal: Point, avoiding: Iterable[Point]) -> bool:
+    def leads_in_round(
+        self, starts: Iterable[Point], goal: Point, avoiding: Iterable[Point]
+    ) -> bool:
         """Return whether `goal` may run after one of `starts`, before a loop around both of them starts anew.
 
         No point between the two is one of `avoiding`.

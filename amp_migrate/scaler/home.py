@@ -80,7 +80,7 @@ class Home:
             self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
         if function in self.inits and text == self.name and not self._is_global(function):
-            out_of_reach.refuse_before(self.inits[function], function, node)
+            out_of_reach.refuse_before(self.project, self.inits[function], function, node)
         if function in self.makers:
             out_of_reach.refuse_unswitched(self.makers[function], node)
         return text

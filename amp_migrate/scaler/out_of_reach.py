@@ -12,9 +12,10 @@ from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
-from amp_migrate.unit.order import dominates, key
+from amp_migrate.unit.order import dominates, exclusive
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.rounds import runs_before
 
 
 def unreachable(
@@ -85,13 +86,14 @@ def refuse_elsewhere(
         raise unreachable(project, inits, function, node, reason, made)
 
 
-def refuse_before(sites: list[Site], function: Function, node: ast.AST) -> None:
+def refuse_before(project: Project, sites: list[Site], function: Function, node: ast.AST) -> None:
     """The creation climbs out of its guards until it comes before every use; that must be possible."""
     tree = function.module.tree
     if function.node is None and tree.function(node) is not None:
         return
     if not any(
-        key(site.node) < key(node) or dominates(tree, site.statement, node) for site in sites
+        exclusive(tree, site.node, node) or runs_before(project, function, site.node, node)
+        for site in sites
     ):
         raise OutOfReach(
             "AMP901",
@@ -136,12 +138,12 @@ def made_before(project: Project, inits: dict[Function, list[Site]], call: CallS
     function = call.function
     sites = inits.get(function)
     if sites:
-        return any(key(site.node) < key(call.call) for site in sites)
+        return any(runs_before(project, function, site.node, call.call) for site in sites)
     if function.cls is None or function.name != "__init__":
         return True
     relatives = family(function.cls)
     makers = {f for f in inits if f.cls in relatives and f is not function}
-    return not makers or any(_leads_to(project, node, makers) for node in _before(call))
+    return not makers or any(_leads_to(project, node, makers) for node in _before(project, call))
 
 
 def entered_unmade(
@@ -160,7 +162,7 @@ def _passes(
     project: Project, makers: set[Function], call: CallSite, passed: dict[Function, bool]
 ) -> bool:
     function = call.function
-    if function in makers or any(_leads_to(project, n, makers) for n in _before(call)):
+    if function in makers or any(_leads_to(project, n, makers) for n in _before(project, call)):
         return True
     if function not in passed:
         passed[function] = True
@@ -171,21 +173,10 @@ def _passes(
     return passed[function]
 
 
-def _before(call: CallSite) -> list[ast.Call]:
-    return [
-        n for n in walk(call.function.scope) if isinstance(n, ast.Call) and key(n) < key(call.call)
-    ]
+def _before(project: Project, call: CallSite) -> list[ast.Call]:
+    calls = [n for n in walk(call.function.scope) if isinstance(n, ast.Call)]
+    return [n for n in calls if runs_before(project, call.function, n, call.call)]
 
 
 def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
-    seen: set[Function] = set()
-    stack = project.callees(call)
-    while stack:
-        function = stack.pop()
-        if function in makers:
-            return True
-        if function not in seen:
-            seen.add(function)
-            calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
-            stack += [f for inner in calls for f in project.callees(inner)]
-    return False
+    return any(makers & reachable(project, callee) for callee in project.callees(call))

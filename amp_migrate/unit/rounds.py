@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TypeVar
 
 from amp_migrate.flow import Graph, Graphs, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.unit.order import inside, levels
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @once
@@ -53,9 +56,40 @@ def runs_before(
     return any(order.leads_in_round(starts, goal, avoided) for goal in goals)
 
 
+def may_follow(
+    project: Project,
+    function: Function,
+    first: ast.AST,
+    then: ast.AST,
+    between: Iterable[ast.AST] = (),
+) -> bool:
+    """Tell whether a node may run after another one, in whatever round, with nothing of `between` on the way."""
+    return _leads(project, function, points_of(project, function, first), then, between)
+
+
+def may_start(
+    project: Project, function: Function, then: ast.AST, between: Iterable[ast.AST]
+) -> bool:
+    """Tell whether a function may come to a node from where it starts, with nothing of `between` on the way."""
+    return _leads(project, function, [graph_of(project, function).entry], then, between)
+
+
+def _leads(
+    project: Project,
+    function: Function,
+    starts: Iterable[Point],
+    then: ast.AST,
+    between: Iterable[ast.AST],
+) -> bool:
+    order = graph_of(project, function).order(exceptions=False)
+    goals = points_of(project, function, then)[:1]
+    avoided = [p for node in between for p in points_of(project, function, node)]
+    return any(order.witness(start, g, avoided) is not None for start in starts for g in goals)
+
+
 def last_before(
-    project: Project, function: Function, nodes: Iterable[ast.AST], then: ast.AST
-) -> list[ast.AST]:
+    project: Project, function: Function, nodes: Iterable[Node], then: ast.AST
+) -> list[Node]:
     """Return those of some nodes that may run before another one in its round, none of the others between."""
     nodes = list(nodes)
     return [

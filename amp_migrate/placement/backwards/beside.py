@@ -16,7 +16,8 @@ from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, place_of
-from amp_migrate.unit.order import common, exclusive, key
+from amp_migrate.unit.order import exclusive
+from amp_migrate.unit.rounds import graph_of, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -42,7 +43,7 @@ def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
         if scaled or unit.home.is_attribute(function):
             kept.append(backward)
         zeroings = partial(_zeroings, unit, models)
-        if not _cleared_behind(backward, list(zeroings(function)), [*scaled, *steps]):
+        if not _cleared_behind(unit, backward, list(zeroings(function)), [*scaled, *steps]):
             for step in steps:
                 if not cleared(unit, step, backward, zeroings):
                     raise _cannot(backward, step)
@@ -79,7 +80,9 @@ def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
     module = backward.module
     tree, values = module.tree, unit.project.values
     for call in walk(backward.function.scope):
-        if not isinstance(call, ast.Call) or not call.args or key(call) > key(backward.node):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if not runs_before(unit.project, backward.function, call, backward.node):
             continue
         ran = values.groups(module, call.func) & models.groups
         up = tree.parent(call)
@@ -123,18 +126,19 @@ def _built_from(function: Function, name: str | None) -> set[str]:
 
 
 def _cleared_behind(
-    backward: Backward, zeroings: list[ast.stmt], others: list[Backward | Step]
+    unit: Unit, backward: Backward, zeroings: list[ast.stmt], others: list[Backward | Step]
 ) -> bool:
     """Tell whether gradients are cleared behind a backward whenever it runs, before another backward or step."""
-    tree = backward.module.tree
+    points = partial(points_of, unit.project, backward.function)
+    order = graph_of(unit.project, backward.function).order(exceptions=False)
+    clear = [point for stmt in zeroings for point in points(stmt)]
     nodes = [o.node if isinstance(o, Backward) else o.call for o in others]
-    for stmt in zeroings:
-        pair = common(tree, stmt, backward.node)
-        always = pair is not None and pair[0] is stmt and pair[1] is not stmt
-        if always and key(backward.node) < key(stmt):
-            if not any(key(backward.node) < key(node) < key(stmt) for node in nodes):
-                return True
-    return False
+    taken = [point for node in nodes for point in points(node)[:1]]
+    return all(
+        order.must_reach(start, clear)
+        and all(order.witness(start, goal, clear) is None for goal in taken)
+        for start in points(backward.node)[-1:]
+    )
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:

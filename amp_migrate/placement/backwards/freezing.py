@@ -6,24 +6,27 @@ import ast
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.unit.order import key
+from amp_migrate.project import Module, Project
+from amp_migrate.unit.rounds import may_follow
 
 _PARAMETERS = ("parameters", "named_parameters")
 
 
-def frozen_later(tree: Tree, call: ast.Call) -> bool:
-    """Tell whether a part of what a call wraps is frozen further down its function: it gets no gradient then.
+def frozen_later(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a part of what a call wraps is frozen later in its function: it gets no gradient then.
 
     A loop that freezes the whole network says that it is not trained at all, as a teacher.
     """
+    tree, function = module.tree, project.function_of(module, call)
     stmt = tree.statement(call)
     if not isinstance(stmt, ast.Assign) or stmt.value is not call or len(stmt.targets) != 1:
         return False
     name = path(stmt.targets[0])
-    scope = tree.function(call) or tree.module
     return name is not None and any(
-        isinstance(node, ast.For) and key(node) > key(stmt) and _freezes_part(tree, node, name)
-        for node in walk(scope)
+        isinstance(node, ast.For)
+        and _freezes_part(tree, node, name)
+        and may_follow(project, function, stmt, node)
+        for node in walk(function.scope)
     )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.steps import Backward, Step, boundary
-from amp_migrate.project import Function, Module
-from amp_migrate.unit.order import common, dominates, inside, key
+from amp_migrate.project import Module
+from amp_migrate.unit.order import common, dominates, inside
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 _PLAIN = frozenset(
@@ -31,8 +31,8 @@ def place_before(
     """
     tree = step.tree
     earlier = [b for b in unit.backwards_of(step.function) if b not in later]
-    before = [b for b in earlier if key(b.node) < key(first)]
-    if not before or boundary(step, before[-1].node) is not None:
+    before = last_before(unit.project, step.function, [b.node for b in earlier], first)
+    if not before or boundary(step, before[-1]) is not None:
         return None
     for backward in later:
         pair = common(tree, first, backward.node)
@@ -50,17 +50,12 @@ def _is_penalty(unit: Unit, backward: Backward) -> bool:
     """Tell whether a loss is computed of the weights themselves, by nothing that autocast casts to fp16."""
     function = backward.function
     needed = uses(backward.loss)
-    for stmt in reversed(list(_statements(function, backward))):
-        if defs(stmt) & needed and isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            if not _is_plain(unit, function.module, stmt):
-                return False
+    for stmt in walk(function.scope):
+        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
+            if runs_before(unit.project, function, stmt, backward.node):
+                if not _is_plain(unit, function.module, stmt):
+                    return False
     return _is_plain(unit, function.module, backward.loss)
-
-
-def _statements(function: Function, backward: Backward) -> Iterator[ast.stmt]:
-    for node in walk(function.scope):
-        if isinstance(node, ast.stmt) and key(node) < key(backward.node):
-            yield node
 
 
 def _is_plain(unit: Unit, module: Module, node: ast.AST) -> bool:

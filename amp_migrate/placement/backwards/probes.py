@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.facts.paths import path, tail, walk
@@ -14,16 +15,17 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
-from amp_migrate.unit.order import Loop, dominates, exclusive, inside, key, levels
+from amp_migrate.unit.order import exclusive
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
 Zeroings = Callable[[Function], Iterator[ast.stmt]]
 _PARAMETERS = re.compile(r"param|optim|module|weight")
 
 
-def reads_input(backward: Backward) -> bool:
-    """Tell whether the gradient of an input is read behind a plain backward: ``x.grad``."""
+def reads_input(unit: Unit, backward: Backward) -> bool:
+    """Tell whether the gradient of an input is read behind a plain backward, maybe a round later: ``x.grad``."""
     function, tree = backward.function, backward.module.tree
     inputs = _inputs(function)
     return any(
@@ -31,8 +33,8 @@ def reads_input(backward: Backward) -> bool:
         and node.attr == "grad"
         and isinstance(node.ctx, ast.Load)
         and path(node.value) in inputs
-        and key(node) > key(backward.node)
         and not _is_cleared(tree, node)
+        and may_follow(unit.project, function, backward.node, node)
         for node in walk(function.scope)
     )
 
@@ -98,7 +100,7 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
     within = {n for b in unit.backwards if b.scaled for n in ast.walk(b.node)}
     for backward in list(unit.backwards):
         node = backward.node
-        if backward.scaled or node in gone or node in folded or not reads_input(backward):
+        if backward.scaled or node in gone or node in folded or not reads_input(unit, backward):
             continue
         mixed = [s for s in unit.steps if s.call not in gone and not cleared(unit, s, backward)]
         if mixed and _beside_scaled(unit, backward):
@@ -150,34 +152,26 @@ def _cannot(backward: Backward, step: Step) -> Cannot:
 
 
 def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | None = None) -> bool:
-    """Tell whether a zero_grad stands between a backward and a step, on every way there.
+    """Tell whether a zero_grad runs between a backward and a step, on every way there.
 
     `zeroings` yields those of a function that count; without it all do.
     """
-    return _cleared_at(unit, step.function, step.call, backward, zeroings or _zero_grads, 3)
-
-
-def _cleared_at(
-    unit: Unit, function: Function, at: ast.AST, probe: Backward, zeroings: Zeroings, depth: int
-) -> bool:
-    tree = function.module.tree
-    probes = [n for n in walk(function.scope) if _runs(unit, n, probe)]
-    for stmt in zeroings(function):
-        if not dominates(tree, stmt, at):
+    seen: set[Function] = set()
+    places: list[tuple[Function, ast.AST]] = [(step.function, step.call)]
+    for function, at in places:
+        clear = list((zeroings or _zero_grads)(function))
+        runs = partial(may_follow, unit.project, function, then=at, between=clear)
+        if any(runs(node) for node in walk(function.scope) if _runs(unit, node, backward)):
+            return False
+        calls = unit.project.callers(function)
+        if function.node is None or not may_start(unit.project, function, at, clear):
             continue
-        outer = set(levels(tree, stmt))
-        loops = [lv for lv in levels(tree, at) if isinstance(lv, Loop) and lv not in outer]
-        if not any(
-            key(stmt) < key(n) < key(at) or any(inside(tree, n, loop) for loop in loops)
-            for n in probes
-        ):
-            return True
-    if probes or depth == 0:
-        return False
-    calls = unit.project.callers(function)
-    return bool(calls) and all(
-        _cleared_at(unit, site.function, site.call, probe, zeroings, depth - 1) for site in calls
-    )
+        if not calls:
+            return False
+        if function not in seen:
+            seen.add(function)
+            places += [(site.function, site.call) for site in calls]
+    return True
 
 
 def _runs(unit: Unit, node: ast.AST, probe: Backward) -> bool:

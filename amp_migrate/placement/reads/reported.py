@@ -12,7 +12,8 @@ from amp_migrate.placement.reads.gradients import Use, reads
 from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
-from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.order import inside
+from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 _REPORTERS = frozenset(
@@ -80,12 +81,12 @@ def _every_micro_batch(
 ) -> bool:
     """Tell whether a read stands behind a backward and before the `if` that steps after several of them."""
     tree = function.module.tree
-    step = next((s for s in steps if key(s.call) > key(use.node)), None)
-    before = [b.node for b in unit.backwards_of(function) if b.node not in gone]
-    backward = next((node for node in reversed(before) if key(node) < key(use.node)), None)
-    if step is None or backward is None:
+    step = next((s for s in steps if runs_before(unit.project, function, use.node, s.call)), None)
+    backwards = [b.node for b in unit.backwards_of(function) if b.node not in gone]
+    before = last_before(unit.project, function, backwards, use.node)
+    if step is None or not before:
         return False
-    limit = boundary(step, backward)
+    limit = boundary(step, before[-1])
     return (
         limit is not None
         and not inside(tree, use.node, limit)

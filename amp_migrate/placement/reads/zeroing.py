@@ -12,7 +12,8 @@ from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Module
-from amp_migrate.unit.order import inside, key, loop_of, position
+from amp_migrate.unit.order import inside, loop_of, position
+from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -69,13 +70,17 @@ def counts(test: ast.expr) -> bool:
 
 
 def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
-    """Return the nearest backward before a step in its loop."""
-    found = [b for b in unit.backwards_of(step.function) if b.node not in gone]
+    """Return the backward of its loop that runs last before a step in a round."""
     loop = loop_of(step.tree, step.anchor)
-    before = [b for b in found if key(b.node) < key(step.call)]
-    return next(
-        (b for b in reversed(before) if loop is not None and inside(step.tree, b.node, loop)), None
-    )
+    if loop is None:
+        return None
+    found = {
+        b.node: b
+        for b in unit.backwards_of(step.function)
+        if b.node not in gone and inside(step.tree, b.node, loop)
+    }
+    nodes = last_before(unit.project, step.function, found, step.call)
+    return found[nodes[-1]] if nodes else None
 
 
 def in_region(region: Region) -> list[ast.stmt]:
@@ -103,9 +108,9 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             continue
         block = step.tree.block(anchor)
         for stmt in block[: position(step.tree, anchor)]:
-            if is_zero_grad(stmt) and key(backward.node) < key(stmt) and stmt in block:
-                alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
-                if alike and not _trains_between(unit, step, stmt):
+            alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
+            if is_zero_grad(stmt) and alike and not _trains_between(unit, step, stmt):
+                if runs_before(unit.project, step.function, backward.node, stmt):
                     yield Zeroing(step.module, stmt, step, False)
 
 

@@ -6,15 +6,20 @@ import ast
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import dominates, exclusive, inside, key, loop_of
+from amp_migrate.unit.order import dominates, inside, loop_of
+from amp_migrate.unit.rounds import may_skip, runs_before
 
 Jump = ast.Continue | ast.Break | ast.Return
 
 
 def exits(
-    function: Function, steps: list[ast.stmt], unscaled: list[ast.stmt], places: list[ast.stmt]
+    project: Project,
+    function: Function,
+    steps: list[ast.stmt],
+    unscaled: list[ast.stmt],
+    places: list[ast.stmt],
 ) -> list[ast.stmt]:
     """Return the jumps of a function past its updates that need an update of their own before them.
 
@@ -26,16 +31,12 @@ def exits(
         node
         for node in walk(function.scope)
         if isinstance(node, Jump)
-        and any(_passes(tree, node, place) for place in places)
-        and _needs_update(function, node, steps, unscaled, places)
+        and any(
+            inside(tree, place, _left(tree, node)) and may_skip(project, function, node, place)
+            for place in places
+        )
+        and _needs_update(project, function, node, steps, unscaled, places)
     ]
-
-
-def _passes(tree: Tree, jump: Jump, place: ast.stmt) -> bool:
-    """Tell whether a jump skips the update behind a statement."""
-    if key(place) < key(jump):
-        return False
-    return isinstance(jump, ast.Return) or inside(tree, place, _left(tree, jump))
 
 
 def _left(tree: Tree, jump: Jump) -> ast.AST:
@@ -45,6 +46,7 @@ def _left(tree: Tree, jump: Jump) -> ast.AST:
 
 
 def _needs_update(
+    project: Project,
     function: Function,
     jump: Jump,
     steps: list[ast.stmt],
@@ -56,15 +58,10 @@ def _needs_update(
     open_marks = [
         mark
         for mark in [*steps, *unscaled]
-        if key(mark) < key(jump)
-        and mark is not left
+        if mark is not left
         and inside(tree, mark, left)
-        and not exclusive(tree, mark, jump)
-        and not _in_handler(tree, mark, jump)
-        and not any(
-            key(mark) <= key(place) < key(jump) and not exclusive(tree, mark, place)
-            for place in places
-        )
+        and mark not in places
+        and runs_before(project, function, mark, jump, places)
     ]
     if any(_always(tree, mark, jump, mark in unscaled) for mark in open_marks):
         return True
@@ -85,11 +82,3 @@ def _always(tree: Tree, mark: ast.stmt, jump: Jump, unscaled: bool) -> bool:
     while isinstance(up := tree.parent(mark), ast.With) and not inside(tree, jump, up):
         mark = up
     return dominates(tree, mark, jump)
-
-
-def _in_handler(tree: Tree, mark: ast.stmt, jump: Jump) -> bool:
-    """Tell whether a jump handles an error that may have come before the mark was reached."""
-    return any(
-        isinstance(up, ast.ExceptHandler) and inside(tree, mark, tree.parents[up])
-        for up in tree.ancestors(jump)
-    )

@@ -11,8 +11,9 @@ from amp_migrate.placement.steps.indirect import seen
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import CallSite, Function
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import exclusive, inside, key, levels
+from amp_migrate.unit.order import inside, levels
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -110,10 +111,11 @@ class _Finder:
             return True
         backwards = list(self._backwards(site.function))
         for other in self._steps(site.function):
-            if other is not site.call and not exclusive(tree, other, site.call):
-                low, high = sorted((key(other), key(site.call)))
-                if not any(low < key(backward) < high for backward in backwards):
-                    return True
+            if other is not site.call and any(
+                runs_before(self._unit.project, site.function, one, two, backwards)
+                for one, two in ((other, site.call), (site.call, other))
+            ):
+                return True
         return False
 
     def anchor(self, site: CallSite) -> ast.stmt:

@@ -1,16 +1,14 @@
-"""Optimizer steps of a unit: which they are, where the accumulation boundary is, where `update()` goes."""
+"""Optimizer steps of a unit: which they are, and where the accumulation boundary is."""
 
 from __future__ import annotations
 
 import ast
-import itertools
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Function, Module
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import Loop, in_branch, inside, key, levels, position
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.unit.order import Loop, in_branch, inside, levels, position
 
 _BACKWARD = ("backward", "scale_loss")
 
@@ -53,6 +51,12 @@ class Backward:
     loss: ast.expr
     optimizers: tuple[ast.expr, ...]
     scaled: bool
+
+
+def is_one(project: Project, module: Module, a: ast.expr, b: ast.expr) -> bool:
+    """Tell whether two expressions of a file are one optimizer: written alike, or known to hold the same object."""
+    group = project.values.group(module, a)
+    return same(a, b) or (group is not None and group == project.values.group(module, b))
 
 
 def holds_backward(stmt: ast.AST) -> bool:
@@ -111,121 +115,6 @@ def _steps_either_way(step: Step, test: ast.If) -> bool:
     )
 
 
-def updates(steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:
-    """Return the statements after which `scaler.update()` goes, for the steps of one function."""
-    if not steps:
-        return []
-    return _place(steps[0].tree, [s.anchor for s in steps], steps, backwards)
-
-
-def _place(
-    tree: Tree, anchors: list[ast.stmt], steps: list[Step], backwards: list[Backward]
-) -> list[ast.stmt]:
-    anchors = sorted(set(anchors), key=key)
-    if len(anchors) == 1:
-        return anchors
-    children = children_of(tree, anchors)
-    if len(children) == 1:
-        return _inside_one(tree, children[0], anchors, steps, backwards)
-    if any(isinstance(c, Loop) and c not in anchors for c in children):
-        return _each(tree, children, anchors, steps, backwards)
-    if any(c in anchors for c in children):
-        return _after_repeats(tree, children, anchors, steps, backwards)
-    return _conditional(tree, children, anchors, steps, backwards)
-
-
-def _after_repeats(
-    tree: Tree,
-    children: list[ast.stmt],
-    anchors: list[ast.stmt],
-    steps: list[Step],
-    backwards: list[Backward],
-) -> list[ast.stmt]:
-    """Return the last statement, and a place before each next step of an optimizer already stepped."""
-    places: list[ast.stmt] = []
-    group: list[ast.stmt] = []
-    stepped: set[str] = set()
-    for child in children:
-        names = {ast.dump(s.optimizer) for s in steps if inside(tree, s.anchor, child)}
-        if names & stepped:
-            places += _group_end(tree, group, anchors, steps, backwards)
-            group, stepped = [], set()
-        group.append(child)
-        stepped |= names
-    return [*places, *_group_end(tree, group, anchors, steps, backwards)]
-
-
-def _group_end(
-    tree: Tree,
-    group: list[ast.stmt],
-    anchors: list[ast.stmt],
-    steps: list[Step],
-    backwards: list[Backward],
-) -> list[ast.stmt]:
-    if len(group) == 1:
-        return _each(tree, group, anchors, steps, backwards)
-    return [group[-1]]
-
-
-def _each(
-    tree: Tree,
-    children: list[ast.stmt],
-    anchors: list[ast.stmt],
-    steps: list[Step],
-    backwards: list[Backward],
-) -> list[ast.stmt]:
-    """Return the places of the updates of each child by itself."""
-    return [
-        place
-        for child in children
-        for place in _place(tree, [a for a in anchors if inside(tree, a, child)], steps, backwards)
-    ]
-
-
-def _conditional(
-    tree: Tree,
-    children: list[ast.stmt],
-    anchors: list[ast.stmt],
-    steps: list[Step],
-    backwards: list[Backward],
-) -> list[ast.stmt]:
-    """Place updates where every step stands under a condition of its own."""
-    tests = [ast.dump(c.test) if isinstance(c, ast.If) else str(id(c)) for c in children]
-    last = children[-1]
-    inner = [a for a in anchors if inside(tree, a, last)]
-    if (
-        len(set(tests)) == 1
-        and isinstance(last, ast.If)
-        and all(in_branch(tree, a, last.body) for a in inner)
-    ):
-        return _place(tree, inner, steps, backwards)
-    if _phases(tree, children, steps, backwards):
-        return _each(tree, children, anchors, steps, backwards)
-    step = next(s for s in steps if inside(tree, s.anchor, last))
-    raise Cannot(
-        "AMP905",
-        step.module,
-        step.call,
-        "several optimizers step under different tests after a backward that they share",
-        "put their steps under one test, then run again",
-    )
-
-
-def _phases(
-    tree: Tree, children: list[ast.stmt], steps: list[Step], backwards: list[Backward]
-) -> bool:
-    """Tell whether each later optimizer is fed only by backward passes after the earlier steps."""
-    for earlier, later in itertools.pairwise(children):
-        stepped = [s.optimizer for s in steps if inside(tree, s.anchor, later)]
-        names = {ast.dump(optimizer) for optimizer in stepped}
-        unknown = any(isinstance(optimizer, ast.Call) for optimizer in stepped)
-        for backward in backwards:
-            feeds = {ast.dump(o) for o in backward.optimizers}
-            if (unknown or not feeds or feeds & names) and key(backward.node) <= key(earlier):
-                return False
-    return True
-
-
 def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
     """Return the statements of the innermost block around all anchors that hold them, in order."""
     chains = [list(levels(tree, anchor)) for anchor in anchors]
@@ -236,21 +125,6 @@ def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
             unique = {id(p): p for p in picks if p is not None}
             return sorted(unique.values(), key=lambda s: position(tree, s))
     return anchors
-
-
-def _inside_one(
-    tree: Tree,
-    child: ast.stmt,
-    anchors: list[ast.stmt],
-    steps: list[Step],
-    backwards: list[Backward],
-) -> list[ast.stmt]:
-    """Place updates where all anchors stand in different branches of one statement."""
-    groups: dict[int, list[ast.stmt]] = {}
-    for anchor in anchors:
-        branch = next(s for s in levels(tree, anchor) if parent_statement(tree, s) is child)
-        groups.setdefault(id(tree.block(branch)), []).append(anchor)
-    return [place for group in groups.values() for place in _place(tree, group, steps, backwards)]
 
 
 def parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:

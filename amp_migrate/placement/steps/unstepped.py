@@ -11,6 +11,7 @@ from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.finding.gather import SCHEDULER
 from amp_migrate.unit.order import key
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -41,7 +42,7 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     names = " or ".join(map(backward.module.tree.segment, backward.optimizers)) or "an optimizer"
     message = f"nothing in the files given steps {names} behind this backward"
     advice = f"give amp-migrate the files that step {names} as well, then run again"
-    behind = _step_behind(backward)
+    behind = _step_behind(unit, backward)
     function = backward.function
     if function.node is not None and not unit.project.callers(function):
         message = f"nothing in the files given calls {spoken(function)} and steps {names} behind this backward"
@@ -52,13 +53,14 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     return Cannot("AMP905", backward.module, backward.node, message, advice)
 
 
-def _step_behind(backward: Backward) -> str:
+def _step_behind(unit: Unit, backward: Backward) -> str:
     """Return the first call behind a backward that may step in another way: ``model.engine.step()``."""
     tree = backward.module.tree
     calls = [
         node
         for node in walk(backward.function.scope)
-        if isinstance(node, ast.Call) and tail(node) == "step" and key(node) > key(backward.node)
+        if isinstance(node, ast.Call) and tail(node) == "step"
+        if runs_before(unit.project, backward.function, backward.node, node)
     ]
     texts = (tree.segment(call.func) for call in sorted(calls, key=key))
     return next((t + "()" for t in texts if not any(w in t.lower() for w in SCHEDULER)), "")

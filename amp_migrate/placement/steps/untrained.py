@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.joint import are_several
-from amp_migrate.placement.steps.steps import Backward, Step, holds_backward
+from amp_migrate.placement.steps.steps import Backward, Step, holds_backward, is_one
 from amp_migrate.project import Function
-from amp_migrate.unit.order import in_branch, inside, key, levels
+from amp_migrate.unit.order import in_branch, inside, levels
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
-def skipped_backward(step: Step, backwards: list[Backward]) -> ast.If | None:
+def skipped_backward(unit: Unit, step: Step, backwards: list[Backward]) -> ast.If | None:
     """Return a test that may leave out every backward before a step, but not the step."""
-    earlier = [b for b in backwards if key(b.node) < key(step.call)]
+    runs = partial(runs_before, unit.project, step.function)
+    earlier = [b for b in backwards if runs(b.node, step.call)]
     tests = [_skips(step, backward) for backward in earlier]
     return tests[0] if tests and all(tests) else None
 
@@ -48,11 +51,12 @@ def never_updates(unit: Unit, site: Site) -> bool:
     return scales and not any(step.function in runs for step in unit.steps)
 
 
-def frozen_at_times(function: Function, steps: list[Step]) -> Iterator[ast.Call]:
-    """Yield what turns gradients on and off at run time where a function steps several optimizers."""
-    if len({ast.dump(step.optimizer) for step in steps}) < 2:
+def frozen_at_times(unit: Unit, steps: list[Step]) -> Iterator[ast.Call]:
+    """Yield what turns gradients on and off at run time where the steps of a function are of several optimizers."""
+    first = steps[0]
+    if all(is_one(unit.project, s.module, s.optimizer, first.optimizer) for s in steps):
         return
-    for node in walk(function.scope):
+    for node in walk(first.function.scope):
         if isinstance(node, ast.Call) and node.args:
             if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
                 yield node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.branches import CLIPS
@@ -12,8 +12,9 @@ from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside, key
+from amp_migrate.unit.order import inside
 from amp_migrate.unit.reach import reachable, upwards
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -22,7 +23,7 @@ def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
     for site in unit.of(Kind.MASTER_PARAMS):
         if site.node in gone or site.function in unit.clip_helpers or not _clipped(unit, site):
             continue
-        here = [u for u in unscales if u.function is site.function and _before(u, site.node)]
+        here = [u for u in unscales if u.function is site.function and _before(unit, u, site.node)]
         if not any(_same_optimizer(unit, u, site) for u in here):
             raise _unplaced(site.module, site.node)
 
@@ -42,7 +43,7 @@ def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> N
     for helper in unit.clip_helpers:
         for call in unit.project.calls_of(helper):
             here = [u for u in unscales if u.function is call.function]
-            if call.call not in gone and not any(_before(u, call.call) for u in here):
+            if call.call not in gone and not any(_before(unit, u, call.call) for u in here):
                 raise _unplaced(call.function.module, call.call)
 
 
@@ -60,10 +61,10 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
         for use in uses(unit, function, gone, []) if backwards else ():
             if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
                 continue
-            before = [node for node in backwards if key(node) < key(use.node)]
             here = [u for u in unscales if u.function is function]
-            stepping = _steps_between(unit, function, before, use.node, stepped)
-            if before and not stepping and not any(_before(u, use.node) for u in here):
+            stepping = list(_stepping(unit, function, stepped))
+            fed = any(runs_before(unit.project, function, b, use.node, stepping) for b in backwards)
+            if fed and not any(_before(unit, u, use.node) for u in here):
                 raise _unplaced(function.module, use.node)
 
 
@@ -73,16 +74,13 @@ def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[
     return bool(reached & trained) and not reached & stepped
 
 
-def _steps_between(
-    unit: Unit, function: Function, before: list[ast.Call], use: ast.AST, stepped: set[Function]
-) -> bool:
-    return any(
-        isinstance(node, ast.Call)
-        and key(before[-1]) < key(node) < key(use)
-        and any(stepped & reachable(unit.project, callee) for callee in unit.project.callees(node))
-        for node in walk(function.scope)
-        if before
-    )
+def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:
+    """Yield the calls of a function that may step."""
+    for node in walk(function.scope):
+        if isinstance(node, ast.Call):
+            callees = unit.project.callees(node)
+            if any(stepped & reachable(unit.project, callee) for callee in callees):
+                yield node
 
 
 def _clipped(unit: Unit, site: Site) -> bool:
@@ -99,10 +97,10 @@ def _expressions(site: Site) -> Iterable[ast.AST]:
         yield up
 
 
-def _before(unscale: Unscale, clip: ast.AST) -> bool:
+def _before(unit: Unit, unscale: Unscale, clip: ast.AST) -> bool:
     tree = unscale.function.module.tree
-    moved = any(inside(tree, clip, stmt) for stmt in unscale.moved)
-    return moved or key(unscale.before) <= key(clip)
+    within = any(inside(tree, clip, stmt) for stmt in [unscale.before, *unscale.moved])
+    return within or runs_before(unit.project, unscale.function, unscale.before, clip)
 
 
 def _same_optimizer(unit: Unit, unscale: Unscale, site: Site) -> bool:

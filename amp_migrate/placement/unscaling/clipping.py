@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import defs, path, uses
@@ -18,6 +19,7 @@ from amp_migrate.placement.steps.steps import (
     boundary,
     children_of,
     holds_backward,
+    is_one,
     parent_statement,
 )
 from amp_migrate.placement.unscaling.moving import across
@@ -30,6 +32,7 @@ from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.renamed import reached
 from amp_migrate.unit.order import exclusive, inside, key, levels
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -203,25 +206,22 @@ def _between(
     unit: Unit, step: Step, first: ast.stmt, found: list[Use], gone: set[ast.AST]
 ) -> ast.stmt:
     """Return where to unscale gradients that are read between backward passes; `unscale_` runs once per step."""
-    tree = step.tree
-    optimizer = ast.dump(step.optimizer)
-    later: dict[Backward, Use] = {}
+    runs = partial(runs_before, unit.project, step.function)
+    later: list[Backward] = []
     for backward in unit.backwards_of(step.function):
-        if backward.node in gone or not key(backward.node) < key(step.call):
+        if backward.node in gone or not runs(backward.node, step.call):
             continue
-        feeds = {ast.dump(o) for o in backward.optimizers}
-        for use in found:
-            if key(use.node) < key(backward.node) and (not feeds or optimizer in feeds):
-                if not exclusive(tree, use.node, backward.node):
-                    later.setdefault(backward, use)
+        feeds = [is_one(unit.project, step.module, o, step.optimizer) for o in backward.optimizers]
+        if not feeds or any(feeds):
+            later += [backward] if any(runs(u.node, backward.node) for u in found) else []
     if not later:
         return first
-    place = place_before(unit, step, first, found, list(later))
+    place = place_before(unit, step, first, found, later)
     if place is None:
         raise Cannot(
             "AMP907",
             step.module,
-            next(iter(later.values())).node,
+            later[0].node,
             f"gradients are read here, a further backward adds to them before {step.text}.step(), and they can be "
             "unscaled only once per step",
             "read them after the last backward, then run again",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.gradients import Use
@@ -10,6 +11,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function
 from amp_migrate.unit.order import Loop, inside, key, levels, position
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -19,9 +21,8 @@ def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast
     `update()` may stand there: nothing in the function holds gradients then that a step takes.
     """
     tree = function.module.tree
-    steps = [
-        s for s in unit.steps_of(function) if s.call not in gone and key(s.call) > key(use.node)
-    ]
+    runs = partial(runs_before, unit.project, function)
+    steps = [s for s in unit.steps_of(function) if s.call not in gone and runs(use.node, s.call)]
     zeroing = _next(unit, function, use.statement, steps)
     if zeroing is None or any(isinstance(lv, Loop) for lv in levels(tree, use.statement)):
         return None
@@ -34,7 +35,7 @@ def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast
     if not _always_fed(unit, function, use, zeroing):
         return None
     jumps = (n for n in walk(function.scope) if isinstance(n, ast.Return | ast.Raise))
-    if any(key(use.statement) < key(jump) < key(zeroing) for jump in jumps):
+    if any(runs(use.statement, jump, [zeroing]) for jump in jumps):
         return None
     return zeroing
 
@@ -95,6 +96,8 @@ def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> 
 def _fed_anew(unit: Unit, step: Step, zeroing: ast.Expr, gone: set[ast.AST]) -> bool:
     """Tell whether a backward runs between the zero_grad and a step."""
     return any(
-        backward.node not in gone and key(zeroing) < key(backward.node) < key(step.call)
+        backward.node not in gone
+        and runs_before(unit.project, step.function, zeroing, backward.node)
+        and runs_before(unit.project, step.function, backward.node, step.call)
         for backward in unit.backwards_of(step.function)
     )

@@ -16,7 +16,8 @@ from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, jumps
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import Loop, dominates, key, levels
+from amp_migrate.unit.order import Loop, dominates, levels
+from amp_migrate.unit.rounds import may_skip
 from amp_migrate.unit.unit import Unit
 
 
@@ -29,7 +30,7 @@ def unscale_through(
     taking = [i.seen.call for i in course.indirect if i.seen.text == seen.text]
     left = [
         jump
-        for jump in jumps(seen, first)
+        for jump in jumps(unit.project, seen, first)
         if is_handling(seen.tree, jump) and not handles_overflow(unit, seen, jump, found)
     ]
     if left or course.kept(first, taking):
@@ -58,7 +59,7 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
     jumps = [
         node
         for node in walk(own.function.scope)
-        if isinstance(node, ast.Return) and key(node) < key(own.call)
+        if isinstance(node, ast.Return) and may_skip(unit.project, own.function, node, own.call)
     ]
     around += [level for jump in jumps for level in levels(own.tree, jump) if level is not jump]
     tests = [level for level in around if isinstance(level, ast.If)]

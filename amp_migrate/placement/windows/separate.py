@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import same, walk
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -16,6 +16,7 @@ from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import inside, key, levels, loop_of
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.rounds import last_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -27,7 +28,7 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
         if (step := _accumulated(unit, function, gone)) is not None
     ]
     for first, second in itertools.combinations(accumulating, 2):
-        differ = _optimizer(unit, first) != _optimizer(unit, second)
+        differ = not _share_optimizer(unit, first, second)
         if _scaled_apart(unit, first.function, second.function):
             continue
         if differ and _share_a_loop(unit, first.function, second.function):
@@ -85,19 +86,21 @@ def _reaches(unit: Unit, node: ast.AST, function: Function) -> bool:
     )
 
 
-def _optimizer(unit: Unit, step: Step) -> Hashable:
-    group = unit.project.values.group(step.module, step.optimizer)
-    return ast.dump(step.optimizer) if group is None else group
+def _share_optimizer(unit: Unit, a: Step, b: Step) -> bool:
+    """Tell whether two steps are of one optimizer; where its values are unknown, of one name."""
+    values = unit.project.values
+    ours, theirs = values.group(a.module, a.optimizer), values.group(b.module, b.optimizer)
+    return ours == theirs and (ours is not None or same(a.optimizer, b.optimizer))
 
 
 def _accumulated(unit: Unit, function: Function, gone: set[ast.AST]) -> Step | None:
     """Return a step of a function that waits for the backward passes of several calls."""
-    backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+    backwards = [b.node for b in unit.backwards_of(function) if b.node not in gone]
     for step in unit.steps_of(function):
-        earlier = [b for b in backwards if key(b.node) < key(step.call)]
-        if step.call in gone or not earlier or loop_of(step.tree, earlier[-1].node) is not None:
+        last = last_before(unit.project, function, backwards, step.call)
+        if step.call in gone or not last or loop_of(step.tree, last[-1]) is not None:
             continue
-        window = boundary(step, earlier[-1].node)
+        window = boundary(step, last[-1])
         if window is not None and not _zeroes_outside(function, window):
             return step
     return None

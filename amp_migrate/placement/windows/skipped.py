@@ -9,9 +9,10 @@ from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.zeroing import counts
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.windows.surviving import survive
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import exclusive, inside, key, levels, loop_of
+from amp_migrate.unit.order import exclusive, inside, levels, loop_of
+from amp_migrate.unit.rounds import may_skip, runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -38,8 +39,8 @@ def refuse_kept(
     zeroing = list(clearing(unit.project).nodes(step.function))
     if not zeroing:
         return
-    for jump in jumps(step, first):
-        if not any(_clears(step, node, jump) for node in zeroing):
+    for jump in jumps(unit.project, step, first):
+        if not any(_clears(unit.project, step, node, jump) for node in zeroing):
             raise _kept(step, jump, message)
 
 
@@ -70,7 +71,7 @@ def leaves_out(
     return behind[-1] if behind else None
 
 
-def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:
+def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:
     """Return the ways out of an iteration between a statement of it and its step."""
     tree = step.tree
     found: list[ast.stmt] = []
@@ -78,19 +79,21 @@ def jumps(step: Step, first: ast.stmt) -> list[ast.stmt]:
         if isinstance(node, ast.Continue | ast.Break | ast.Return):
             loop = None if isinstance(node, ast.Return) else loop_of(tree, node)
             leaves = loop is None or inside(tree, step.call, loop)
-            if key(first) < key(node) < key(step.call) and leaves:
-                if not exclusive(tree, first, node):
+            if leaves and may_skip(project, step.function, node, step.call):
+                if runs_before(project, step.function, first, node, exceptions=True):
                     found.append(node)
     return found
 
 
-def _clears(step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
+def _clears(project: Project, step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
     """Tell whether a zero_grad runs in the iteration that a jump ends, before it."""
     tree = step.tree
     loop = None if isinstance(jump, ast.Return) else loop_of(tree, jump)
     around = loop if loop is not None else step.function.scope
-    before = inside(tree, zeroing, around) and key(zeroing) < key(jump)
-    return isinstance(jump, ast.Break) or (before and not exclusive(tree, zeroing, jump))
+    return isinstance(jump, ast.Break) or (
+        inside(tree, zeroing, around)
+        and runs_before(project, step.function, zeroing, jump, exceptions=True)
+    )
 
 
 def _kept(step: Step, node: ast.AST, message: str) -> Cannot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import reached
@@ -12,7 +12,7 @@ from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.order import key
+from amp_migrate.unit.rounds import may_follow, may_start
 
 _CLEARED = "torch.clear_autocast_cache()"
 
@@ -30,16 +30,13 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
     for function in dict.fromkeys(functions):
         for block in walk(function.scope):
             if isinstance(block, ast.With) and not unit.backwards_of(function):
-                later = [
-                    n for n in walk(function.scope) if hasattr(n, "lineno") and key(n) > key(block)
-                ]
-                yield from _cleared(context, rule, function.module, block, later)
+                yield from _cleared(context, rule, function, block, walk(function.scope))
     for region in unit.regions:
         statements = region.statements()
-        for i, block in enumerate(statements):
-            if isinstance(block, ast.With) and region.function not in functions:
-                later = [n for stmt in statements[i + 1 :] for n in walk(stmt)]
-                yield from _cleared(context, rule, region.module, block, later)
+        for block in statements if region.function not in functions else ():
+            if isinstance(block, ast.With):
+                nodes = (n for stmt in statements for n in walk(stmt))
+                yield from _cleared(context, rule, region.function, block, nodes)
 
 
 def _methods(context: Context) -> Iterator[Function]:
@@ -51,18 +48,33 @@ def _methods(context: Context) -> Iterator[Function]:
 
 
 def _cleared(
-    context: Context, rule: Rule, module: Module, block: ast.With, later: list[ast.AST]
+    context: Context, rule: Rule, function: Function, block: ast.With, nodes: Iterable[ast.AST]
 ) -> Iterator[Decision]:
-    """Yield the decision for a block without gradients of which something runs again in what is evaluated later."""
+    """Yield the decision for a block without gradients of which something runs again behind it, in some round."""
+    module = function.module
     if not runs_without_gradients(context.unit.project, module, block):
         return
     inner = set(ast.walk(block))
     first = {text for n in inner for text in _run(context, module, n)}
-    then = {text for n in later if n not in inner for text in _run(context, module, n)}
-    if first & then:
+    then = {
+        text
+        for n in nodes
+        if n not in inner
+        for text in _run(context, module, n)
+        if text in first and _comes_first(context, function, block, n)
+    }
+    if then:
         edit = Insert(module.tree.span(block), _CLEARED, after=True)
         message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
+
+
+def _comes_first(context: Context, function: Function, block: ast.With, node: ast.AST) -> bool:
+    """Tell whether a node may run behind a block, where it did not run before the block."""
+    project = context.unit.project
+    return may_follow(project, function, block, node) and may_start(
+        project, function, block, [node]
+    )
 
 
 def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str]:

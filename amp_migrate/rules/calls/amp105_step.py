@@ -30,13 +30,15 @@ from amp_migrate.facts.paths import path
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
-from amp_migrate.placement.steps.steps import Backward, Step, updates
+from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
+from amp_migrate.placement.steps.updates import updates
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import Loop, inside, key, levels
+from amp_migrate.unit.rounds import runs_before
 
 RULE = Rule(
     "AMP105",
@@ -54,7 +56,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
-        early = [s for s in steps if _precedes_training(s, backwards)]
+        early = [s for s in steps if _precedes_training(context.unit.project, s, backwards)]
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
@@ -67,7 +69,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if together and updated:
             yield from _updates(context, together, backwards)
         if steps:
-            yield from _untrained(steps, backwards)
+            yield from _untrained(context, steps, backwards)
     yield from _differing(context)
     yield from _joint(context)
     for step in unnamed:
@@ -84,7 +86,7 @@ def _place(step: Step) -> tuple[int, int]:
 def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
     """Write `update()` behind the steps of one function, and where it is left before that."""
     function = steps[0].function
-    places = updates(steps, backwards)
+    places = updates(context.unit.project, steps, backwards)
     calls = {step.call for step in steps}
     own_steps = [s for s in context.unit.steps_of(function) if s.call in calls]
     returns = [r for step in own_steps if (r := returned(step)) is not None]
@@ -101,14 +103,16 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     unscaled = [u.before for u in own if u.cleared is None]
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):
         unscaled.append(function.scope.body[0])
-    for jump in exits(function, [s.anchor for s in steps], unscaled, places):
+    for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):
         if not context.is_gone(jump):
             yield _update(context, steps[0], jump, leaving=True)
 
 
-def _precedes_training(step: Step, backwards: list[Backward]) -> bool:
+def _precedes_training(project: Project, step: Step, backwards: list[Backward]) -> bool:
     """Tell whether a step stands before every backward of its function, in no loop with one."""
-    if not backwards or any(key(b.node) < key(step.call) for b in backwards):
+    if not backwards or any(
+        runs_before(project, step.function, b.node, step.call) for b in backwards
+    ):
         return False
     loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
     return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
@@ -231,18 +235,20 @@ def _lines(context: Context, step: Step, place: ast.stmt) -> list[str]:
     return lines
 
 
-def _untrained(steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
+def _untrained(
+    context: Context, steps: list[Step], backwards: list[Backward]
+) -> Iterator[Decision]:
     """Say where a step may come without a gradient for its optimizer."""
     message = "{} may step without any gradient: GradScaler.step then raises, where Apex stepped on nothing"
     advice = "step an optimizer only where a backward pass reached its parameters"
     module = steps[0].module
     for step in steps:
-        if skipped_backward(step, backwards) is not None:
+        if skipped_backward(context.unit, step, backwards) is not None:
             what = f"`{step.tree.segment(step.optimizer)}`"
             yield decision(
                 RULE, Status.NOTE, module, step.call, message.format(what), advice=advice
             )
-    for node in frozen_at_times(steps[0].function, steps):
+    for node in frozen_at_times(context.unit, steps):
         what = "an optimizer whose parameters are frozen here"
         yield decision(RULE, Status.NOTE, module, node, message.format(what), advice=advice)
 

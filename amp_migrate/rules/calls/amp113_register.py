@@ -60,6 +60,7 @@ from amp_migrate.rules.autocast.cast_helper import (
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.definitions import above, is_free
 from amp_migrate.rules.rest.found.uses import is_skipped
+from amp_migrate.unit.rounds import may_follow
 
 RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)
 
@@ -221,8 +222,8 @@ def _before_initialize(context: FileContext, site: Site) -> bool:
     project = context.project
     return any(
         isinstance(node, ast.Call)
-        and node.lineno > site.span.line
         and project.apex(site.module, node.func) == "apex.amp.initialize"
+        and may_follow(project, site.function, site.node, node)
         for node in walk(site.function.scope)
     )
 

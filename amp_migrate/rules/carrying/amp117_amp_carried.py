@@ -191,7 +191,7 @@ def _stored(context: Context, stored: Stored) -> Decision:
     elif inits and inits[0] in context.creations:
         creation = context.creations[inits[0]]
         after = not creation.climbed or made_after(context, inits[0], creation)
-        for test in kept_guards(stored, creation):
+        for test in kept_guards(context.unit.project, stored, creation):
             text = f"if {test}:\n    " + text.replace("\n", "\n    ")
         edits = [Drop(span), Insert(tree.span(creation.top), text, after=after)]
     else:

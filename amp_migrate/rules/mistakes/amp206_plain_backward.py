@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.steps.steps import Backward, Step
@@ -30,8 +31,8 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.amp116_further_backward import scaled
 from amp_migrate.rules.guards.off import runs_without
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import key
 from amp_migrate.unit.relatives import family
+from amp_migrate.unit.rounds import runs_before
 
 RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
 _NAMES = ("scaled_loss", "loss_scaled", "amp_loss")
@@ -132,14 +133,11 @@ def _optimizers(context: Context, backward: Backward) -> str:
     """Return the optimizers that are stepped after a backward, before the next one."""
     tree = backward.module.tree
     found: dict[str, Step] = {}
-    later = [
-        b for b in context.unit.backwards_of(backward.function) if key(b.node) > key(backward.node)
-    ]
+    others = [b.node for b in context.unit.backwards_of(backward.function) if b is not backward]
+    runs = partial(runs_before, context.unit.project, backward.function, backward.node)
     for step in context.unit.steps_of(backward.function):
-        if key(step.call) < key(backward.node):
+        if not runs(step.call) or (found and not runs(step.call, others)):
             continue
-        if found and any(key(b.node) < key(step.call) for b in later):
-            break
         if isinstance(step.anchor, ast.For) and step.anchor is not tree.statement(step.call):
             return f"list({tree.segment(step.anchor.iter)})"
         found.setdefault(tree.segment(step.optimizer), step)

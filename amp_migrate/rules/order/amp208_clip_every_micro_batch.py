@@ -61,7 +61,7 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
             groups.setdefault(unscale.before, {})[stmt] = unscale
     for anchor, moved in groups.items():
         module = next(iter(moved.values())).function.module
-        edits = relocated(module, list(moved), anchor)
+        edits = relocated(context.unit.project, module, list(moved), anchor)
         for stmt, unscale in moved.items():
             yield _decision(unscale, stmt, edits)
         for unscale in dict.fromkeys(moved.values()):

@@ -6,17 +6,20 @@ import ast
 from itertools import groupby
 
 from amp_migrate.availability.condition import Condition, negate, speller
-from amp_migrate.facts.paths import defs, uses
+from amp_migrate.facts.paths import calls_anything, defs, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Drop, Edit, Insert, Move
-from amp_migrate.project import Module
+from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import in_branch, key, tests_between
+from amp_migrate.unit.rounds import runs_before
 
 Held = tuple[tuple[ast.If, ...], ast.stmt]
 
 
-def relocated(module: Module, stmts: list[ast.stmt], anchor: ast.stmt) -> list[Edit]:
+def relocated(
+    project: Project, module: Module, stmts: list[ast.stmt], anchor: ast.stmt
+) -> list[Edit]:
     """Return the edits that put statements before `anchor`; what stood under a test stands under it there.
 
     Raises `Cannot` where a test may have another answer there.
@@ -26,7 +29,7 @@ def relocated(module: Module, stmts: list[ast.stmt], anchor: ast.stmt) -> list[E
     for stmt in sorted(stmts, key=key):
         tests = tuple(reversed(list(tests_between(tree, stmt, anchor))))
         for test in tests:
-            _refuse_changing(module, test, anchor)
+            _refuse_changing(project, module, test, anchor)
         held.append((tests, stmt))
     place = tree.span(anchor)
     if not any(tests for tests, _ in held):
@@ -59,15 +62,18 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {line}" if line else line for line in text.split("\n"))
 
 
-def _refuse_changing(module: Module, test: ast.If, anchor: ast.stmt) -> None:
-    tree = module.tree
-    between = (
+def _refuse_changing(project: Project, module: Module, test: ast.If, anchor: ast.stmt) -> None:
+    function = project.function_of(module, test)
+    changing = [
         node
-        for node in ast.walk(tree.scope(test))
-        if isinstance(node, ast.stmt) and key(test) < key(node) < key(anchor)
-    )
-    calls = any(isinstance(node, ast.Call) for node in ast.walk(test.test))
-    if calls or any(defs(node) & uses(test.test) for node in between):
+        for node in walk(function.scope)
+        if isinstance(node, ast.stmt) and defs(node) & uses(test.test)
+    ]
+    if calls_anything(test.test) or any(
+        runs_before(project, function, test.test, node)
+        and runs_before(project, function, node, anchor)
+        for node in changing
+    ):
         raise Cannot(
             "AMP208",
             module,

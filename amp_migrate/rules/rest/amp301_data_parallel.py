@@ -116,7 +116,7 @@ def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> 
             message, advice = obstacle
             yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
         else:
-            yield from _migrated(site, spell(context, site, TORCH, all_done))
+            yield from _migrated(context, site, spell(context, site, TORCH, all_done))
     imported = spell(context, sites[0], TORCH, all_done).imported if all_done else None
     if imported is not None:
         yield from replaced_import(RULE, context, imported, TORCH)
@@ -180,7 +180,7 @@ def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:
     return None
 
 
-def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
+def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[Decision]:
     call = call_of(site)
     if call is None:
         edits = _renamed(site, spelled)
@@ -190,7 +190,7 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
         return
     given = arguments(call, _PARAMETERS) or {}
     tree = site.module.tree
-    text = call_text(site, call, spelled.name, _written(site, call, given))
+    text = call_text(site, call, spelled.name, _written(context, site, call, given))
     edit = ReplaceExpression(tree.span(call), text)
     gone = [name for name in given if name in _DROPPED]
     message = "becomes torch's DistributedDataParallel"
@@ -201,7 +201,7 @@ def _migrated(site: Site, spelled: Spelled) -> Iterator[Decision]:
             "gradient_predivide_factor is dropped: torch divides by the number of processes first"
         )
         yield decision(RULE, Status.NOTE, site.module, call, note)
-    if "find_unused_parameters" not in given and frozen_later(tree, call):
+    if "find_unused_parameters" not in given and frozen_later(context.project, site.module, call):
         note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
         yield decision(RULE, Status.NOTE, site.module, call, note)
     elif not is_constant(given.get("delay_allreduce"), False):
@@ -218,7 +218,9 @@ def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:
     return [ReplaceExpression(site.span, spelled.name)]
 
 
-def _written(site: Site, call: ast.Call, given: dict[str, ast.expr]) -> Iterator[str]:
+def _written(
+    context: FileContext, site: Site, call: ast.Call, given: dict[str, ast.expr]
+) -> Iterator[str]:
     """Yield the arguments for torch. Who passed torch's own already meant torch's defaults."""
     segment = site.module.tree.segment
     yield segment(given["module"])
@@ -229,5 +231,5 @@ def _written(site: Site, call: ast.Call, given: dict[str, ast.expr]) -> Iterator
         yield f"device_ids=[{_DEVICE}]"
         yield f"output_device={_DEVICE}"
         yield "broadcast_buffers=False"
-    if "find_unused_parameters" not in own and frozen_later(site.module.tree, call):
+    if "find_unused_parameters" not in own and frozen_later(context.project, site.module, call):
         yield "find_unused_parameters=True"

@@ -11,8 +11,9 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
-from amp_migrate.project import Function
-from amp_migrate.unit.order import dominates, inside, key, levels
+from amp_migrate.project import Function, Project
+from amp_migrate.unit.order import dominates, inside, levels
+from amp_migrate.unit.rounds import runs_before
 
 SPARE = "_"
 Settings = tuple[list[str], dict[str, str]]
@@ -107,14 +108,19 @@ def settings(callee: Function, sites: list[Site], given: Mapping[str, ast.expr])
     return [ast.dump(node) for node in asked], decisive
 
 
-def superseded(receiver: Receiver, others: Iterable[Receiver], needed: list[ast.AST]) -> bool:
+def superseded(
+    project: Project, receiver: Receiver, others: Iterable[Receiver], needed: list[ast.AST]
+) -> bool:
     """Tell whether a later call in the same function gives the scaler that is used, as the last initialize did.
 
     A call that is made on one arm of an expression gives way to any other.
     """
     return any(
         other.function is receiver.function
-        and (receiver.other_arm is not None or key(other.call) > key(receiver.call))
+        and (
+            receiver.other_arm is not None
+            or runs_before(project, receiver.function, receiver.call, other.call)
+        )
         and other.settles(needed)
         for other in others
     )

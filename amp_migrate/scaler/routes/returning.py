@@ -68,7 +68,7 @@ class Returning:
         named = [receiver for receiver in found if receiver.name != SPARE]
         return [
             replace(receiver, name=SPARE)
-            if superseded(receiver, named, self._uses(receiver))
+            if superseded(self._home.project, receiver, named, self._uses(receiver))
             else receiver
             for receiver in found
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable, Iterator
+from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.alternatives import is_alternative
@@ -17,6 +18,7 @@ from amp_migrate.unit.apart import optimizer_expressions
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 SCHEDULER = ("sched", "warmup", "lr_")
@@ -192,8 +194,8 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
             stepped = any(
                 _is_step(later)
                 and _is_foreign(later)
-                and key(later) > key(call)
                 and unit.project.function_of(module, later) is function
+                and runs_before(unit.project, function, call, later)
                 for later in calls
             )
             if loss is not None and stepped:
@@ -270,16 +272,20 @@ def _takes_loss(call: ast.Call) -> bool:
 def _feeds_unit(unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call]) -> bool:
     """A backward whose next step is that of a foreign optimizer stays as it is."""
     own = {s.call for s in unit.steps_of(function)}
-    if _stepped_apart(function, call, calls, own):
+    if _stepped_apart(unit, function, call, calls, own):
         return False
-    later = sorted((c for c in calls if _is_step(c) and key(c) > key(call)), key=key)
+    runs = partial(runs_before, unit.project, function)
+    steps = [c for c in calls if _is_step(c)]
     if own:
-        return not later or later[0] in own or not _is_foreign(later[0])
-    return not any(_is_foreign(c) for c in later)
+        following = [
+            s for s in steps if runs(call, s, [other for other in steps if other is not s])
+        ]
+        return not following or any(s in own or not _is_foreign(s) for s in following)
+    return not any(_is_foreign(s) and runs(call, s) for s in steps)
 
 
 def _stepped_apart(
-    function: Function, call: ast.Call, calls: list[ast.Call], own: set[ast.Call]
+    unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call], own: set[ast.Call]
 ) -> bool:
     """Tell whether another branch than that of the unit's steps steps by a function: ``xm.optimizer_step(optimizer)``."""
     tree = function.module.tree
@@ -289,8 +295,7 @@ def _stepped_apart(
         isinstance(c.func, ast.Attribute)
         and c.func.attr == "optimizer_step"
         and c.args
-        and key(c) > key(call)
-        and not exclusive(tree, call, c)
+        and runs_before(unit.project, function, call, c)
         for c in calls
     )
 
