@@ -10,9 +10,8 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.unit import Unit
-
-CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,7 +153,7 @@ class Branches:
             else ""
         )
         rest = self._form([*call.args[1:], *call.keywords], names)
-        if tail in CLIPS and call.args and self._gradients(call.args[0]):
+        if tail in READS_GRADIENTS and call.args and self._gradients(call.args[0]):
             return ("clip", tail.rstrip("_"), rest)
         if tail == "backward" and isinstance(func, ast.Attribute):
             target = self._form(func.value, names)

@@ -91,10 +91,7 @@ def refuse_before(project: Project, sites: list[Site], function: Function, node:
     tree = function.module.tree
     if function.node is None and tree.function(node) is not None:
         return
-    if not any(
-        exclusive(tree, site.node, node) or runs_before(project, function, site.node, node)
-        for site in sites
-    ):
+    if not any(_may_serve(project, function, site, node) for site in sites):
         raise OutOfReach(
             "AMP901",
             function.module,
@@ -102,6 +99,12 @@ def refuse_before(project: Project, sites: list[Site], function: Function, node:
             "this needs the GradScaler, which amp.initialize makes only later",
             "move amp.initialize above this line, then run again",
         )
+
+
+def _may_serve(project: Project, function: Function, site: Site, node: ast.AST) -> bool:
+    """Tell whether what an initialize makes is there at a node, if it is made in front of the tests that part the two."""
+    parted = exclusive(function.module.tree, site.node, node)
+    return parted or runs_before(project, function, site.node, node)
 
 
 def moments(project: Project, sites: list[Site], function: Function) -> list[ast.AST]:
@@ -138,7 +141,7 @@ def made_before(project: Project, inits: dict[Function, list[Site]], call: CallS
     function = call.function
     sites = inits.get(function)
     if sites:
-        return any(runs_before(project, function, site.node, call.call) for site in sites)
+        return any(_may_serve(project, function, site, call.call) for site in sites)
     if function.cls is None or function.name != "__init__":
         return True
     relatives = family(function.cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
@@ -22,14 +22,17 @@ def upwards(project: Project, function: Function) -> set[Function]:
     return seen
 
 
-def reachable(project: Project, start: Function) -> set[Function]:
-    """Return the functions that `start` calls, directly or not, with the ones nested in them."""
+def reachable(project: Project, start: Function, barred: Container[Function] = ()) -> set[Function]:
+    """Return a function and those that it calls, directly or not, with the ones nested in them.
+
+    What is `barred`, and what is called through it alone, is left out.
+    """
     called = _called(project)
     seen: set[Function] = set()
     stack = [start]
     while stack:
         here = stack.pop()
-        if here in seen:
+        if here in seen or here in barred:
             continue
         seen.add(here)
         stack += called.get(here, ())

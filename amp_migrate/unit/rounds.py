@@ -103,4 +103,4 @@ def may_skip(project: Project, function: Function, jump: ast.stmt, node: ast.AST
     """Tell whether a jump leaves out a node that may come after it: what decides about the jump may run before."""
     tree = function.module.tree
     apart = [level for level in levels(tree, jump) if not inside(tree, node, level)]
-    return runs_before(project, function, apart[-1], node)
+    return bool(apart) and runs_before(project, function, apart[-1], node)

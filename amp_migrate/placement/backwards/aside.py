@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
+from functools import partial
 
 from amp_migrate.availability.condition import Condition
 from amp_migrate.facts.paths import walk
-from amp_migrate.facts.tree import Tree
+from amp_migrate.flow import Paths, Point
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import stay
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import Loop, in_branch, inside, levels
+from amp_migrate.unit.order import in_branch, levels
+from amp_migrate.unit.rounds import graph_of, points_of
 from amp_migrate.unit.unit import Unit
 
-_LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _NOT_APEX = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
-Fact = tuple[str, bool]
 
 
 def refuse_aside(unit: Unit, creations: list[Creation]) -> None:
@@ -37,7 +37,7 @@ def refuse_aside(unit: Unit, creations: list[Creation]) -> None:
         if not steps or not any(b.scaled for b in own):
             continue
         test = _deciding(unit, backward, [s for s in own if s.scaled], creations)
-        if test is not None and not any(_follows(backward, step) for step in steps):
+        if test is not None and not any(_follows(unit, backward, step) for step in steps):
             raise _cannot(backward, test)
 
 
@@ -53,7 +53,7 @@ def _deciding(
         other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
         if _asks(unit, backward, level.test, creations):
             return None
-        if not _lasting(backward, level.test) and stay(unit, backward):
+        if not _lasting(unit, backward, level.test, other) and stay(unit, backward):
             return None
         if found is None and any(in_branch(tree, s.node, other) for s in scaled):
             found = level
@@ -106,57 +106,34 @@ def _options(test: ast.expr) -> bool:
     return isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name)
 
 
-def _lasting(backward: Backward, test: ast.expr) -> bool:
-    """Tell whether a test says the same for as long as its function runs."""
-    read = {ast.dump(n) for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)}
+def _lasting(unit: Unit, backward: Backward, test: ast.expr, other: list[ast.stmt]) -> bool:
+    """Tell whether a test that a backward ran under says the same from then on, whoever calls its function again."""
     names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
-    if any(isinstance(n, ast.Call) for n in ast.walk(test)):
-        return False
-    for node in walk(backward.function.scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
-            if _loops(backward.module.tree, node) or backward.function.node is not None:
-                return False
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if ast.dump(node).replace("Store()", "Load()") in read:
-                return False
-    return True
+    stored = {
+        node.id
+        for node in walk(backward.function.scope if backward.function.node is not None else test)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return not names & stored and not _leads(unit, backward, other[:1])
 
 
-def _loops(tree: Tree, node: ast.AST) -> bool:
-    return any(isinstance(level, Loop) for level in levels(tree, node))
+def _leads(
+    unit: Unit, backward: Backward, nodes: Iterable[ast.AST], avoiding: Iterable[Point] = ()
+) -> bool:
+    """Tell whether a node may follow a backward, where a test comes out the same until its function writes what it reads."""
+    points = partial(points_of, unit.project, backward.function)
+    graph = graph_of(unit.project, backward.function)
+    paths = Paths(graph, changes=lambda point, operand: False, exceptions=False)
+    goals = [point for node in nodes for point in points(node)[:1]]
+    starts = points(backward.node)[-1:]
+    return any(paths.witness(a, b, avoiding) is not None for a in starts for b in goals)
 
 
-def _follows(backward: Backward, step: Step) -> bool:
-    """Tell whether a step may run on the way of a backward, which a test that holds on it may rule out."""
-    tree = backward.module.tree
-    block = tree.block(tree.statement(backward.node))
-    if any(isinstance(stmt, _LEAVES) for stmt in block) and not in_branch(tree, step.call, block):
-        return False
-    known = dict(_facts(tree, backward.node))
-    return not any(known.get(core) is (not holds) for core, holds in _facts(tree, step.call))
-
-
-def _facts(tree: Tree, node: ast.AST) -> Iterator[Fact]:
-    """Yield what holds where a node runs: tests by how they are written, and whether they are true."""
-    for level in levels(tree, node):
-        if isinstance(level, ast.If) and not inside(tree, node, level.test):
-            yield from _parts(level.test, in_branch(tree, node, level.body))
-
-
-def _parts(test: ast.expr, holds: bool) -> Iterator[Fact]:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _parts(test.operand, not holds)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
-        for part in test.values:
-            yield from _parts(part, holds)
-    elif (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.Is | ast.IsNot)
-        and ast.unparse(test.comparators[0]) == "None"
-    ):
-        yield ast.dump(test.left), holds is isinstance(test.ops[0], ast.IsNot)
-    else:
-        yield ast.dump(test), holds
+def _follows(unit: Unit, backward: Backward, step: Step) -> bool:
+    """Tell whether a step may run on the way of a backward, before the loops around it start anew."""
+    order = graph_of(unit.project, backward.function).order(exceptions=False)
+    start = points_of(unit.project, backward.function, backward.node)[-1]
+    return _leads(unit, backward, [step.call], [loop.header for loop in order.loops_of(start)])
 
 
 def _cannot(backward: Backward, test: ast.If) -> Cannot:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads import normed
@@ -16,11 +15,14 @@ from amp_migrate.placement.reads.normed import added_to, only_averaged, only_fre
 from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.steps.steps import Step, holds_backward
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.unit.order import inside, key, levels
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 _CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
@@ -127,7 +129,7 @@ def _use(
 ) -> Use | None:
     tree, called = function.module.tree, unit.project.lookup.called
     if isinstance(node, ast.Attribute) and (
-        _is_of_weight(unit, function, node) or _is_read(unit, function, node)
+        _is_of_weight(unit, function, node) or _is_read(unit.project, function, node)
     ):
         return Use(_statement(tree, node), node, False, None)
     if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
@@ -140,7 +142,7 @@ def _use(
         return None
     if node in masters:
         parent = tree.parent(node)
-        if isinstance(parent, ast.Call) and called(function.module, parent) in CLIPS:
+        if isinstance(parent, ast.Call) and called(function.module, parent) in READS_GRADIENTS:
             return None
         return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
     if unit.clip_helpers.intersection(unit.project.callees(node)):
@@ -148,7 +150,7 @@ def _use(
     name = called(function.module, node)
     if any(word in name for word in normed.REDUCES):
         return None
-    if name in CLIPS or _clips(node, name):
+    if name in READS_GRADIENTS or _clips(node, name):
         named = _named(node, masters) or _twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _reads_parameters(tree, node):
@@ -177,34 +179,44 @@ def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
     return False
 
 
-def _is_read(unit: Unit, function: Function, node: ast.Attribute) -> bool:
+def _is_read(project: Project, function: Function, node: ast.Attribute) -> bool:
     """Tell whether the values of a gradient that may be of a parameter matter here, whatever holds the parameter."""
     if node.attr != "grad" or only_averaged(
         function.module.tree, _statement(function.module.tree, node)
     ):
         return False
-    if unit.project.function_of(function.module, node) is not function:
+    if project.function_of(function.module, node) is not function:
         return False
-    return Gradients(unit.project).use(function, node) == "read"
+    return Gradients(project).use(function, node) == "read"
 
 
-def reads(unit: Unit, function: Function, depth: int = 3) -> bool:
-    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters."""
-    if function.node is None or depth == 0 or function in unit.functions:
-        return False
+def reads(unit: Unit, function: Function) -> bool:
+    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters, itself or by another one."""
+    known = _readers(unit.project)
+    for helper in reachable(unit.project, function, unit.functions):
+        if helper not in known:
+            known[helper] = _reads_itself(unit.project, helper)
+        if known[helper]:
+            return True
+    return False
+
+
+@once
+def _readers(project: Project) -> dict[Function, bool]:
+    """Return for the functions that were asked about whether they read gradients themselves."""
+    return {}
+
+
+def _reads_itself(project: Project, function: Function) -> bool:
     tree = function.module.tree
-    for node in walk(function.node):
-        if isinstance(node, ast.Attribute) and (
-            _reads_groups(tree, node) or _is_read(unit, function, node)
-        ):
-            return True
-        if not isinstance(node, ast.Call):
-            continue
-        named = unit.project.lookup.called(function.module, node)
-        if _reads_parameters(tree, node) or named in CLIPS:
-            return True
-        if any(reads(unit, callee, depth - 1) for callee in unit.project.callees(node)):
-            return True
+    for node in walk(function.node) if function.node is not None else ():
+        if isinstance(node, ast.Attribute):
+            if _reads_groups(tree, node) or _is_read(project, function, node):
+                return True
+        elif isinstance(node, ast.Call):
+            named = project.lookup.called(function.module, node)
+            if _reads_parameters(tree, node) or named in READS_GRADIENTS:
+                return True
     return False
 
 

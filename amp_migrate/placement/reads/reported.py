@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import MUTATORS, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.gradients import Use, reads
 from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
+from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.order import inside
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -32,7 +33,6 @@ _REPORTERS = frozenset(
         "write",
     }
 )
-_DEEPEST = 3
 
 
 def scaled_reads(
@@ -47,7 +47,8 @@ def scaled_reads(
         return {}
     helpers: set[Function] = set()
     for callee in callees:
-        helpers |= _reading(unit, callee, _DEEPEST)
+        below = reachable(unit.project, callee, unit.functions)
+        helpers |= {helper for helper in below if reads(unit, helper)}
     found: dict[ast.expr, Function] = {}
     for helper in helpers:
         if not all(
@@ -60,14 +61,14 @@ def scaled_reads(
                 if not _is_reported(helper.module.tree, node):
                     return {}
                 found[node] = helper
-        if any(isinstance(n, ast.Call) and tail(n) in CLIPS for n in walk(helper.scope)):
+        if any(isinstance(n, ast.Call) and tail(n) in READS_GRADIENTS for n in walk(helper.scope)):
             return {}
     return found
 
 
 def does_more(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement that reads gradients changes other things too, so that it must not run less often."""
-    return any(_adds(node) or _helper_changes(unit, node, _DEEPEST) for node in walk(stmt))
+    return any(_adds(node) or _helper_changes(unit, node) for node in walk(stmt))
 
 
 def _readers(unit: Unit, use: Use) -> list[Function]:
@@ -92,17 +93,6 @@ def _every_micro_batch(
         and not inside(tree, use.node, limit)
         and accumulates(unit, function, step.anchor, limit)
     )
-
-
-def _reading(unit: Unit, function: Function, depth: int) -> set[Function]:
-    """Return a helper with the helpers through which it reads gradients."""
-    found = {function}
-    for node in walk(function.scope) if depth else ():
-        if isinstance(node, ast.Call):
-            for callee in unit.project.callees(node):
-                if callee is not function and reads(unit, callee, depth):
-                    found |= _reading(unit, callee, depth - 1)
-    return found
 
 
 def _gradients(function: Function) -> Iterator[ast.Attribute]:
@@ -140,18 +130,15 @@ def _adds(node: ast.AST) -> bool:
     )
 
 
-def _helper_changes(unit: Unit, node: ast.AST, depth: int) -> bool:
-    if not isinstance(node, ast.Call) or not depth:
-        return False
-    for callee in unit.project.callees(node):
-        if callee.node is None:
-            continue
-        parts = list(walk(callee.node))
-        made = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        for part in parts:
-            if _stores(part, made) or _helper_changes(unit, part, depth - 1):
-                return True
-    return False
+def _helper_changes(unit: Unit, node: ast.AST) -> bool:
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    return any(_changes(helper) for callee in callees for helper in reachable(unit.project, callee))
+
+
+def _changes(function: Function) -> bool:
+    parts = list(walk(function.node)) if function.node is not None else []
+    made = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return any(_stores(part, made) for part in parts)
 
 
 def _stores(node: ast.AST, made: set[str]) -> bool:

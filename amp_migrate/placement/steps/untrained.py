@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.steps import Backward, Step, holds_backward, is_one
-from amp_migrate.project import Function
+from amp_migrate.project import Module
 from amp_migrate.unit.order import in_branch, inside, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import runs_before
@@ -67,54 +67,19 @@ def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
     blocks = list(blocks)
     if any(len(b.optimizer_list()) == 1 and are_several(unit, b) for b in blocks):
         return  # a list of optimizers, which is none of their names
-    named = [
-        name
-        for block in blocks
-        for node in block.optimizer_list()
-        for name in _names(unit, block.site.function, node, 3)
-    ]
-    if not named or None in named:
+    given = [(block.site.module, node) for block in blocks for node in block.optimizer_list()]
+    if not given or not all(_is_made(unit, module, node) for module, node in given):
         return
-    tails = {name.rpartition(".")[2] for name in named if name is not None}
+    values = unit.project.values
+    named = {group for module, node in given for group in values.groups(module, node)}
     for step in unit.steps:
-        if isinstance(step.optimizer, ast.Attribute) and step.optimizer.attr not in tails:
-            if _is_made(unit, step.optimizer.attr):
+        if isinstance(step.optimizer, ast.Attribute) and _is_made(
+            unit, step.module, step.optimizer
+        ):
+            if not values.groups(step.module, step.optimizer) & named:
                 yield step
 
 
-def _names(unit: Unit, function: Function, node: ast.expr, depth: int) -> list[str | None]:
-    """Return what an optimizer is called; a parameter, also what the callers of its function call it."""
-    name = path(node)
-    if name not in function.parameters.names or not depth:
-        return [name]
-    given = _given(unit, function, name)
-    if not given:
-        return [None]
-    outer = [_names(unit, caller, node, depth - 1) for caller, node in given]
-    return [name, *(found for names in outer for found in names)]
-
-
-def _given(unit: Unit, function: Function, name: str) -> list[tuple[Function, ast.expr]]:
-    """Return what the calls of a function give for a parameter, and those of its ``functools.partial`` objects."""
-    found = [
-        (site.function, unit.project.arguments(site, function).get(name))
-        for site in unit.project.callers(function)
-    ]
-    found += [
-        (site.function, arguments.get(name))
-        for site, arguments in unit.project.completions(function)
-    ]
-    return [(caller, node) for caller, node in found if node is not None]
-
-
-def _is_made(unit: Unit, attr: str) -> bool:
-    """Tell whether an optimizer is made for an attribute of some name, which so is no other name of another one."""
-    return any(
-        isinstance(target, ast.Attribute)
-        and target.attr == attr
-        and isinstance(node.value, ast.Call)
-        and "optim" in (unit.project.external(module, node.value.func) or "")
-        for module in unit.project.modules.values()
-        for node in module.tree.nodes(ast.Assign)
-        for target in node.targets
-    )
+def _is_made(unit: Unit, module: Module, optimizer: ast.expr) -> bool:
+    """Tell whether it is seen where an optimizer is made."""
+    return any("optim" in name for name in unit.project.values.made_by(module, optimizer))

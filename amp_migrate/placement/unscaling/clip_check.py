@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.project import Function, Module
+from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside
 from amp_migrate.unit.reach import reachable, upwards
@@ -86,7 +86,8 @@ def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterato
 def _clipped(unit: Unit, site: Site) -> bool:
     called = unit.project.lookup.called
     return any(
-        isinstance(up, ast.Call) and called(site.module, up) in CLIPS for up in _expressions(site)
+        isinstance(up, ast.Call) and called(site.module, up) in READS_GRADIENTS
+        for up in _expressions(site)
     )
 
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from amp_migrate.dual.branches import CLIPS
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.plan.model import Decision, Edit, Move, Status
 from amp_migrate.rules.base import Context, Rule, decision
+from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.cannot import Cannot
 
 
@@ -18,7 +18,7 @@ def clips(block: ScaleLoss) -> Iterator[ast.Call]:
     """Yield the calls in a block that clip gradients."""
     for stmt in block.body:
         for node in walk(stmt):
-            if isinstance(node, ast.Call) and tail(node) in CLIPS:
+            if isinstance(node, ast.Call) and tail(node) in READS_GRADIENTS:
                 yield node
 
 
