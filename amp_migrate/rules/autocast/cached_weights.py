@@ -27,16 +27,19 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
         return
     inside = reached(unit, unit.regions)
     functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
-    for function in dict.fromkeys(functions):
-        for block in walk(function.scope):
-            if isinstance(block, ast.With) and not unit.backwards_of(function):
-                yield from _cleared(context, rule, function, block, walk(function.scope))
+    bodies: list[tuple[Function, list[ast.AST]]] = [
+        (function, list(walk(function.scope)))
+        for function in dict.fromkeys(functions)
+        if not unit.backwards_of(function)
+    ]
     for region in unit.regions:
-        statements = region.statements()
-        for block in statements if region.function not in functions else ():
+        if region.function not in functions:
+            nodes = [node for stmt in region.statements() for node in walk(stmt)]
+            bodies.append((region.function, nodes))
+    for function, nodes in bodies:
+        for block in nodes:
             if isinstance(block, ast.With):
-                nodes = (n for stmt in statements for n in walk(stmt))
-                yield from _cleared(context, rule, region.function, block, nodes)
+                yield from _cleared(context, rule, function, block, nodes)
 
 
 def _methods(context: Context) -> Iterator[Function]:

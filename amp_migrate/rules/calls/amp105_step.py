@@ -34,6 +34,7 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.project import Project
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
