@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from fuzz_refactor import Hunt, hunt, read, report, sample, show  # noqa: E402
-from generated.check import check  # noqa: E402
-from generated.features import draw  # noqa: E402
-from generated.hunt import Summary, judged, kind, same_failure  # noqa: E402
-from generated.plain import enabled, plain, refactored  # noqa: E402
-from generated.program import build  # noqa: E402
+from generated.choices.features import draw  # noqa: E402
+from generated.judging.check import check  # noqa: E402
+from generated.judging.hunt import Summary, judged, kind, same_failure  # noqa: E402
+from generated.judging.plain import enabled, plain, refactored  # noqa: E402
+from generated.judging.saved import save  # noqa: E402
+from generated.judging.shrink import shrunk  # noqa: E402
 from generated.refactor.refactoring import FAMILIES, catalogue  # noqa: E402
-from generated.saved import save  # noqa: E402
-from generated.shrink import shrunk  # noqa: E402
+from generated.written.program import build  # noqa: E402
 
 from amp_migrate.enable.enabling import Choices  # noqa: E402
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from generated.refactor.hunt import rows
-from generated.refactor.judge import Judged, judged
+from generated.refactor.judging.hunt import rows
+from generated.refactor.judging.judge import Judged, judged
+from generated.refactor.judging.saved import Kept, store
+from generated.refactor.judging.shrink import shrunk
+from generated.refactor.judging.table import Row, Table
+from generated.refactor.judging.variant import Variant, drawn
 from generated.refactor.refactoring import FAMILIES
-from generated.refactor.saved import Kept, store
-from generated.refactor.shrink import shrunk
-from generated.refactor.table import Row, Table
-from generated.refactor.variant import Variant, drawn
 
 _CHUNK = 800
 

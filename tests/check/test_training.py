@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from generated.features import draw
-from generated.mutants import MUTANTS, Mutant
-from generated.program import Program, build
+from generated.choices.features import draw
+from generated.judging.mutants import MUTANTS, Mutant
+from generated.written.program import Program, build
 
 from amp_migrate.engine import migrate
 from amp_migrate.outcome import Result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from generated.plain import enabled, plain, refactored
+from generated.judging.plain import enabled, plain, refactored
 
 from amp_migrate.enable.enabling import Choices
 

@@ -12,8 +12,8 @@ SCRIPT = """
 from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
-from generated.features import draw
-from generated.program import build
+from generated.choices.features import draw
+from generated.written.program import build
 
 for seed in range(40):
     files = build(draw(seed)).files.items()

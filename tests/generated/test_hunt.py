@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from generated import saved
-from generated.features import OPTIONS, draw, simplest
-from generated.hunt import Summary, judged
-from generated.program import build
-from generated.sets import Features
-from generated.shrink import shrunk
+from generated.choices.features import OPTIONS, draw, simplest
+from generated.choices.sets import Features
+from generated.judging import saved
+from generated.judging.hunt import Summary, judged
+from generated.judging.shrink import shrunk
+from generated.written.program import build
 
 
 def test_every_seed_is_judged_once() -> None:

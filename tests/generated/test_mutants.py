@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from amp_migrate.check.training import Judge, Judgement
-from generated.check import check
-from generated.features import draw
-from generated.mutants import MUTANTS, Mutant
-from generated.program import build
+from generated.choices.features import draw
+from generated.judging.check import check
+from generated.judging.mutants import MUTANTS, Mutant
 from generated.test_programs import PROGRAMS
+from generated.written.program import build
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

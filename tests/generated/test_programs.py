@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from generated.check import check, checked
-from generated.features import draw
-from generated.program import build
-from generated.saved import cases, load
+from generated.choices.features import draw
+from generated.judging.check import check, checked
+from generated.judging.saved import cases, load
+from generated.written.program import build
 
 PROGRAMS = 300  # from which wrong migrations take theirs
 TRAINED = 200

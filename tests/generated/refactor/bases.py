@@ -6,9 +6,9 @@ from functools import cache, lru_cache
 
 from fixture_support import Case, cases, with_library
 
-from generated.features import draw
-from generated.program import build
+from generated.choices.features import draw
 from generated.refactor.project import Base, Project
+from generated.written.program import build
 
 GENERATED = 400
 

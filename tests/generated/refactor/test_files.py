@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from generated.refactor.bases import base, names
-from generated.refactor.judge import _messages
+from generated.refactor.judging.judge import _messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 

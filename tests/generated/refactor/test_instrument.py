@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from amp_migrate.check.training import Judge, Judgement
-from generated.features import draw
-from generated.mutants import MUTANTS, Mutant
+from generated.choices.features import draw
+from generated.judging.mutants import MUTANTS, Mutant
 from generated.refactor.bases import base, names
-from generated.refactor.judge import FAILURES, Judged, Migrated, judged, known, migrated
+from generated.refactor.judging.judge import FAILURES, Judged, Migrated, judged, known, migrated
+from generated.refactor.judging.shrink import shrunk
+from generated.refactor.judging.variant import Variant, applied, drawn, rebuilt
 from generated.refactor.project import Project
-from generated.refactor.shrink import shrunk
-from generated.refactor.variant import Variant, applied, drawn, rebuilt
 
 _EXTRACT = "a run of statements becomes a function"
 
@@ -113,7 +113,7 @@ def test_a_fix_that_goes_by_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> 
         fixed = () if "skip_update" in project.text else ("AMP208",)
         return replace(migrated(project), fixed=fixed)
 
-    monkeypatch.setattr("generated.refactor.judge.migrated", by_name)
+    monkeypatch.setattr("generated.refactor.judging.judge.migrated", by_name)
     found = [verdict.outcome for verdict in judged(variants)]
     assert found == ["claimed" if new else "same" for new in renamed]
 
@@ -153,7 +153,7 @@ def test_a_failure_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
         fails = [len(v.steps) >= 1 and "optimizer.step()" in v.project.text for v in variants]
         return [Judged("wrong" if f else "same", "no reason" if f else "") for f in fails]
 
-    monkeypatch.setattr("generated.refactor.shrink.judged", verdicts)
+    monkeypatch.setattr("generated.refactor.judging.shrink.judged", verdicts)
     many = (v for v in map(drawn, range(1000)) if len(v.steps) > 2)
     start = next(v for v in many if "optimizer.step()" in v.project.text)
     small = shrunk(start, Judged("wrong", "no reason"), tries=400)

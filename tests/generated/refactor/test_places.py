@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from generated.refactor.code.source import source
+from generated.refactor.code.variables import scopes
 from generated.refactor.refactoring import catalogue
-from generated.refactor.source import source
 from generated.refactor.testing import program, reaches, seeds, sound
-from generated.refactor.variables import scopes
 
 TRAIN = """
     def train(model, optimizer, batches):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from generated.refactor.hunt import alone_too
-from generated.refactor.judge import OUTCOMES
-from generated.refactor.saved import Kept, load
-from generated.refactor.variant import Variant
+from generated.refactor.judging.hunt import alone_too
+from generated.refactor.judging.judge import OUTCOMES
+from generated.refactor.judging.saved import Kept, load
+from generated.refactor.judging.variant import Variant
 
 CHUNK = 12
 SAMPLE = load()

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
-from generated.refactor.calls import body, classes, dynamic
-from generated.refactor.modules import beside, globals_of, split
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, classes, dynamic
+from generated.refactor.code.modules import beside, globals_of, split
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Source, drawn, first, sources
+from generated.refactor.code.variables import all_parameters, scopes
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Source, drawn, first, sources
-from generated.refactor.variables import all_parameters, scopes
 
 _PLAIN = ("property", "staticmethod", "classmethod", "torch.no_grad()", "no_grad()")
 

@@ -8,16 +8,16 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, blocks, parsed, put
-from generated.refactor.calls import imports_of
+from generated.refactor.code.blocks import Block, blocks, parsed, put
+from generated.refactor.code.calls import imports_of
+from generated.refactor.code.names import bound, code, fresh
+from generated.refactor.code.scopes import Place, before, places, shared
+from generated.refactor.code.signatures import Called, called
+from generated.refactor.code.source import Edit, Source, drawn, first, indented, source
+from generated.refactor.code.writing import above, blank_lines, gap
 from generated.refactor.functions.extract import is_trivial
-from generated.refactor.names import bound, code, fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import Place, before, places, shared
-from generated.refactor.signatures import Called, called
-from generated.refactor.source import Edit, Source, drawn, first, indented, source
-from generated.refactor.writing import above, blank_lines, gap
 
 
 def _object(project: Project, rng: Random) -> Project | None:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.blocks import Block, parsed
 from generated.refactor.classes.callables import respelled
+from generated.refactor.code.blocks import Block, parsed
+from generated.refactor.code.names import code, fresh
+from generated.refactor.code.scopes import Place, places, shared
+from generated.refactor.code.source import indented
+from generated.refactor.code.writing import above
 from generated.refactor.functions.extract import is_trivial, replaced
-from generated.refactor.names import code, fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import Place, places, shared
-from generated.refactor.source import indented
-from generated.refactor.writing import above
 
 _EVENTS = ("on_batch_end", "after_step", "on_iteration", "batch_end")
 

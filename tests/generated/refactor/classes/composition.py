@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import all_attributes, attributes, body, classes, dynamic
 from generated.refactor.classes.bases import movable, removed, usual
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import all_attributes, attributes, body, classes, dynamic
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import all_parameters, scopes
 from generated.refactor.places.attributes import classlevel, constructor, own_name, plain
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import all_parameters, scopes
 
 _FIXED = (
     ast.Return | ast.Yield | ast.YieldFrom | ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal

@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from generated.refactor.blocks import Block
-from generated.refactor.calls import body, classes
 from generated.refactor.classes.bases import movable, network, removed, usual
+from generated.refactor.code.blocks import Block
+from generated.refactor.code.calls import body, classes
+from generated.refactor.code.names import code, fresh
+from generated.refactor.code.scopes import places, shared
+from generated.refactor.code.source import Edit, Source, drawn, first, indented, source, sources
+from generated.refactor.code.variables import all_parameters
 from generated.refactor.functions.extract import is_trivial, replaced
-from generated.refactor.names import code, fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import places, shared
-from generated.refactor.source import Edit, Source, drawn, first, indented, source, sources
-from generated.refactor.variables import all_parameters
 
 _HOOKS = ("on_batch", "compute_part", "do_step", "hook", "apply_stage")
 

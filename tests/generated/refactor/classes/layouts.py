@@ -6,14 +6,14 @@ import ast
 import re
 from random import Random
 
-from generated.refactor.calls import all_attributes, body, classes, dynamic, words
 from generated.refactor.classes.bases import usual
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import all_attributes, body, classes, dynamic, words
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, imported, sources
+from generated.refactor.code.variables import scopes
 from generated.refactor.places.attributes import constructor, plain
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, sources
-from generated.refactor.variables import scopes
 
 
 def _found(

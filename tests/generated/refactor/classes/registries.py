@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from generated.refactor.modules import importing
-from generated.refactor.names import fresh
+from generated.refactor.code.modules import importing
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import Variable, scopes
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import Variable, scopes
 
 _NAMES = ("REGISTRY", "FACTORIES", "BUILDERS", "CHOICES", "TABLE")
 

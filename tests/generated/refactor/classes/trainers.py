@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from generated.refactor.calls import body, dynamic, generator
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, dynamic, generator
+from generated.refactor.code.names import fresh
+from generated.refactor.code.signatures import Called, called
+from generated.refactor.code.source import Edit, Source, drawn, first, indented
+from generated.refactor.code.variables import Variable, scopes
 from generated.refactor.places.containers import movable
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.signatures import Called, called
-from generated.refactor.source import Edit, Source, drawn, first, indented
-from generated.refactor.variables import Variable, scopes
 
 _PARTS = (
     ("fit",),

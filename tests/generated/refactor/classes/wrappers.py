@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import attributes, dynamic
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import attributes, dynamic
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import scopes
 from generated.refactor.places.containers import movable, outermost
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import scopes
 
 _METHODS = {
     "step": ("closure=None", "return self.{o}.step(closure)"),

@@ -7,7 +7,7 @@ from random import Random
 import libcst as cst
 import libcst.matchers as m
 
-from generated.refactor.blocks import escapes
+from generated.refactor.code.blocks import escapes
 from generated.refactor.control.places import Place, any_of, negated, only, somewhere, unchanging
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

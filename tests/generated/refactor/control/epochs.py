@@ -9,7 +9,8 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import whole
+from generated.refactor.code.blocks import whole
+from generated.refactor.code.names import bound, declared, needed, read
 from generated.refactor.control.places import (
     Place,
     bound_before,
@@ -18,7 +19,6 @@ from generated.refactor.control.places import (
     simple,
     somewhere,
 )
-from generated.refactor.names import bound, declared, needed, read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 

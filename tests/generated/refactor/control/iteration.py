@@ -6,6 +6,7 @@ from random import Random
 
 import libcst as cst
 
+from generated.refactor.code.names import bound, declared, read
 from generated.refactor.control.places import (
     Place,
     any_of,
@@ -17,7 +18,6 @@ from generated.refactor.control.places import (
     somewhere,
     taken,
 )
-from generated.refactor.names import bound, declared, read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 

@@ -12,8 +12,8 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, blocks, parsed, put
-from generated.refactor.names import bound, fresh
+from generated.refactor.code.blocks import Block, blocks, parsed, put
+from generated.refactor.code.names import bound, fresh
 from generated.refactor.project import Project
 
 Suite = cst.BaseSuite

@@ -7,9 +7,9 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import whole
+from generated.refactor.code.blocks import whole
+from generated.refactor.code.names import bound, needed, read
 from generated.refactor.control.places import Place, bound_before, own_jumps, somewhere, taken
-from generated.refactor.names import bound, needed, read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 

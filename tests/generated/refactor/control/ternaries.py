@@ -6,8 +6,8 @@ from random import Random
 
 import libcst as cst
 
+from generated.refactor.code.names import read
 from generated.refactor.control.places import Place, any_of, negated, only, simple, somewhere
-from generated.refactor.names import read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 

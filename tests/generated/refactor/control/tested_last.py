@@ -9,6 +9,8 @@ from random import Random
 
 import libcst as cst
 
+from generated.refactor.code.names import bound, declared
+from generated.refactor.code.source import source, sources
 from generated.refactor.control.places import (
     Place,
     negated,
@@ -19,10 +21,8 @@ from generated.refactor.control.places import (
     syntax,
     unchanging,
 )
-from generated.refactor.names import bound, declared
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import source, sources
 
 _ORDER: dict[type[ast.cmpop], tuple[Callable[[int, int], bool], str]] = {
     ast.Lt: (operator.lt, ">="),

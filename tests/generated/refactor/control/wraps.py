@@ -6,7 +6,7 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import escapes
+from generated.refactor.code.blocks import escapes
 from generated.refactor.control.places import Place, any_of, somewhere
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from random import Random
 
-from generated.refactor.identifiers import Edit, Text, Unsure, edited, text
-from generated.refactor.importing import Import, absolute, imports
+from generated.refactor.code.identifiers import Edit, Text, Unsure, edited, text
+from generated.refactor.code.importing import Import, absolute, imports
 from generated.refactor.noise.spots import below_imports
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from random import Random
 
+from generated.refactor.code.identifiers import Edit, Text, Unsure, edited, text
+from generated.refactor.code.importing import absolute, dotted, imports
 from generated.refactor.files.restyle import STYLES, restyled, taken
-from generated.refactor.identifiers import Edit, Text, Unsure, edited, text
-from generated.refactor.importing import absolute, dotted, imports
 from generated.refactor.noise.spots import MATTERS, below_imports
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

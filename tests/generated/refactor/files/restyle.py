@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from random import Random
 
-from generated.refactor.identifiers import Edit, Place, Text, Unsure, edited, text
-from generated.refactor.importing import absolute, dotted, imports, own_modules
-from generated.refactor.names import fresh
+from generated.refactor.code.identifiers import Edit, Place, Text, Unsure, edited, text
+from generated.refactor.code.importing import absolute, dotted, imports, own_modules
+from generated.refactor.code.names import fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from random import Random
 
+from generated.refactor.code.identifiers import Edit, Text, Unsure, edited, text
+from generated.refactor.code.importing import dotted, imports
 from generated.refactor.files.moves import by_kind
-from generated.refactor.identifiers import Edit, Text, Unsure, edited, text
-from generated.refactor.importing import dotted, imports
 from generated.refactor.noise.spots import below_imports
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from random import Random
 
-from generated.refactor.calls import body, definitions
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, definitions
+from generated.refactor.code.names import fresh
+from generated.refactor.code.signatures import Call, Called, called
+from generated.refactor.code.source import Edit, Source, drawn
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.signatures import Call, Called, called
-from generated.refactor.source import Edit, Source, drawn
 
 
 def _keyword_only(project: Project, rng: Random) -> Project | None:

@@ -6,14 +6,14 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, parsed, put
-from generated.refactor.expressions import Spot
+from generated.refactor.code.blocks import Block, parsed, put
+from generated.refactor.code.expressions import Spot
+from generated.refactor.code.names import bound, certain, code, fresh, needed
+from generated.refactor.code.scopes import MOST_INPUTS, Place, captured, live, places, shared
+from generated.refactor.code.writing import above, blank_lines, function, gap, imported
 from generated.refactor.functions.expressions import inputs_of
-from generated.refactor.names import bound, certain, code, fresh, needed
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import MOST_INPUTS, Place, captured, live, places, shared
-from generated.refactor.writing import above, blank_lines, function, gap, imported
 
 _STEMS = ("stage", "managed", "section", "around", "scope")
 _STYLES = (

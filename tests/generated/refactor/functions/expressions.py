@@ -7,12 +7,10 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, parsed, put
-from generated.refactor.expressions import Spot, spots
-from generated.refactor.names import code, declared, fresh, read, tree
-from generated.refactor.project import Project
-from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import (
+from generated.refactor.code.blocks import Block, parsed, put
+from generated.refactor.code.expressions import Spot, spots
+from generated.refactor.code.names import code, declared, fresh, read, tree
+from generated.refactor.code.scopes import (
     FRAME,
     MOST_INPUTS,
     before,
@@ -20,7 +18,9 @@ from generated.refactor.scopes import (
     module_variables,
     variables,
 )
-from generated.refactor.writing import above, blank_lines, function, gap, listed
+from generated.refactor.code.writing import above, blank_lines, function, gap, listed
+from generated.refactor.project import Project
+from generated.refactor.refactoring import Refactoring
 
 _STEMS = ("compute", "evaluated", "obtain", "make_part", "get_value", "prepare")
 
@@ -104,7 +104,7 @@ def hoisted(spot: Spot, call: cst.BaseExpression, line: cst.BaseStatement) -> cs
 
 
 def _block_of(module: cst.Module, around: tuple[cst.CSTNode, ...], node: cst.CSTNode) -> Block:
-    from generated.refactor.blocks import blocks
+    from generated.refactor.code.blocks import blocks
 
     return next(b for b in blocks(module) if b.inside == around and any(s is node for s in b.body))
 

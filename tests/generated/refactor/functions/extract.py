@@ -7,13 +7,13 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, parsed, put
+from generated.refactor.code.blocks import Block, parsed, put
+from generated.refactor.code.names import bound, code, fresh, read
+from generated.refactor.code.scopes import Place, places, shared
+from generated.refactor.code.writing import above, blank_lines, function, gap
 from generated.refactor.functions.results import Results, drawn_results
-from generated.refactor.names import bound, code, fresh, read
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import Place, places, shared
-from generated.refactor.writing import above, blank_lines, function, gap
 
 
 def _apply(project: Project, rng: Random) -> Project | None:

@@ -6,11 +6,9 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, escapes, mentions, parsed, put
-from generated.refactor.names import bound, certain, deleted, fresh, needed, read, tree
-from generated.refactor.project import Project
-from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import (
+from generated.refactor.code.blocks import Block, escapes, mentions, parsed, put
+from generated.refactor.code.names import bound, certain, deleted, fresh, needed, read, tree
+from generated.refactor.code.scopes import (
     FRAME,
     MOST_INPUTS,
     TRAINING,
@@ -24,7 +22,9 @@ from generated.refactor.scopes import (
     places,
     variables,
 )
-from generated.refactor.writing import above, function, gap
+from generated.refactor.code.writing import above, function, gap
+from generated.refactor.project import Project
+from generated.refactor.refactoring import Refactoring
 
 _STEMS = ("rounds", "parts", "produced", "stream", "steps_of", "stages")
 

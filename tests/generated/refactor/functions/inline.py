@@ -10,11 +10,9 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import blocks, escapes, parsed, put
-from generated.refactor.names import bound, code, declared, free, fresh, read, tree
-from generated.refactor.project import Project
-from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import (
+from generated.refactor.code.blocks import blocks, escapes, parsed, put
+from generated.refactor.code.names import bound, code, declared, free, fresh, read, tree
+from generated.refactor.code.scopes import (
     FRAME,
     Place,
     captured,
@@ -24,7 +22,9 @@ from generated.refactor.scopes import (
     variables,
     variables_around,
 )
-from generated.refactor.writing import blank_lines, gap
+from generated.refactor.code.writing import blank_lines, gap
+from generated.refactor.project import Project
+from generated.refactor.refactoring import Refactoring
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, parsed, put
+from generated.refactor.code.blocks import Block, parsed, put
+from generated.refactor.code.names import declared, fresh
+from generated.refactor.code.scopes import Place, places, shared
+from generated.refactor.code.writing import above, blank_lines, function, gap
 from generated.refactor.functions.extract import is_trivial, with_result
 from generated.refactor.functions.results import drawn_results, plain
-from generated.refactor.names import declared, fresh
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import Place, places, shared
-from generated.refactor.writing import above, blank_lines, function, gap
 
 
 def _apply(project: Project, rng: Random) -> Project | None:

@@ -6,13 +6,18 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, parsed, put, whole
-from generated.refactor.functions.extract import is_trivial
-from generated.refactor.functions.results import plain
-from generated.refactor.names import bound, certain, declared, deleted, fresh, needed, read, tree
-from generated.refactor.project import Project
-from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import (
+from generated.refactor.code.blocks import Block, parsed, put, whole
+from generated.refactor.code.names import (
+    bound,
+    certain,
+    declared,
+    deleted,
+    fresh,
+    needed,
+    read,
+    tree,
+)
+from generated.refactor.code.scopes import (
     FRAME,
     Place,
     captured,
@@ -24,7 +29,11 @@ from generated.refactor.scopes import (
     places,
     stored_outside,
 )
-from generated.refactor.writing import above, blank_lines, function, gap
+from generated.refactor.code.writing import above, blank_lines, function, gap
+from generated.refactor.functions.extract import is_trivial
+from generated.refactor.functions.results import plain
+from generated.refactor.project import Project
+from generated.refactor.refactoring import Refactoring
 
 
 def _apply(project: Project, rng: Random) -> Project | None:

@@ -7,12 +7,12 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import parsed
-from generated.refactor.expressions import simple, spots
-from generated.refactor.names import code, fresh
+from generated.refactor.code.blocks import parsed
+from generated.refactor.code.expressions import simple, spots
+from generated.refactor.code.names import code, fresh
+from generated.refactor.code.writing import listed
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.writing import listed
 
 _STEMS = ("options", "settings", "kwargs", "config", "keywords")
 

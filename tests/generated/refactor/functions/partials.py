@@ -8,14 +8,14 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import blocks, parsed
-from generated.refactor.expressions import Spot, simple, spots
+from generated.refactor.code.blocks import blocks, parsed
+from generated.refactor.code.expressions import Spot, simple, spots
+from generated.refactor.code.names import bound, code, fresh, read, tree
+from generated.refactor.code.scopes import before
+from generated.refactor.code.writing import imported, listed
 from generated.refactor.functions.expressions import hoisted, inputs_of, local
-from generated.refactor.names import bound, code, fresh, read, tree
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import before
-from generated.refactor.writing import imported, listed
 
 _STEMS = ("apply_part", "bound_call", "prepared", "run_with", "do_part")
 _STYLES = (("import functools", "functools.partial"), ("from functools import partial", "partial"))

@@ -8,10 +8,10 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import parsed
-from generated.refactor.names import fresh
+from generated.refactor.code.blocks import parsed
+from generated.refactor.code.names import fresh
+from generated.refactor.code.writing import imported
 from generated.refactor.project import Project
-from generated.refactor.writing import imported
 
 
 @dataclass(frozen=True)

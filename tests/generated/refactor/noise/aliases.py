@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from random import Random
 
-from generated.refactor.identifiers import Edit, Place, Text, edited
-from generated.refactor.importing import imports
-from generated.refactor.names import fresh
+from generated.refactor.code.identifiers import Edit, Place, Text, edited
+from generated.refactor.code.importing import imports
+from generated.refactor.code.names import fresh
 from generated.refactor.noise.helpers import texts
 from generated.refactor.noise.spots import Spot, below_imports, block, spots
 from generated.refactor.project import Project

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from random import Random
 
-from generated.refactor.identifiers import Edit, Unsure, text
+from generated.refactor.code.identifiers import Edit, Unsure, text
 from generated.refactor.noise.spots import Spot, block, drawn, with_lines
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
@@ -84,7 +84,7 @@ def _documented(project: Project, rng: Random) -> Project | None:
             edits.append((at, at, f"{indent}{string}\n".replace(f"\n{indent}\n", "\n\n")))
         changed = "".join(held.text[s:e] for s, e, _ in edits) == "" and edits
         if changed:
-            from generated.refactor.identifiers import edited
+            from generated.refactor.code.identifiers import edited
 
             return project.changed(path, edited(held.text, edits))
     return None

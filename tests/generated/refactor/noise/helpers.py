@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from random import Random
 
-from generated.refactor.identifiers import Edit, Text, Unsure, edited, text
-from generated.refactor.names import fresh
+from generated.refactor.code.identifiers import Edit, Text, Unsure, edited, text
+from generated.refactor.code.names import fresh
 from generated.refactor.noise.spots import MATTERS, below_imports, block
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

@@ -6,7 +6,7 @@ import ast
 import re
 from random import Random
 
-from generated.refactor.names import fresh
+from generated.refactor.code.names import fresh
 from generated.refactor.noise.spots import (
     Spot,
     block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from generated.refactor.identifiers import Place, Scope, Text
+from generated.refactor.code.identifiers import Place, Scope, Text
 from generated.refactor.noise.words import external
 
 

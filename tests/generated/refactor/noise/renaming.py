@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator
 from random import Random
 
-from generated.refactor.identifiers import Edit, Place, Text, Unsure, edited, text
-from generated.refactor.importing import imports, own_modules
+from generated.refactor.code.identifiers import Edit, Place, Text, Unsure, edited, text
+from generated.refactor.code.importing import imports, own_modules
 from generated.refactor.noise.methods import methods
 from generated.refactor.noise.words import external
 from generated.refactor.project import Project

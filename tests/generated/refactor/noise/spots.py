@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.identifiers import Edit, Text, Unsure, edited, text
+from generated.refactor.code.identifiers import Edit, Text, Unsure, edited, text
 from generated.refactor.project import Project
 
 MATTERS = re.compile(

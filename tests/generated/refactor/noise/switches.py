@@ -6,8 +6,8 @@ import ast
 import textwrap
 from random import Random
 
-from generated.refactor.identifiers import Edit
-from generated.refactor.names import fresh
+from generated.refactor.code.identifiers import Edit
+from generated.refactor.code.names import fresh
 from generated.refactor.noise.spots import Spot, below_imports, block, drawn, with_lines
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring

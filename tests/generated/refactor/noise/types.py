@@ -6,7 +6,7 @@ import ast
 import re
 from random import Random
 
-from generated.refactor.identifiers import Edit, Text, edited
+from generated.refactor.code.identifiers import Edit, Text, edited
 from generated.refactor.noise.helpers import texts
 from generated.refactor.noise.spots import drawn, needing, with_lines
 from generated.refactor.project import Project

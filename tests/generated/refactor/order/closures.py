@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
+from generated.refactor.code.scopes import places
 from generated.refactor.functions.nested import closed
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import places
 
 
 def _apply(project: Project, rng: Random) -> Project | None:

@@ -9,10 +9,10 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.names import bound, read, tree
+from generated.refactor.code.names import bound, read, tree
+from generated.refactor.code.writing import blank_lines, gap
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.writing import blank_lines, gap
 
 Definition = cst.FunctionDef | cst.ClassDef
 

@@ -8,12 +8,12 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import escapes, parsed
-from generated.refactor.names import bound, code, declared, fresh, read, tree
+from generated.refactor.code.blocks import escapes, parsed
+from generated.refactor.code.names import bound, code, declared, fresh, read, tree
+from generated.refactor.code.scopes import FRAME, captured, declared_anywhere, in_order, parameters
+from generated.refactor.code.writing import function, gap
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import FRAME, captured, declared_anywhere, in_order, parameters
-from generated.refactor.writing import function, gap
 
 GUARD = 'if __name__ == "__main__":'
 

@@ -7,13 +7,13 @@ from random import Random
 
 import libcst as cst
 
-from generated.refactor.blocks import Block, escapes, mentions, parsed, put
+from generated.refactor.code.blocks import Block, escapes, mentions, parsed, put
+from generated.refactor.code.names import bound, fresh, needed, read, tree
+from generated.refactor.code.scopes import TRAINING, Place, before, places, shared
+from generated.refactor.code.writing import above, blank_lines, function, gap
 from generated.refactor.functions.results import plain
-from generated.refactor.names import bound, fresh, needed, read, tree
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.scopes import TRAINING, Place, before, places, shared
-from generated.refactor.writing import above, blank_lines, function, gap
 
 _CALM = {"enumerate", "range", "zip", "len", "tqdm", "iter", "list"}
 _RANDOM = ("rand", "next(", "seed", "model(", "shuffle", "sample")

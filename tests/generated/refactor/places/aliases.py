@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import attributes, dynamic
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import attributes, dynamic
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import scopes
 from generated.refactor.places.attributes import classlevel
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import scopes
 
 _SIMPLE = ast.Expr | ast.Assign | ast.Return
 _LATER = ast.BoolOp | ast.IfExp | ast.Lambda | ast.comprehension | ast.GeneratorExp | ast.ListComp

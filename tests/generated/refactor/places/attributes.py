@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import attributes, body, classes, dynamic, words
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import attributes, body, classes, dynamic, words
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Source, drawn, first, imported, sources
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Source, drawn, first, imported, sources
 
 _TARGETS = ast.For | ast.AsyncFor | ast.comprehension | ast.withitem | ast.AnnAssign | ast.Delete
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from generated.refactor.calls import words
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import words
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, imported, sources
 from generated.refactor.places.containers import outermost
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, sources
 
 _AROUND = ast.JoinedStr | ast.Subscript | ast.UnaryOp | ast.Dict | ast.arguments | ast.MatchValue
 

@@ -7,12 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import body, dynamic, imports_of
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, dynamic, imports_of
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import (
+    Edit,
+    Function,
+    Source,
+    drawn,
+    first,
+    imported,
+    lead,
+    sources,
+)
+from generated.refactor.code.variables import Scope, Variable, scopes
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, lead, sources
-from generated.refactor.variables import Scope, Variable, scopes
 
 _TARGETS = (ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.AnnAssign, ast.NamedExpr)
 

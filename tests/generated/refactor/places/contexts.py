@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import body, dynamic
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, dynamic
+from generated.refactor.code.names import fresh
+from generated.refactor.code.signatures import Call, Called, called, simple
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, imported
+from generated.refactor.code.variables import Variable, scopes
 from generated.refactor.places.containers import movable, outermost, replaced
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.signatures import Call, Called, called, simple
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported
-from generated.refactor.variables import Variable, scopes
 
 _STATEMENTS = ast.Expr | ast.Assign | ast.Return
 

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable, Sequence
 from random import Random
 
-from generated.refactor.calls import body, dynamic, generator, reentrant, words
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, dynamic, generator, reentrant, words
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import Scope, Variable, scopes
 from generated.refactor.places.containers import (
     candidates,
     first_parameter,
@@ -17,8 +19,6 @@ from generated.refactor.places.containers import (
 )
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import Scope, Variable, scopes
 
 Change = Callable[[Project, Random, str, Source, Scope, list[Variable]], Project | None]
 

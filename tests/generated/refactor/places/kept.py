@@ -8,14 +8,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from generated.refactor.calls import attributes, body, dynamic
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import attributes, body, dynamic
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import (
+    Edit,
+    Function,
+    Source,
+    drawn,
+    first,
+    imported,
+    lead,
+    sources,
+)
+from generated.refactor.code.variables import scopes
 from generated.refactor.places.attributes import classlevel, constructor, plain
 from generated.refactor.places.containers import outermost
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, imported, lead, sources
-from generated.refactor.variables import scopes
 
 _LATER = ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.comprehension
 

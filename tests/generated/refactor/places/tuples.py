@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from random import Random
 
-from generated.refactor.calls import body, dynamic, imports_of
-from generated.refactor.names import fresh
+from generated.refactor.code.calls import body, dynamic, imports_of
+from generated.refactor.code.names import fresh
+from generated.refactor.code.source import Edit, Function, Source, drawn, first, sources
+from generated.refactor.code.variables import Scope, Variable, scopes
 from generated.refactor.places.containers import first_parameter
 from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
-from generated.refactor.source import Edit, Function, Source, drawn, first, sources
-from generated.refactor.variables import Scope, Variable, scopes
 
 _Loop = ast.For | ast.While
 

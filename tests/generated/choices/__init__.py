@@ -1,0 +1,1 @@
+"""What a generated program may be made of, and what goes together."""

@@ -1,0 +1,1 @@
+"""Whether a generated program trains after its migration as before."""

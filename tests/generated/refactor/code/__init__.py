@@ -1,0 +1,1 @@
+"""The code of a project, as refactorings read and write it."""

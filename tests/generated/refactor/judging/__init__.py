@@ -1,0 +1,1 @@
+"""Variants of trainings, and what becomes of them."""

@@ -1,0 +1,1 @@
+"""What a generated program is written of, part by part."""
