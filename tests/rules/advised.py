@@ -27,8 +27,8 @@ ADVISED = (
             ("head.py", "p = torch.sigmoid(self.net(x))", "p = self.net(x)"),
             (
                 "head.py",
-                "F.binary_cross_entropy(p, y) + F.binary_cross_entropy(p, 1 - y)",
-                "F.binary_cross_entropy_with_logits(p, y) + F.binary_cross_entropy_with_logits(p, 1 - y)",
+                "F.binary_cross_entropy(p, t)",
+                "F.binary_cross_entropy_with_logits(p, t)",
             ),
         ),
     ),

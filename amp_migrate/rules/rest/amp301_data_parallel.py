@@ -4,7 +4,7 @@
 Writes `torch.nn.parallel.DistributedDataParallel` with `device_ids` and `output_device` of the current device, as
 Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
 Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
-go. Type checks and the import follow. `model.disable_allreduce()` and `model.enable_allreduce()` set
+go. Type checks and the import follow, and classes derived from it, where all that makes their objects is seen. `model.disable_allreduce()` and `model.enable_allreduce()` set
 `model.require_backward_grad_sync`, where the passes of the model are in the same function and none lies around them.
 
 ## Why
@@ -41,6 +41,7 @@ from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.found.derived import constructions, derived
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import only_names_type
 from amp_migrate.rules.rest.found.uses import (
@@ -116,7 +117,9 @@ def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> 
             message, advice = obstacle
             yield decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
         else:
-            yield from _migrated(context, site, spell(context, site, TORCH, all_done))
+            spelled = spell(context, site, TORCH, all_done)
+            yield from _migrated(context, site, spelled)
+            yield from _made(context, site)
     imported = spell(context, sites[0], TORCH, all_done).imported if all_done else None
     if imported is not None:
         yield from replaced_import(RULE, context, imported, TORCH)
@@ -130,6 +133,9 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
             _BY_HAND,
         )
     if call is None:
+        cls = derived(site)
+        if cls is not None:
+            return _base_obstacle(context, site, cls)
         if only_names_type(site):
             return _holding(site, _TYPE) if is_variable(context, site) else None
         return Obstacle(
@@ -144,6 +150,26 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
             _BY_HAND,
         )
     return _argument_obstacle(given)
+
+
+def _base_obstacle(context: FileContext, site: Site, cls: ast.ClassDef) -> Obstacle | None:
+    """Return why the base of a class cannot become torch's: its objects are made as Apex's were."""
+    calls = constructions(context, site, cls)
+    if calls is None or is_variable(context, site):
+        return Obstacle(
+            f"{cls.name} is derived from Apex's DistributedDataParallel, and not all that makes it is seen here",
+            "derive it from torch.nn.parallel.DistributedDataParallel, and give that device_ids=[torch.cuda.current_device()], "
+            "broadcast_buffers=False where it is made",
+        )
+    for call in calls:
+        given = arguments(call, _PARAMETERS)
+        if given is None or "module" not in given:
+            return Obstacle(
+                f"the arguments of {cls.name} are unpacked, and cannot be read", _BY_HAND
+            )
+        if (found := _argument_obstacle(given)) is not None:
+            return found
+    return None
 
 
 def _holding(site: Site, advice: str = _BY_HAND) -> Obstacle:
@@ -188,14 +214,30 @@ def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[De
             RULE, Status.MIGRATED, site.module, site.node, "becomes torch's class", edits
         )
         return
+    yield from _called(context, site, call, spelled.name)
+
+
+def _made(context: FileContext, site: Site) -> Iterator[Decision]:
+    """Give the objects of a class derived from Apex's what torch takes."""
+    cls = derived(site)
+    calls = constructions(context, site, cls) if cls is not None else None
+    for call in calls or ():
+        yield from _called(context, site, call, site.module.tree.segment(call.func), Status.ROUTINE)
+
+
+def _called(
+    context: FileContext, site: Site, call: ast.Call, name: str, status: Status = Status.MIGRATED
+) -> Iterator[Decision]:
+    """Rewrite the arguments of a call for torch."""
     given = arguments(call, _PARAMETERS) or {}
     tree = site.module.tree
-    text = call_text(site, call, spelled.name, _written(context, site, call, given))
+    text = call_text(site, call, name, _written(context, site, call, given))
     edit = ReplaceExpression(tree.span(call), text)
     gone = [name for name in given if name in _DROPPED]
     message = "becomes torch's DistributedDataParallel"
     message += f"; {', '.join(gone)} only tuned Apex's" if gone else ""
-    yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    node = site.node if status is Status.MIGRATED else call
+    yield decision(RULE, status, site.module, node, message, [edit])
     if not is_constant(given.get("gradient_predivide_factor"), 1, 1.0):
         note = (
             "gradient_predivide_factor is dropped: torch divides by the number of processes first"

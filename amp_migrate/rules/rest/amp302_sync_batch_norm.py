@@ -30,6 +30,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.found.derived import constructions, derived
 from amp_migrate.rules.rest.found.type_names import only_names_type
 from amp_migrate.rules.rest.found.uses import (
     ORDER,
@@ -71,7 +72,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     groups: dict[ast.alias | None, list[Site]] = {}
     for site in uses(context, "apex.parallel.SyncBatchNorm"):
         if by_value(context, site):
-            yield _held(site)
+            yield _held(context, site)
         else:
             groups.setdefault(origin(site), []).append(site)
     for sites in groups.values():
@@ -100,11 +101,11 @@ def _layers(context: FileContext, sites: list[Site]) -> Iterator[Decision]:
         yield from replaced_import(RULE, context, spelled.imported, TORCH)
 
 
-def _held(site: Site) -> Decision:
+def _held(context: FileContext, site: Site) -> Decision:
     """Decide about a use through a variable, which holds torch's class once its value is rewritten."""
     call = call_of(site)
     given = {k.arg: k.value for k in call.keywords if k.arg} if call is not None else {}
-    obstacle = _base_obstacle(site) or _argument_obstacle(given, _LAYER)
+    obstacle = _base_obstacle(context, site) or _argument_obstacle(given, _LAYER)
     if obstacle is None and call is not None and len(call.args) > _LAYER.index("channel_last"):
         message = "torch.nn.SyncBatchNorm takes less arguments"
         obstacle = Obstacle(message, "pass to torch.nn.SyncBatchNorm what it takes")
@@ -116,9 +117,9 @@ def _held(site: Site) -> Decision:
 
 def _obstacle(context: FileContext, site: Site) -> Obstacle | None:
     call = call_of(site)
-    derived = _base_obstacle(site)
-    if derived is not None:
-        return derived
+    obstacle = _base_obstacle(context, site)
+    if obstacle is not None:
+        return obstacle
     if is_variable(context, site):
         message = "the name may also hold something else than Apex's SyncBatchNorm"
         return Obstacle(message, "write torch.nn.SyncBatchNorm where that is meant")
@@ -127,11 +128,26 @@ def _obstacle(context: FileContext, site: Site) -> Obstacle | None:
     return _argument_obstacle(arguments(call, _LAYER), _LAYER)
 
 
-def _base_obstacle(site: Site) -> Obstacle | None:
-    if not isinstance(site.module.tree.parent(site.node), ast.ClassDef):
+def _base_obstacle(context: FileContext, site: Site) -> Obstacle | None:
+    """Return why the base of a class cannot become torch's: its objects are given, or read, what torch does not know."""
+    cls = derived(site)
+    if cls is None:
         return None
-    message = "a class is derived from Apex's SyncBatchNorm"
-    return Obstacle(message, "derive it from torch.nn.SyncBatchNorm")
+    calls = constructions(context, site, cls)
+    advice = "derive it from torch.nn.SyncBatchNorm"
+    if calls is None or by_value(context, site):
+        message = f"{cls.name} is derived from Apex's SyncBatchNorm, and not all that makes it is seen here"
+        return Obstacle(message, advice)
+    for call in calls:
+        obstacle = _argument_obstacle(arguments(call, _LAYER), _LAYER)
+        if obstacle is not None:
+            return obstacle
+    read = next(
+        (n for n in ast.walk(cls) if getattr(n, "attr", getattr(n, "arg", None)) in _ADVICE), None
+    )
+    if read is not None:
+        return Obstacle(f"{cls.name} asks for what torch.nn.SyncBatchNorm does not have", advice)
+    return None
 
 
 def _argument_obstacle(

@@ -14,7 +14,12 @@ def only_names_type(site: Site) -> bool:
 
     So does a list of types in a variable that nothing else reads.
     """
-    return _names_type(site.module, site.node, set())
+    return names_type(site.module, site.node)
+
+
+def names_type(module: Module, node: ast.AST) -> bool:
+    """Tell whether an expression that means a class only names it."""
+    return _names_type(module, node, set())
 
 
 def _names_type(module: Module, node: ast.AST, seen: set[str]) -> bool:
