@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.facts.tree import Tree
 
 Loop = ast.For | ast.While | ast.AsyncFor
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -87,8 +87,3 @@ def in_branch(tree: Tree, node: ast.AST, branch: list[ast.stmt]) -> bool:
 def key(node: ast.AST) -> tuple[int, int]:
     """Return a sort key by place in the source."""
     return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-
-
-def function_body(function: FunctionNode | ast.Module) -> list[ast.stmt]:
-    """Return the statements of a function or module."""
-    return function.body

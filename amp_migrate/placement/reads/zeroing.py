@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.course import Course
@@ -90,11 +89,6 @@ def in_region(region: Region) -> list[ast.stmt]:
     return [
         s for s in tree.block(region.first)[first:] if s in region.statements() and is_zero_grad(s)
     ]
-
-
-def has_zero_grad(node: ast.AST) -> bool:
-    """Tell whether a function zeroes gradients anywhere."""
-    return any(isinstance(n, ast.stmt) and is_zero_grad(n) for n in walk(node))
 
 
 def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:

@@ -28,13 +28,13 @@ def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
             raise _unplaced(site.module, site.node)
 
 
-def _unplaced(module: Module, node: ast.AST) -> Cannot:
+def _unplaced(module: Module, node: ast.AST, used: str = "clipped") -> Cannot:
     return Cannot(
         "AMP907",
         module,
         node,
-        "gradients are clipped here, and no place before it comes exactly once before every step, to unscale them",
-        "clip once per step, straight before optimizer.step(), then run again",
+        f"gradients are {used} here, and no place before it comes exactly once before every step, to unscale them",
+        f"{'clip' if used == 'clipped' else 'read them'} once per step, straight before optimizer.step(), then run again",
     )
 
 
@@ -65,7 +65,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
             stepping = list(_stepping(unit, function, stepped))
             fed = any(runs_before(unit.project, function, b, use.node, stepping) for b in backwards)
             if fed and not any(_before(unit, u, use.node) for u in here):
-                raise _unplaced(function.module, use.node)
+                raise _unplaced(function.module, use.node, "clipped" if use.clips else "read")
 
 
 def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[Function]) -> bool:
