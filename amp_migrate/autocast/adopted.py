@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Project
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.unit.order import dominates, inside
+from amp_migrate.unit.rounds import last_before
 
 
 def adopted(
@@ -24,4 +25,5 @@ def adopted(
         and dominates(tree, node, backward)
         and uses(loss) & {name for stmt in node.body for name in defs(stmt)}
     ]
-    return max(found, key=lambda node: node.lineno, default=None)
+    last = last_before(project, function, found, backward)
+    return last[-1] if last else None

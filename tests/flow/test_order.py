@@ -52,6 +52,40 @@ def test_between() -> None:
     assert not order.must_reach(graph.exit, [graph.exit])
 
 
+def test_rounds_of_loops() -> None:
+    graph = graph_of(TRAINING)
+    order = graph.order(exceptions=False)
+    backward, clip, step, loss, test = (
+        call(graph, n) for n in ("backward", "clip", "step", "loss", "test")
+    )
+    assert order.leads_in_round([backward], step, [])
+    assert not order.leads_in_round([backward], step, [clip])
+    assert not order.leads_in_round([step], backward, [])
+    assert order.leads_in_round([step, loss], backward, [])
+    assert order.leads_in_round([step], test, [])
+    assert not order.leads_in_round([test], loss, [])
+
+
+def test_no_round_leads_from_one_way_of_a_test_to_the_other() -> None:
+    graph = graph_of(
+        """
+        def train(loader):
+            for batch in loader:
+                if batch:
+                    backward()
+                else:
+                    clip()
+                    continue
+                step()
+        """
+    )
+    order = graph.order(exceptions=False)
+    backward, clip, step = (call(graph, n) for n in ("backward", "clip", "step"))
+    assert not order.leads_in_round([backward], clip, [])
+    assert not order.leads_in_round([clip], step, [])
+    assert order.witness(clip, step) is not None
+
+
 def test_loops_of_a_training() -> None:
     graph = graph_of(TRAINING)
     order = graph.order(exceptions=False)

@@ -32,7 +32,7 @@ def finished(computed: Iterable[ast.stmt], apart: Iterable[list[ast.stmt]]) -> l
                 cast += [stmt] if runs_in_fp32(stmt, known) else []
                 known |= defs(stmt)
         if cast:
-            found.append([stmt for stmt in run if cast[0].lineno <= stmt.lineno <= cast[-1].lineno])
+            found.append(run[run.index(cast[0]) : run.index(cast[-1]) + 1])
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.scaled import Body, Losses
@@ -155,7 +156,7 @@ class Uses:
                 item = module.tree.parent(load)
                 if not isinstance(item, ast.Subscript):
                     yield module, load
-                elif ast.dump(item.slice) == ast.dump(target.slice) and item is not target:
+                elif same(item.slice, target.slice) and item is not target:
                     if not _within(module, item, value):
                         yield module, item
 
