@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -22,14 +24,44 @@ Wait = Callable[[Key, Here, Key], Summary]
 _BEGINS = ("__enter__", "__aenter__")
 
 
+@dataclass
+class Awaited:
+    """What a call may run, no summary for what has no events, what is known then, and how many of its ends were taken."""
+
+    function: Function | None
+    known: Assumption
+    summary: Summary | None
+    exits: int = 0
+    raises: int = 0
+
+    def exited(self) -> list[State]:
+        """Return the states in which the function returned since this was last asked."""
+        assert self.summary is not None
+        found = list(islice(self.summary.exits, self.exits, None))
+        self.exits += len(found)
+        return found
+
+    def raised(self) -> list[State]:
+        """Return the states in which exceptions left the function since this was last asked."""
+        assert self.summary is not None
+        found = list(islice(self.summary.raises, self.raises, None))
+        self.raises += len(found)
+        return found
+
+
 class Within:
-    """Takes the states of one machine through the functions that a point runs."""
+    """Takes the states of one machine through the functions that a point runs.
+
+    A call is gone over again when a function that it runs comes to new ends; it then answers with the states behind
+    those alone. What it awaits is kept as long as the run.
+    """
 
     def __init__(self, program: Program, machine: Machine, memory: Memory, wait: Wait) -> None:
         self._program = program
         self._memory = memory
         self._machine = machine
         self._wait = wait
+        self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
 
     def after(self, key: Key, here: Here) -> States:
         """Return the states behind what a point runs, its own events apart."""
@@ -59,10 +91,11 @@ class Within:
     def raised(self, key: Key, here: Here, call: ast.Call) -> States:
         """Return the states in which exceptions leave the functions that a call runs."""
         states: States = {}
-        for run, known in self._dispatched(call, here.state.known):
+        for awaited in self._awaits(key, here, call):
+            run = awaited.function
             if run is not None and not self._program.suspends(run):
-                summary = self._called(key, here, call, run, known, Start.ENTRY)
-                states |= self._back(call, run, summary.raises, State(here.state.machine, known))
+                before = State(here.state.machine, awaited.known)
+                states |= self._back(call, run, awaited.raised(), before)
         return states
 
     def _generators(self, point: Point) -> list[tuple[ast.Call, Function]]:
@@ -113,17 +146,31 @@ class Within:
             handed = self._program.handed(call)
             return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
         states: States = {}
-        for run, known in self._dispatched(call, here.state.known):
-            before = State(here.state.machine, known)
+        for awaited in self._awaits(key, here, call):
+            run, before = awaited.function, State(here.state.machine, awaited.known)
             if run is None:
                 states[before] = None
             elif not self._program.suspends(run):
-                summary = self._called(key, here, call, run, known, Start.ENTRY)
-                states |= self._back(call, run, summary.exits, before)
+                states |= self._back(call, run, awaited.exited(), before)
             else:
                 states[before] = None
                 states |= self._back(call, run, self._taken(key, here, call, run), before)
         return states
+
+    def _awaits(self, key: Key, here: Here, call: ast.Call) -> list[Awaited]:
+        """Return what a call may run at a moment, begun when it is first asked for."""
+        if (key, here) not in self._awaited:
+            self._awaited[key, here] = [
+                Awaited(
+                    run,
+                    known,
+                    None
+                    if run is None or self._program.suspends(run)
+                    else self._called(key, here, call, run, known, Start.ENTRY),
+                )
+                for run, known in self._dispatched(call, here.state.known)
+            ]
+        return self._awaited[key, here]
 
     def _taken(self, key: Key, here: Here, call: ast.Call, function: Function) -> States:
         """Return where a generator stops or ends that is handed to what takes all of it, not to a loop or `with`."""
