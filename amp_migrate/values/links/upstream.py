@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from amp_migrate.project.model import Class
@@ -93,6 +93,7 @@ class Upstream:
         self._leaning: dict[int, list[_Answer]] = {}
         self._missed: set[tuple[int, str]] = set()
         self._near: dict[int, _Near] = {}
+        self._naming: dict[int, set[int]] = {}
         self._pending = _Pending()
         self._steps = 0
         self._reading: set[int] = set()
@@ -128,6 +129,7 @@ class Upstream:
         find = self._graph.find
         if self._steps > _MANY:
             self._near.clear()
+            self._naming.clear()
             self._pending = _Pending()
             self._steps = 0
         kind = int(items) << _NODE
@@ -178,8 +180,9 @@ class Upstream:
         if not self._graph.is_blank(gone):
             self.changing(root)
         self.changing(gone)
-        for at in [at for at, near in self._near.items() if gone in near.named]:
-            del self._near[at]
+        for at in self._naming.pop(gone, ()):
+            if at in self._near and gone in self._near[at].named:
+                del self._near[at]
 
     def adding(self, root: int, name: str) -> None:
         """Forget what was read off a representative that is about to get a field, where that could have told."""
@@ -207,6 +210,7 @@ class Upstream:
             if inner is None:
                 inner = near.inner[name] = self._inner(at, name)
                 near.named.update(inner)
+                self._named(at, inner)
             low = inside << 1 | call
             found += [item << _NODE | low for item in inner]
         elif items:
@@ -224,7 +228,14 @@ class Upstream:
         items = [inner for name, inner in graph.fields[at].items() if name[:1] == "["]
         lists = (graph.sources[at], graph.makers[at], items)
         sources, makers, inside = (tuple(dict.fromkeys(map(find, nodes))) for nodes in lists)
-        return _Near(sources, makers, tuple(self._holders(at)), inside)
+        near = _Near(sources, makers, tuple(self._holders(at)), inside)
+        self._named(at, near.named)
+        return near
+
+    def _named(self, at: int, nodes: Iterable[int]) -> None:
+        """Note what names nodes, to forget it when one of them is merged into another."""
+        for node in nodes:
+            self._naming.setdefault(node, set()).add(at)
 
     def _holders(self, node: int) -> list[tuple[int, str]]:
         """Return the objects whose field a node is, as far as another may flow into them, with its name there."""
