@@ -250,8 +250,7 @@ def _twin(
 def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
     """Tell whether a list of parameters is visited for gradients whose scale matters."""
     listed = isinstance(node.func, ast.Attribute) and node.func.attr in _LISTS
-    averaged = only_averaged(tree, _statement(tree, node))
-    return listed and _reads_grad(tree, node) and not averaged
+    return listed and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
 
 
 def _reads_groups(tree: Tree, node: ast.Attribute) -> bool:
