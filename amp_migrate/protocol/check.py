@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from amp_migrate.project import Class, Project
 from amp_migrate.protocol.binding import unbound
@@ -18,7 +18,9 @@ from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.placeholder import replaced, stale
+from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine
 from amp_migrate.protocol.switched import switched
@@ -38,19 +40,19 @@ def faults_of(program: Program) -> list[Fault]:
     found: dict[tuple[Breach, str, int], Fault] = {}
     programs = Programs(program)
     off = replaced(program)
-    for fault in _gradients(program, programs, memory, off):
+    search = Search(program, memory)
+    for fault in _gradients(program, programs, search, off):
         found.setdefault(_key(fault), fault)
     others: list[tuple[Machine, tuple[Entry, ...]]] = []
     for scaler in program.training.objects.scalers:
         entries = programs.of_scaler(scaler.number)
         others.append((switched(ScalerMachine(scaler.number), off), entries))
     for machine, entries in others:
-        for fault in Run(program, machine, memory, entries).faults():
+        for fault in search.faults(machine, entries):
             found.setdefault(_key(fault), fault)
     for fault in _remade(program, programs):
         found.setdefault(_key(fault), fault)
-    casts = Run(program, CastMachine(), memory, program.entries)
-    for fault in (*casts.faults(), *_in_methods(program, memory, casts)):
+    for fault in _casts(program, memory, search):
         found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
@@ -65,25 +67,43 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
     """Yield the GradScalers that are certainly made anew while an optimizer of theirs goes on."""
     objects = program.training.objects
     known = Known(program.project, objects)
-    memory = CertainMemory(program)
+    search = Search(program, CertainMemory(program))
     for scaler in objects.scalers:
         if all(map(known.is_followed, scaler.optimizers)):
             machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers))
-            yield from Run(program, machine, memory, programs.of_scaler(scaler.number)).faults()
+            yield from search.faults(machine, programs.of_scaler(scaler.number))
 
 
-def _in_methods(program: Program, memory: Memory, casts: Run) -> Iterator[Fault]:
-    """Yield the parts of networks that a method runs without gradients and with them, in a block of its caller."""
-    parts: dict[Class, set[ast.AST]] = {}
+def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
+    """Yield what goes wrong in autocast blocks.
+
+    The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
+    """
+    parts = _parts(program)
+    anyhow = search.anyhow(CastMachine(), program.entries)
+    if not anyhow.breached() and not any(_runs_parts(key, parts) for key in anyhow.summaries):
+        return
+    casts = Run(program, CastMachine(), memory, program.entries)
+    yield from casts.faults()
+    for key in list(casts.summaries):
+        if _runs_parts(key, parts):
+            machine = PartMachine(frozenset(parts[key.function.cls]))
+            yield from Run(program, machine, memory, [(key.function, False)]).faults()
+
+
+def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
+    """Return the nodes that run parts of networks, by the classes of those."""
+    parts: dict[Class | None, set[ast.AST]] = {}
     for function, held in program.training.by_function.items():
         found = {node for node, events in held.items() for e in events if e.kind is Kind.PART}
         if found and function.cls is not None:
             parts.setdefault(function.cls, set()).update(found)
-    for key in list(casts.summaries):
-        function, state = key.function, key.state.machine
-        if function.cls in parts and isinstance(state, Inside) and state.casts:
-            machine = PartMachine(frozenset(parts[function.cls]))
-            yield from Run(program, machine, memory, [(function, False)]).faults()
+    return parts
+
+
+def _runs_parts(key: Key, parts: Collection[Class | None]) -> bool:
+    state = key.state.machine
+    return key.function.cls in parts and isinstance(state, Inside) and state.casts
 
 
 def _key(fault: Fault) -> tuple[Breach, str, int]:
@@ -91,7 +111,7 @@ def _key(fault: Fault) -> tuple[Breach, str, int]:
 
 
 def _gradients(
-    program: Program, programs: Programs, memory: Memory, off: frozenset[int]
+    program: Program, programs: Programs, search: Search, off: frozenset[int]
 ) -> Iterator[Fault]:
     """Yield the faults of every optimizer; one that may concern any of a program must concern all of them.
 
@@ -111,7 +131,7 @@ def _gradients(
         machine = switched(
             GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
         )
-        runs[number] = {_key(f): f for f in Run(program, machine, memory, own).faults()}
+        runs[number] = {_key(f): f for f in search.faults(machine, own)}
     for number, run in runs.items():
         for key, fault in run.items():
             if fault.certain or all(key in runs[other] for other in beside[number]):

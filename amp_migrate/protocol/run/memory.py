@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
+from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.evaluate import evaluate
@@ -23,10 +24,11 @@ from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
+from amp_migrate.protocol.run.renaming import renamed
+from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(")
-_DEEPEST = 4  # an object that holds one of its kind would have names without end
 
 
 class Memory:
@@ -81,6 +83,28 @@ class Memory:
         stated = known.get(_loss(name))
         return None if stated is None else stated.truth
 
+    def exact(self, event: Event, known: Assumption) -> Iterable[Event]:
+        """Return an event with what the path knows of its optimizer, or of its loss; all that it may be then."""
+        return (self._exact(event, known),)
+
+    def _exact(self, event: Event, known: Assumption) -> Event:
+        if not event.certain and event.optimizers is not None:
+            number = self.handed.optimizer(event, known)
+            if number is not None:
+                return replace(event, optimizers=frozenset({number}))
+        if event.network is not None and not event.certain:
+            trained = self.handed.trained(event.network, known)
+            event = event if trained is None else replace(event, optimizers=trained)
+        if event.loss is None:
+            return event
+        if event.optimizers is None or len(event.optimizers) > 1:
+            reached = self.handed.reached(event.loss, known)
+            event = event if reached is None else replace(event, optimizers=reached)
+        if event.scaled is not None or event.loss is None:
+            return event
+        scaled = self.loss(event.loss, known)
+        return event if scaled is None else replace(event, scaled=scaled)
+
     def _with_loss(self, function: Function, point: Point, known: Assumption) -> Assumption:
         node = point.node
         if point.kind is not Kind.STORE or not isinstance(node, ast.Name):
@@ -96,7 +120,7 @@ class Memory:
         return self._calls[asked]
 
     def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
-        found = _renamed(known, self._names(call, callee), self._global_names(call, callee))
+        found = renamed(known, self._names(call, callee), self._global_names(call, callee))
         for name, given in self._constants(call, callee):
             if name in self._shared:
                 term = Term(name, frozenset({Operand(name, Aspect.BINDING)}))
@@ -119,7 +143,7 @@ class Memory:
     ) -> Assumption:
         names = {inner: outer for outer, inner in self._names(call, callee).items()}
         kept = known.without(lambda operand: self._writes(call, operand))
-        for fact in _renamed(learnt, names, self._global_names(call, callee)).facts:
+        for fact in renamed(learnt, names, self._global_names(call, callee)).facts:
             kept = kept.with_fact(fact.term, fact.value)
         return kept
 
@@ -253,30 +277,6 @@ class Memory:
                     held |= own[function]
                     queue.append(site.function)
         return {function: frozenset(names) for function, names in own.items()}
-
-
-def _renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -> Assumption:
-    """Return the facts whose operands all have a name on the other side of a call, by those names."""
-    found = NOTHING
-    for fact in known.facts:
-        texts = {operand.text for operand in fact.term.operands}
-        new = {text: _other_name(text, names, same) for text in texts}
-        if all(text and text.count(".") < _DEEPEST for text in new.values()):
-            text = fact.term.text
-            for old in sorted(new, key=len, reverse=True):
-                text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(new[old]), text)
-            operands = frozenset(
-                Operand(str(new[o.text]), o.aspect, o.attribute) for o in fact.term.operands
-            )
-            found = found.with_fact(Term(text, operands), fact.value)
-    return found
-
-
-def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> str | None:
-    for old, new in names.items():
-        if text == old or text.startswith((f"{old}.", f"{old}[")):
-            return new + text[len(old) :]
-    return text if re.split(r"[.\[]", text, maxsplit=1)[0] in same else None
 
 
 def _loss(name: str) -> Term:

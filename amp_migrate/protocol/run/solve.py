@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import replace
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
@@ -206,12 +205,12 @@ class Run:
         visited = self._memory.visits.of_visited(key.function, event)
         moved: dict[State, None] = {}
         for state in states:
-            exact = self._exact(event, state.known)
-            after = self._machine.move(state.machine, exact, visited)
-            moved.update({State(m, state.known): None for m in after.states})
-            for breach in after.breaches:
-                found = Breached(breach, key, here, event, visited or exact.certain)
-                self._breached.setdefault((breach, here.point.node), found)
+            for exact in self._memory.exact(event, state.known):
+                after = self._machine.move(state.machine, exact, visited)
+                moved.update({State(m, state.known): None for m in after.states})
+                for breach in after.breaches:
+                    found = Breached(breach, key, here, event, visited or exact.certain)
+                    self._breached.setdefault((breach, here.point.node), found)
         return moved
 
     def _failed(self, key: Key, here: Here) -> Iterable[State]:
@@ -231,22 +230,3 @@ class Run:
             raised = self._program.exceptions.outside(node)
             states[State(machine, here.state.known.with_fact(RAISED, raised))] = None
         return states
-
-    def _exact(self, event: Event, known: Assumption) -> Event:
-        """Return an event with what the path knows of its optimizer, or of its loss."""
-        if not event.certain and event.optimizers is not None:
-            number = self._memory.handed.optimizer(event, known)
-            if number is not None:
-                return replace(event, optimizers=frozenset({number}))
-        if event.network is not None and not event.certain:
-            trained = self._memory.handed.trained(event.network, known)
-            event = event if trained is None else replace(event, optimizers=trained)
-        if event.loss is None:
-            return event
-        if event.optimizers is None or len(event.optimizers) > 1:
-            reached = self._memory.handed.reached(event.loss, known)
-            event = event if reached is None else replace(event, optimizers=reached)
-        if event.scaled is not None or event.loss is None:
-            return event
-        scaled = self._memory.loss(event.loss, known)
-        return event if scaled is None else replace(event, scaled=scaled)

@@ -1,0 +1,102 @@
+"""Runs a machine along all ways at once, to tell whether any could break the protocol before they are told apart."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.cfg.points import Edge
+from amp_migrate.project import Class, Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Entry
+from amp_migrate.protocol.faults import Fault
+from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.solve import Run
+from amp_migrate.training.events import Event
+
+
+class Blind(Memory):
+    """Remembers nothing of the tests that a path passed, so that it takes every path that another memory takes.
+
+    An event of which a path could know more is all that any path could make of it.
+    """
+
+    def __init__(self, other: Memory) -> None:
+        self._other = other
+        self.course = other.course
+        self.visits = other.visits
+        self.turns = other.turns
+        self.handed = other.handed
+        self._numbers = [o.number for o in other._program.training.objects.optimizers]
+        self._open: dict[Edge, bool] = {}
+        self._known: dict[Event, tuple[Event, ...]] = {}
+
+    def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
+        """Return that nothing is known behind an edge; None where no path can take it."""
+        if edge not in self._open:
+            self._open[edge] = self._other.along(function, edge, NOTHING) is not None
+        return NOTHING if self._open[edge] else None
+
+    def exact(self, event: Event, known: Assumption) -> Iterable[Event]:
+        """Return an event as whatever a path may know of it."""
+        if event not in self._known:
+            self._known[event] = tuple(self._possible(event))
+        return self._known[event]
+
+    def _possible(self, event: Event) -> Iterator[Event]:
+        optimizers, scaled = {event.optimizers}, {event.scaled}
+        if len(self._numbers) > 1 and _may_tell(event):
+            each = (frozenset({number}) for number in self._numbers)
+            optimizers |= {frozenset(), frozenset(self._numbers), *each}
+        if event.loss is not None and event.scaled is None:
+            scaled = {None, True, False}
+        return (replace(event, optimizers=o, scaled=s) for o in optimizers for s in scaled)
+
+    def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        """Return that a function knows nothing of its arguments."""
+        return NOTHING
+
+    def back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
+        """Return that nothing is known behind a call."""
+        return NOTHING
+
+    def behind(self, function: Function, known: Assumption) -> Assumption:
+        """Return that nothing is known behind a function."""
+        return NOTHING
+
+    def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption:
+        """Return that the object of a method call may be of any of its classes."""
+        return NOTHING
+
+
+def _may_tell(event: Event) -> bool:
+    """Tell whether a path may know more of the optimizers of an event than stands in it."""
+    if not event.certain and event.optimizers is not None and isinstance(event.named(), ast.Name):
+        return True
+    if not event.certain and event.network is not None:
+        return True
+    return event.loss is not None and len(event.optimizers or ()) != 1
+
+
+class Search:
+    """Looks for breaches in a program; what it has read of the program is kept for all machines."""
+
+    def __init__(self, program: Program, memory: Memory) -> None:
+        self._program = program
+        self._memory = memory
+        self._blind = Blind(memory)
+
+    def faults(self, machine: Machine, entries: Iterable[Entry]) -> list[Fault]:
+        """Return the breaches that some path shows; paths are told apart only where not all are right anyway."""
+        if not self.anyhow(machine, entries).breached():
+            return []
+        return Run(self._program, machine, self._memory, entries).faults()
+
+    def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+        """Return a run along all paths at once."""
+        return Run(self._program, machine, self._blind, entries)

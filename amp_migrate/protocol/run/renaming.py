@@ -1,0 +1,35 @@
+"""What is known, by the names on the other side of a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.terms import Operand, Term
+
+_DEEPEST = 4  # an object that holds one of its kind would have names without end
+
+
+def renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -> Assumption:
+    """Return the facts whose operands all have a name on the other side of a call, by those names."""
+    found = NOTHING
+    for fact in known.facts:
+        texts = {operand.text for operand in fact.term.operands}
+        new = {text: _other_name(text, names, same) for text in texts}
+        if all(text and text.count(".") < _DEEPEST for text in new.values()):
+            text = fact.term.text
+            for old in sorted(new, key=len, reverse=True):
+                text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(new[old]), text)
+            operands = frozenset(
+                Operand(str(new[o.text]), o.aspect, o.attribute) for o in fact.term.operands
+            )
+            found = found.with_fact(Term(text, operands), fact.value)
+    return found
+
+
+def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> str | None:
+    for old, new in names.items():
+        if text == old or text.startswith((f"{old}.", f"{old}[")):
+            return new + text[len(old) :]
+    return text if re.split(r"[.\[]", text, maxsplit=1)[0] in same else None
