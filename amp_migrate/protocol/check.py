@@ -48,7 +48,7 @@ def faults_of(program: Program) -> list[Fault]:
         entries = programs.of_scaler(scaler.number)
         others.append((switched(ScalerMachine(scaler.number), off), entries))
     for machine, entries in others:
-        for fault in search.faults(machine, entries):
+        for fault in search.run(machine, entries).faults():
             found.setdefault(_key(fault), fault)
     for fault in _remade(program, programs):
         found.setdefault(_key(fault), fault)
@@ -71,7 +71,7 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
     for scaler in objects.scalers:
         if all(map(known.is_followed, scaler.optimizers)):
             machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers))
-            yield from search.faults(machine, programs.of_scaler(scaler.number))
+            yield from search.run(machine, programs.of_scaler(scaler.number)).faults()
 
 
 def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
@@ -131,7 +131,7 @@ def _gradients(
         machine = switched(
             GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
         )
-        runs[number] = {_key(f): f for f in search.faults(machine, own)}
+        runs[number] = {_key(f): f for f in search.run(machine, own).faults()}
     for number, run in runs.items():
         for key, fault in run.items():
             if fault.certain or all(key in runs[other] for other in beside[number]):

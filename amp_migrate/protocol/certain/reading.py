@@ -19,7 +19,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
-from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
 
@@ -66,18 +66,19 @@ class Reading:
 
     def _found(self) -> Iterator[Shown]:
         memory = CertainMemory(self.program)
+        search = Search(self.program, memory)
         if self._objects.scalers:
-            yield from self._gradients(memory)
+            yield from self._gradients(search)
             for number, optimizers in self._followed():
                 entries = self._programs.of_scaler(number)
                 machine = RemadeMachine(number, optimizers)
-                yield from self._run(machine, memory, entries, scaler=number)
+                yield from self._run(machine, search, entries, scaler=number)
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        yield from self._run(CertainCasts(), memory, self.program.entries)
+        yield from self._run(CertainCasts(), search, self.program.entries)
 
-    def _gradients(self, memory: CertainMemory) -> Iterator[Shown]:
+    def _gradients(self, search: Search) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
         groups = served(self.program, self._known)
         parts = Parts(self.program, self._known)
@@ -91,7 +92,7 @@ class Reading:
                 alone = parts.alone(group.numbers, scaled)
                 machine = CertainGradients(group.numbers, group.scalers, alone, sole)
                 entries = self._programs.of_optimizers(group.numbers)
-                met += self._run(machine, memory, entries, group.numbers, min(group.scalers))
+                met += self._run(machine, search, entries, group.numbers, min(group.scalers))
             runs.append((group, {item.key: item for item in met}))
         for own, found in runs:
             for key, item in found.items():
@@ -120,12 +121,12 @@ class Reading:
     def _run(
         self,
         machine: Machine,
-        memory: CertainMemory,
+        search: Search,
         entries: Iterable[Entry],
         optimizers: frozenset[int] = frozenset(),
         scaler: int | None = None,
     ) -> Iterator[Shown]:
-        run = Run(self.program, machine, memory, entries)
+        run = search.run(machine, entries)
         ways = Ways(self.program, run.summaries)
         for breach, key, here, event, _ in run.breached():
             turns = tuple(ways.turns(key, here))

@@ -11,7 +11,6 @@ from amp_migrate.flow.cfg.points import Edge
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry
-from amp_migrate.protocol.faults import Fault
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
@@ -91,11 +90,12 @@ class Search:
         self._memory = memory
         self._blind = Blind(memory)
 
-    def faults(self, machine: Machine, entries: Iterable[Entry]) -> list[Fault]:
-        """Return the breaches that some path shows; paths are told apart only where not all are right anyway."""
-        if not self.anyhow(machine, entries).breached():
-            return []
-        return Run(self._program, machine, self._memory, entries).faults()
+    def run(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+        """Return a run that shows every breach: one that tells paths apart where not all are right anyway."""
+        anyhow = self.anyhow(machine, entries)
+        if not anyhow.breached():
+            return anyhow
+        return Run(self._program, machine, self._memory, entries)
 
     def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
         """Return a run along all paths at once."""
