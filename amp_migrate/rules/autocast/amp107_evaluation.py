@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluation import evaluations, runs_in
 from amp_migrate.autocast.others import others, trains_aside
 from amp_migrate.autocast.regions import within
@@ -49,7 +50,8 @@ def decide(context: Context) -> Iterator[Decision]:
     """Wrap the evaluation forwards of the unit's models."""
     if context.casts.never:
         return
-    found = _reachable(context, evaluations(context.unit, context.gone_nodes))
+    disabled = Disabled(context.unit)
+    found = _reachable(context, evaluations(context.unit, context.gone_nodes), disabled)
     regions = [region for region in found if _ran_under_apex(context, region)]
     regions += [
         region
@@ -58,6 +60,7 @@ def decide(context: Context) -> Iterator[Decision]:
     ]
     decisions = [(region, _evaluation(context, region)) for region in regions]
     cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
+    disabled.refuse(cast)
     for site in context.unit.of(Kind.INITIALIZE):
         only_casts = not elements(context.unit.options[site].arguments.get("optimizers"))
         if only_casts and not context.is_gone(site.node):
@@ -72,30 +75,30 @@ def _ran_under_apex(context: Context, region: Region) -> bool:
     return known or context.casts.runs(region.function)
 
 
-def _reachable(context: Context, regions: list[Region]) -> list[Region]:
-    """Replace the regions that see neither flag nor scaler, or that programs without Apex run too, by the calls that lead to them, where those do."""
+def _reachable(context: Context, regions: list[Region], disabled: Disabled) -> list[Region]:
+    """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
     found: dict[tuple[str, int], Region] = {}
     for region in regions:
-        for chosen in _seeing(context, region, region.function, 3) or [region]:
+        for chosen in _seeing(context, region, region.function, disabled, 3) or [region]:
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
     whole = list(found.values())
     return [r for r in whole if not any(within(r, other) for other in whole if other is not r)]
 
 
 def _seeing(
-    context: Context, region: Region | None, function: Function, depth: int
+    context: Context, region: Region | None, function: Function, disabled: Disabled, depth: int
 ) -> list[Region]:
     """Return the region in a function, or the statements of all that call it, that can say whether AMP is on."""
-    if region is not None:
+    if region is not None and not disabled.runs(function):
         enabled = context.casts.enabled(function, region.first, training=False)
         by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
         if by_scaler or (enabled is not None and not serves_others(context.unit, function)):
             return [region]
     calls = context.unit.project.callers(function) if depth else []
-    calls = [c for c in calls if context.casts.runs(c.function)]
+    calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]
     found: list[Region] = []
     for call in calls:
-        above = _seeing(context, _calling(context, call), call.function, depth - 1)
+        above = _seeing(context, _calling(context, call), call.function, disabled, depth - 1)
         if not above:
             return []
         found += above
