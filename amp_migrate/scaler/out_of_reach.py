@@ -12,7 +12,7 @@ from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
-from amp_migrate.unit.order import dominates, exclusive
+from amp_migrate.unit.order import dominates, exclusive, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.rounds import runs_before
@@ -103,7 +103,9 @@ def refuse_before(project: Project, sites: list[Site], function: Function, node:
 
 def _may_serve(project: Project, function: Function, site: Site, node: ast.AST) -> bool:
     """Tell whether what an initialize makes is there at a node, if it is made in front of the tests that part the two."""
-    parted = exclusive(function.module.tree, site.node, node)
+    tree = function.module.tree
+    guards = (level for level in levels(tree, site.statement) if isinstance(level, ast.If))
+    parted = exclusive(tree, site.node, node) or any(dominates(tree, g, node) for g in guards)
     return parted or runs_before(project, function, site.node, node)
 
 
