@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import Class, Function, Module, Project
@@ -72,20 +73,16 @@ def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[
 
 def _imported(project: Project, module: Module) -> set[Module]:
     """Return a file with those that it imports, directly or not."""
-    found: set[Module] = set()
-    stack = [module]
-    while stack:
-        here = stack.pop()
-        if here in found:
-            continue
-        found.add(here)
+
+    def imported(here: Module) -> Iterator[Module]:
         for alias in here.tree.nodes(ast.alias):
             for meaning in project.lookup.imported(here, alias):
                 if isinstance(meaning, Module):
-                    stack.append(meaning)
+                    yield meaning
                 elif isinstance(meaning, Function | Class):
-                    stack.append(meaning.module)
-    return found
+                    yield meaning.module
+
+    return set(closure([module], imported))
 
 
 def _of(project: Project, module: Module) -> Iterator[Stranger]:

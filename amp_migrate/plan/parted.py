@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Function, Module, Project
@@ -52,18 +53,16 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
         if any(path in home.beside.leaving for path, _ in decision.edits):
             raise _silent(unit, unit.functions[0])
     migrated = {*home.users, *unit.functions}
-    stack = [f for f in project.functions() if f.module.path in home.beside.leaving]
-    seen: set[Function] = set()
-    while stack:
-        function = stack.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        if function in migrated:
-            raise _silent(unit, function)
+
+    def called(function: Function) -> Iterator[Function]:
         for node in walk(function.scope):
             if isinstance(node, ast.Call) and node not in home.beside.lacking:
-                stack += project.callees(node)
+                yield from project.callees(node)
+
+    staying = (f for f in project.functions() if f.module.path in home.beside.leaving)
+    for function in closure(staying, called):
+        if function in migrated:
+            raise _silent(unit, function)
 
 
 def _silent(unit: Unit, function: Function) -> Cannot:

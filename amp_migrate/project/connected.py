@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project.layout import Folder
 from amp_migrate.project.lookup import Meaning
@@ -48,14 +49,7 @@ def imports(project: Project, path: str) -> frozenset[str]:
 
 def files_of(project: Project, program: Module) -> set[str]:
     """Return the files that a program may run: its own and what it imports, at any distance."""
-    found: set[str] = set()
-    stack = [program.path]
-    while stack:
-        path = stack.pop()
-        if path not in found:
-            found.add(path)
-            stack += imports(project, path)
-    return found
+    return set(closure([program.path], lambda path: imports(project, path)))
 
 
 class _Groups:

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 
 
 def upwards(project: Project, function: Function) -> set[Function]:
     """Return a function and those that call it, directly or not."""
-    seen: set[Function] = set()
-    stack = [function]
-    while stack:
-        here = stack.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        stack += [site.function for site in project.callers(here)]
-    return seen
+    return set(closure([function], lambda here: (s.function for s in project.callers(here))))
 
 
-def reachable(project: Project, start: Function, barred: Container[Function] = ()) -> set[Function]:
+def reachable(
+    project: Project, start: Function, barred: Collection[Function] = ()
+) -> AbstractSet[Function]:
     """Return a function and those that it calls, directly or not, with the ones nested in them.
 
     What is `barred`, and what is called through it alone, is left out.
     """
     called = _called(project)
-    seen: set[Function] = set()
-    stack = [start]
-    while stack:
-        here = stack.pop()
-        if here in seen or here in barred:
-            continue
-        seen.add(here)
-        stack += called.get(here, ())
-    return seen
+    if barred:
+        starts = [] if start in barred else [start]
+        return set(
+            closure(starts, lambda here: (f for f in called.get(here, ()) if f not in barred))
+        )
+    known = _reached(project)
+    if start not in known:
+        known[start] = frozenset(closure([start], lambda here: called.get(here, ())))
+    return known[start]
+
+
+@once
+def _reached(project: Project) -> dict[Function, frozenset[Function]]:
+    """Return what the functions that were asked about reach."""
+    return {}
 
 
 @once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function, Project
 from amp_migrate.unit.reach import reachable
@@ -23,15 +24,12 @@ def serves_others(unit: Unit, function: Function) -> bool:
 
 def _roots(project: Project, function: Function) -> list[Function]:
     """Return the functions that nothing calls from which a function is reached."""
-    seen: dict[Function, None] = {}
-    stack = [function]
-    while stack:
-        here = stack.pop()
-        if here not in seen:
-            seen[here] = None
-            stack += [site.function for site in project.callers(here)]
-            stack += [here.parent] if here.parent is not None else []
-    return [here for here in seen if not project.callers(here)]
+
+    def holders(here: Function) -> list[Function]:
+        around = [] if here.parent is None else [here.parent]
+        return [*(site.function for site in project.callers(here)), *around]
+
+    return [here for here in closure([function], holders) if not project.callers(here)]
 
 
 def _is_program(function: Function) -> bool:

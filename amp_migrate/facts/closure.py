@@ -1,0 +1,19 @@
+"""Everything that a relation leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+def closure(starts: Iterable[Item], onward: Callable[[Item], Iterable[Item]]) -> list[Item]:
+    """Return what some items lead to, directly or not, each once and the items themselves first."""
+    found = dict.fromkeys(starts)
+    queue = list(found)
+    for item in queue:
+        more = [other for other in dict.fromkeys(onward(item)) if other not in found]
+        found |= dict.fromkeys(more)
+        queue += more
+    return queue
