@@ -145,7 +145,7 @@ class _File:
     def _target(self, statement: ast.stmt, reads: Reads) -> object:
         if isinstance(statement, ast.FunctionDef):
             return reads.of_function(statement)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        target = statement.targets[0] if isinstance(statement, ast.Assign | ast.Delete) else None
         if isinstance(statement, ast.AnnAssign):
             target = statement.target
         return reads.key(target) if target is not None else None

@@ -16,7 +16,7 @@ _SETTING = (ast.Assign, ast.AnnAssign)
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """A value or function that nothing reads: the statement that only stores it, or the entry of a collection (a key or keyword)."""
+    """A value or function that nothing reads: the statement that only stores or deletes it, or the entry of a collection (a key or keyword)."""
 
     value: ast.expr | ast.FunctionDef
     statement: ast.stmt | None = None
@@ -53,6 +53,7 @@ class Reads:
 
     def unused(self, gone: Collection[ast.expr]) -> Iterator[Unused]:
         """Yield the values that nothing reads when some reads are gone."""
+        tree = self._module.tree
         keys = {key: node for node in gone if (key := self.key(node)) is not None}
         whole: list[ast.expr] = []
         for key, sample in sorted(keys.items(), key=lambda item: len(item[0][1])):
@@ -62,13 +63,18 @@ class Reads:
             if isinstance(sample, ast.Attribute) and self._is_read_by_others(sample, gone):
                 continue
             yield from self._functions(key)
-            for target in self._stores.get(key, []):
-                statement = self._module.tree.parent(target)
+            stores = self._stores.get(key, [])
+            deleted = [up for t in stores if isinstance(up := tree.parent(t), ast.Delete)]
+            goes = all(len(up.targets) == 1 for up in deleted)
+            for up in deleted if goes else ():
+                yield Unused(up.targets[0], up)
+            for target in stores:
+                statement = tree.parent(target)
                 if isinstance(statement, _SETTING) and statement.value is not None:
                     alone = isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1
                     if alone and self._is_calm(statement.value):
                         whole.append(statement.value)
-                        yield Unused(statement.value, statement)
+                        yield Unused(statement.value, statement if goes else None)
             if isinstance(sample, ast.Subscript | ast.Attribute):
                 for entry in self._entries(sample):
                     if not any(entry.value in ast.walk(value) for value in whole):

@@ -73,7 +73,8 @@ def of_inlined(tree: Tree, inlined: Inlined) -> Piece:
 
 def of_unused(tree: Tree, unused: Unused) -> Piece:
     """Return what takes the place of a value that nothing reads."""
-    span = tree.span(unused.value)
+    deletes = isinstance(unused.statement, ast.Delete)
+    span = tree.span(unused.statement if deletes and unused.statement else unused.value)
     lines = span.end_line - span.line
     entry = _entry(tree, unused)
     if entry is not None:

@@ -16,6 +16,14 @@ SPELT = {
         "scope = amp.scale_loss\nwith scope(loss, opt) as s:\n    s.backward()",
         "scope = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
     ),
+    "arguments that are deleted again": (
+        "given = [loss, opt]\nwith amp.scale_loss(*given) as s:\n    s.backward()\ndel given",
+        "given = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()\nNone",
+    ),
+    "a local name that is deleted with another": (
+        "held = 1\nscope = amp.scale_loss\nwith scope(loss, opt) as s:\n    s.backward()\ndel scope, held",
+        "held = 1\nscope = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()\ndel scope, held",
+    ),
     "a name in both arms of one flag": (
         "if on:\n    init = amp.initialize\nif on:\n    model, opt = init(model, opt)",
         "if on:\n    init = None\nif on:\n    model, opt = amp.initialize(model, opt)",

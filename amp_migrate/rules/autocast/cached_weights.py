@@ -58,13 +58,13 @@ def _cleared(
     if not runs_without_gradients(context.unit.project, module, block):
         return
     inner = set(ast.walk(block))
-    first = {text for n in inner for text in _run(context, module, n)}
+    first = {name for n in inner for name in _run(context, module, n)}
     then = {
-        text
+        name
         for n in nodes
         if n not in inner
-        for text in _run(context, module, n)
-        if text in first and _comes_first(context, function, block, n)
+        for name in _run(context, module, n)
+        if name in first and _comes_first(context, function, block, n)
     }
     if then:
         edit = Insert(module.tree.span(block), _CLEARED, after=True)
@@ -80,8 +80,11 @@ def _comes_first(context: Context, function: Function, block: ast.With, node: as
     )
 
 
-def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str]:
-    """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class."""
+def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]:
+    """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class.
+
+    An item of a collection may be another one that is spelt otherwise, so what it may hold is yielded as well.
+    """
     if not isinstance(node, ast.Call):
         return
     func = node.func
@@ -90,3 +93,4 @@ def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str]:
             yield "super()"
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
         yield path(func) or ""
+        yield from context.unit.project.values.groups(module, func)
