@@ -10,6 +10,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.points import Edge, Kind
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.registries import Registries
 
 _GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")
 
@@ -19,6 +20,7 @@ class Turns:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._registries = Registries(program)
         self._known: dict[ast.AST, bool] = {}
         self._ends: dict[Edge, bool] = {}
 
@@ -26,7 +28,9 @@ class Turns:
         """Tell whether a loop goes over exactly one item."""
         if loop not in self._known:
             over = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
-            self._known[loop] = over is not None and self._holds_one(function.module, over)
+            self._known[loop] = over is not None and (
+                self._holds_one(function.module, over) or self._registries.holds_one(function, over)
+            )
         return self._known[loop]
 
     def ends(self, function: Function, edge: Edge) -> bool:
