@@ -21,6 +21,25 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/clip_helper_above_the_backward",
+        "clip once per step, straight before optimizer.step()",
+        (
+            ("        clip(1.0)\n", ""),
+            ("        optimizer.step()", "        clip(1.0)\n        optimizer.step()"),
+        ),
+    ),
+    Advised(
+        "refused/norms_of_a_dry_run",
+        "read them once per step, straight before optimizer.step()",
+        (
+            ("        norms.append(sum(p.grad.norm() for p in model.parameters()).item())\n", ""),
+            (
+                "        optimizer.step()",
+                "        print(sum(p.grad.norm() for p in model.parameters()).item())\n        optimizer.step()",
+            ),
+        ),
+    ),
+    Advised(
         "refused/refused_loss_in_a_handler",
         "give F.binary_cross_entropy_with_logits what the sigmoid is given",
         (
