@@ -14,7 +14,7 @@ from amp_migrate.autocast.losses import criterion, losses_apart, measured_apart
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
-from amp_migrate.autocast.slicing.finished import only_reshapes, runs_in_fp32
+from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.autocast.unfed import covered, feeds_nothing
 from amp_migrate.facts.paths import defs, path, uses, walk
@@ -269,7 +269,7 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
     """Tell whether a helper of the project gets what the model returned, and computes with it as it is."""
     return any(
         isinstance(n, ast.Call)
-        and bool(unit.project.callees(n))
+        and any(not only_draws(unit.project, callee) for callee in unit.project.callees(n))
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )

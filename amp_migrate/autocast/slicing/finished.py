@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable
 
 from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.project import Function, Project
+from amp_migrate.unit.reach import reachable
 
 _FP32 = frozenset(
     {
@@ -16,6 +19,7 @@ _FP32 = frozenset(
 )  # fmt: skip
 
 
+_PRODUCTS = frozenset({"addmm", "bmm", "einsum", "forward", "matmul", "mm"})
 _SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
 # O1 cast those of torch.nn.functional alone, not torch.softmax or x.softmax().
 _OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity"})
@@ -57,6 +61,32 @@ def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
     if owner in ("torch", "F", "functional"):
         given = {used for argument in node.args for used in uses(argument)}
     return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
+
+
+def only_draws(project: Project, function: Function) -> bool:
+    """Tell whether a helper hands what it gets to other libraries, to draw or to store it, and casts nothing itself."""
+    elsewhere = False
+    for part in (n for f in reachable(project, function) for n in walk(f.scope)):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult | ast.Pow):
+            return False
+        if not isinstance(part, ast.Call):
+            continue
+        name = project.external(project.module_of(part), part.func)
+        if name is None:
+            if isinstance(part.func, ast.Attribute):
+                if part.func.attr in _FP32 | _PRODUCTS:
+                    return False
+            elif not project.callees(part) and not hasattr(builtins, _text(part.func)):
+                return False
+        elif name.startswith("torch."):
+            return False
+        else:
+            elsewhere = True
+    return elsewhere
+
+
+def _text(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def only_reshapes(stmt: ast.stmt) -> bool:
