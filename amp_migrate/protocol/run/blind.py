@@ -86,8 +86,8 @@ class Search:
     """Looks for breaches in a program; what it has read of the program is kept for all machines."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
-        self._program = program
-        self._memory = memory
+        self.program = program
+        self.memory = memory
         self._blind = Blind(memory)
 
     def run(self, machine: Machine, entries: Iterable[Entry]) -> Run:
@@ -95,8 +95,8 @@ class Search:
         anyhow = self.anyhow(machine, entries)
         if not anyhow.breached():
             return anyhow
-        return Run(self._program, machine, self._memory, entries)
+        return Run(self.program, machine, self.memory, entries)
 
     def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
         """Return a run along all paths at once."""
-        return Run(self._program, machine, self._blind, entries)
+        return Run(self.program, machine, self._blind, entries)
