@@ -14,10 +14,12 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import COPY, Objects
+from amp_migrate.training.origins import Origin
 from amp_migrate.values.lambdas import given
 
 Body = Callable[[Module, ast.AST], Function]
-_Step = tuple[frozenset[int], tuple[tuple[Function, ast.AST], ...]]
+
+_Step = tuple[frozenset[int], tuple[Origin, ...]]
 
 
 class Losses:
@@ -83,39 +85,48 @@ class Losses:
     def _collect(
         self, function: Function, node: ast.expr, seen: set[ast.AST], found: set[int]
     ) -> None:
-        queue: list[tuple[Function, ast.AST]] = [(function, node)]
+        queue: list[tuple[Function, ast.AST, ast.Call | None]] = [(function, node, None)]
+        met: set[tuple[ast.AST, ast.Call | None]] = set()
         while queue:
-            where, part = queue.pop()
-            if part in seen:
+            where, part, entered = queue.pop()
+            if (part, entered) in met or (part, None) in met:
                 continue
+            met.add((part, entered))
             seen.add(part)
             if (where, part) not in self._steps:
                 self._steps[where, part] = self._step(where, part)
             run, onward = self._steps[where, part]
             found |= run
-            queue += onward
+            # What a function returns to one call comes of what that call hands in, not of what others do.
+            known = entered is not None and any(one.up is entered for one in onward)
+            for one in onward:
+                if one.up is None:
+                    kept = None if one.elsewhere else entered
+                    queue.append((one.function, one.node, one.down or kept))
+                elif not known or one.up is entered:
+                    queue.append((one.function, one.node, None))
 
     def _step(self, where: Function, part: ast.AST) -> _Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
         if _is_cut_off(part):
             return frozenset(), ()
         run: set[int] = set()
-        onward: list[tuple[Function, ast.AST]] = []
+        onward: list[Origin] = []
         if isinstance(part, ast.Call):
             run = self._run(where, part)
             for callee in self._project.callees(part):
-                onward += [(callee, value) for value in returned(callee)]
+                onward += [Origin(callee, value, down=part) for value in returned(callee)]
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             for value in self.reaching(where, part):
                 if isinstance(value, ast.arg):
                     onward += self._arguments(where, value)
                 elif value is not None:
-                    onward.append((where, value))
+                    onward.append(Origin(where, value))
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
         runs = part.func if isinstance(part, ast.Call) else None
         onward += [
-            (where, child)
+            Origin(where, child)
             for child in ast.iter_child_nodes(part)
             if child is not runs or not isinstance(child, ast.Name)
         ]
@@ -131,22 +142,24 @@ class Losses:
             groups |= self._objects.groups(function.module, call.func.value)
         return groups
 
-    def _stored(self, function: Function, node: ast.Attribute) -> list[tuple[Function, ast.AST]]:
+    def _stored(self, function: Function, node: ast.Attribute) -> list[Origin]:
         """Return what is stored in an attribute that is read: ``self.loss`` of another method."""
         groups = self._objects.groups(function.module, node)
-        found: list[tuple[Function, ast.AST]] = []
+        found: list[Origin] = []
         for module, target, value in self._objects.stored.get(node.attr, ()):
             if groups & self._objects.groups(module, target):
-                found.append((self._project.function_of(module, target), value))
+                holder = self._project.function_of(module, target)
+                found.append(Origin(holder, value, elsewhere=True))
         return found
 
-    def _arguments(self, function: Function, parameter: ast.arg) -> list[tuple[Function, ast.AST]]:
-        found: list[tuple[Function, ast.AST]] = []
+    def _arguments(self, function: Function, parameter: ast.arg) -> list[Origin]:
+        found: list[Origin] = []
         for site in self._project.callers(function):
             argument = self._project.arguments(site, function).get(parameter.arg)
             if argument is not None:
                 module = self._project.module_of(argument)
-                found.append((self._project.function_of(module, argument), argument))
+                holder = self._project.function_of(module, argument)
+                found.append(Origin(holder, argument, up=site.call))
         return found
 
     def _scaled(self, function: Function, node: ast.expr, seen: set[ast.AST]) -> Iterator[bool]:
