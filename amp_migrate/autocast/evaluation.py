@@ -10,7 +10,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inference import without_gradients
-from amp_migrate.autocast.losses import criterion, losses_apart, measured_apart
+from amp_migrate.autocast.losses import criterion, losses_apart, losses_of_results, measured_apart
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
@@ -52,6 +52,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
                 found.append(region_of(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
     found += _beside_training(unit, gone, taken)
+    found += losses_of_results(unit, found, region_of, gone, taken)
     if unit.plain:
         aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
         found = [part for region in found for part in aside.parts(region)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.inference import without_gradients
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import defs, uses, walk
@@ -95,3 +97,28 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
         if unit.forwards.strength(function.module, stmt) is Forward.CRITERION
         and not bce.calls(unit, function.module, stmt)
     ]
+
+
+def losses_of_results(
+    unit: Unit,
+    regions: list[Region],
+    region_of: Callable[[Unit, Module, ast.stmt], Region],
+    gone: set[ast.AST],
+    taken: set[int],
+) -> list[Region]:
+    """Return where a loss is computed of what a function returns that runs an evaluation forward.
+
+    The nodes of these regions are `taken` from then on: the forward in the function needs none of its own.
+    """
+    found: list[Region] = []
+    for function in dict.fromkeys(region.function for region in regions if not unit.plain):
+        for site in unit.project.callers(function):
+            module, call = site.function.module, site.call
+            first = module.tree.statement(call)
+            if id(call) in taken or call in gone or not isinstance(first, ast.Assign):
+                continue
+            region = region_of(unit, module, first)
+            if region.last is not first and without_gradients(unit, module, call):
+                found.append(region)
+    taken |= {id(n) for r in found for stmt in r.statements() for n in ast.walk(stmt)}
+    return found
