@@ -55,6 +55,41 @@ _OTHER_NAMES = _single(
     another_loss_is_scaled=("scaler.scale(loss)", "scaler.scale(x.mean())"),
 )
 
+_NAMED_LOSS = _single(
+    "a loss that gets its name where it is handed over",
+    """
+    import torch
+    from apex import amp
+
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x in loader:
+        optimizer.zero_grad()
+        with amp.scale_loss((loss := model(x).mean()), optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+        print(loss.item())
+    """,
+    """
+    import torch
+
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = model(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        print(loss.item())
+    """,
+    another_loss_is_scaled=("scaler.scale(loss)", "scaler.scale(x.mean())"),
+    the_backward_is_lost=("scaler.scale(loss).backward()\n", "\n"),
+)
+
 _NORM_BEFORE = """
     import torch
     from apex import amp
@@ -348,4 +383,12 @@ _SHARED = Training(
     },
 )
 
-ACCEPTED = (_NEW_NETWORK, _SHARED, _OTHER_NAMES, _HELPER_READS, _STATE_IN_A_HELPER, _REPORTED)
+ACCEPTED = (
+    _NEW_NETWORK,
+    _SHARED,
+    _OTHER_NAMES,
+    _NAMED_LOSS,
+    _HELPER_READS,
+    _STATE_IN_A_HELPER,
+    _REPORTED,
+)

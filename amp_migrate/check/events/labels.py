@@ -207,6 +207,9 @@ class _Unscaled(ast.NodeTransformer):
         self._within = self._within[:-1]
         return ast.Name(" or ".join(texts))
 
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        return self.visit_Name(node.target)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if tail(node) == "scale" and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
