@@ -235,7 +235,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
         if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
             return stmt
         if not isinstance(stmt, _ASSIGNS):
-            if not _collects(unit, module, stmt):
+            if not _collects(unit, module, stmt, known):
                 break
             last = stmt
             continue
@@ -276,12 +276,18 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
     )
 
 
-def _collects(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
-    """Tell whether a loss is computed where it is collected or shown: ``losses.append(criterion(output, target).item())``."""
+def _collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a loss is computed where it is collected, as in ``losses.append(criterion(output, target).item())``.
+
+    One that is shown counts where it is computed of what the network gave as that is.
+    """
     call = stmt.value if isinstance(stmt, ast.Expr) else None
     if not isinstance(call, ast.Call) or unit.project.callees(call):
         return False
-    return criterion(unit, module, stmt)
+    calls = (n for n in walk(stmt) if isinstance(n, ast.Call))
+    given = {a.id for n in calls for a in n.args if isinstance(a, ast.Name)}
+    gathers = isinstance(call.func, ast.Attribute) or bool(given & known)
+    return gathers and criterion(unit, module, stmt)
 
 
 def _selects(stmt: ast.stmt, known: set[str]) -> bool:

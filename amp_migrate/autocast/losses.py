@@ -13,6 +13,7 @@ from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
+from amp_migrate.unit.finding.trains import Trains
 from amp_migrate.unit.order import position
 from amp_migrate.unit.unit import Unit
 
@@ -85,6 +86,7 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
     """Return the losses of what networks gave further up, behind a test that may have run another one."""
     known: dict[Function, set[str]] = {}
     held = set()
+    trains = Trains(unit)
     for region in [*unit.regions, *found]:
         for stmt in region.statements():
             known.setdefault(region.function, set()).update(defs(stmt))
@@ -96,6 +98,7 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
         if isinstance(stmt, _ASSIGNS) and id(stmt) not in held and uses(stmt) & names
         if unit.forwards.strength(function.module, stmt) is Forward.CRITERION
         and not bce.calls(unit, function.module, stmt)
+        and not trains(function.module, stmt)
     ]
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 
 
@@ -21,6 +21,25 @@ def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
     if isinstance(up, ast.withitem) and isinstance(up.context_expr, ast.Call):
         return up.context_expr
     return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
+
+
+def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.expr]:
+    """Return what a name of ``a, b = f()`` may be bound to: its part of what `f` returns, or the call where that is not seen."""
+    display = module.tree.parent(binding)
+    statement = module.tree.parent(display) if isinstance(display, ast.Tuple) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return []
+    assert isinstance(display, ast.Tuple)
+    place, count = (
+        next(i for i, part in enumerate(display.elts) if part is binding),
+        len(display.elts),
+    )
+    given = [value for callee in project.callees(statement.value) for value in returned(callee)]
+    parts = [
+        value.elts[place] if isinstance(value, ast.Tuple) and len(value.elts) == count else value
+        for value in given
+    ]
+    return parts or [statement.value]
 
 
 def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:

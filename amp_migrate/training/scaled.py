@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
-from amp_migrate.training.bindings import bound_value, returned
+from amp_migrate.training.bindings import bound_value, returned, unpacked
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins import Origin
 from amp_migrate.values.lambdas import given
@@ -121,7 +121,8 @@ class Losses:
                 if isinstance(value, ast.arg):
                     onward += self._arguments(where, value)
                 elif value is not None:
-                    onward.append(Origin(where, value))
+                    holder = self._holder(where, value)
+                    onward.append(Origin(holder, value, elsewhere=holder is not where))
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
         runs = part.func if isinstance(part, ast.Call) else None
@@ -188,7 +189,7 @@ class Losses:
                 elif value is None:
                     yield False
                 else:
-                    yield from self._scaled(function, value, seen)
+                    yield from self._scaled(self._holder(function, value), value, seen)
         else:
             yield self._holds_scaled(module, node)
 
@@ -254,7 +255,7 @@ class Losses:
         if module.scopes.owner(name) is not function.scope:
             scope = module.scopes.owner(name)
             bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
-            return [b if isinstance(b, ast.arg) else bound_value(module, b) for b in bindings]
+            return [value for binding in bindings for value in self._bound(module, binding)]
 
         def binds(point: Point) -> bool:
             stored = point.kind is PointKind.STORE and _names(point.node) == name.id
@@ -263,8 +264,29 @@ class Losses:
         found: dict[ast.expr | ast.arg | None, None] = {}
         for point in self.graph(function).nearest_before(name, binds):
             begins = point.kind is PointKind.ENTRY
-            found[_parameter(function, name.id) if begins else _stored(module, point)] = None
+            stored = [_parameter(function, name.id)] if begins else self._stored_at(module, point)
+            found |= dict.fromkeys(stored)
         return list(found)
+
+    def _stored_at(self, module: Module, point: Point) -> list[ast.expr | ast.arg | None]:
+        if point.value is not None:
+            return [point.value]
+        up = module.tree.parent(point.node)
+        return [up.value] if isinstance(up, ast.AugAssign) else self._bound(module, point.node)
+
+    def _bound(self, module: Module, binding: ast.AST) -> list[ast.expr | ast.arg | None]:
+        if isinstance(binding, ast.arg):
+            return [binding]
+        value = bound_value(module, binding)
+        return (
+            [value] if value is not None else [*unpacked(self._project, module, binding)] or [None]
+        )
+
+    def _holder(self, function: Function, value: ast.expr) -> Function:
+        """Return the function in which a value stands that a variable of another is bound to."""
+        own = function.module
+        module = own if value in own.tree.parents else self._project.module_of(value)
+        return self._body(module, value)
 
 
 def _is_cut_off(node: ast.AST) -> bool:
@@ -277,15 +299,6 @@ def _is_cut_off(node: ast.AST) -> bool:
 
 def _names(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _stored(module: Module, point: Point) -> ast.expr | None:
-    if point.value is not None:
-        return point.value
-    up = module.tree.parent(point.node)
-    if isinstance(up, ast.AugAssign):
-        return up.value
-    return bound_value(module, point.node)
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:

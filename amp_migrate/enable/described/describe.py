@@ -59,7 +59,7 @@ def _initialize(own: list[Optimizer], enabled: str, draft: Draft) -> None:
     if enabled:
         arguments.append(f"enabled={enabled}")
     anchor = _below_all(own[0].module.tree, [o.statement for o in own])
-    if not _stands_alone(draft.tree, anchor):
+    if not draft.stands_alone(anchor):
         raise Unwritable(
             own[0].module,
             anchor,
@@ -108,13 +108,6 @@ def _index(tree: Tree, block: list[ast.stmt], statement: ast.stmt) -> int | None
         if isinstance(up, ast.stmt) and tree.block(up) is block:
             return block.index(up)
     return None
-
-
-def _stands_alone(tree: Tree, statement: ast.stmt) -> bool:
-    """Tell whether the lines of a statement hold nothing of another."""
-    before = tree.lines[statement.lineno - 1][: tree.span(statement).column]
-    after = tree.lines[(statement.end_lineno or 1) - 1][tree.span(statement).end_column :].strip()
-    return not before.strip() and (not after or after.startswith("#"))
 
 
 def _backward(backward: Backward, draft: Draft) -> None:

@@ -10,7 +10,8 @@ from functools import cached_property
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
+from amp_migrate.training.bindings import bases, bound_value
 
 _OPTIMIZER = "torch.optim."
 _MODULE = "torch.nn."
@@ -153,11 +154,55 @@ class Optimizers:
         Of parts of a network the whole that is called.
         """
         for node in [*call.args, *(k.value for k in call.keywords)]:
-            for base in bases(module, node, set()):
-                if self._visible(module, function, base):
-                    yield from self._whole(module, base)
+            parts = [part for value in self._sources(module, node) for part in ast.walk(value)]
+            found = [
+                p.value
+                for p in parts
+                if isinstance(p, ast.Attribute) and p.attr in HAND_OUT_PARAMETERS
+            ]
+            for base in self._read_in(module, function, found) or self._read_in(
+                module, function, self._handed(module, parts)
+            ):
+                yield from self._whole(module, base)
             if path(node) and self._objects.is_network(module, node):
                 yield node
+
+    def _sources(self, module: Module, node: ast.expr) -> list[ast.expr]:
+        """Return an expression, and those that its variables and the attributes of its object are set to, over and over."""
+        found = [node]
+        for value in found:
+            for part in ast.walk(value):
+                found += [one for one in self._bound(module, part) if one not in found]
+        return found
+
+    def _bound(self, module: Module, node: ast.AST) -> Iterator[ast.expr]:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            scope = module.scopes.owner(node)
+            for binding in module.scopes.bindings(scope, node.id) if scope else ():
+                value = bound_value(module, binding)
+                if value is not None:
+                    yield value
+        elif isinstance(node, ast.Attribute) and _is_own(node):
+            cls = self._class_of(module, node)
+            for where, target, value in self._objects.stored.get(node.attr, ()):
+                if where is module and _is_own(target) and self._class_of(module, target) is cls:
+                    yield value
+
+    def _class_of(self, module: Module, node: ast.AST) -> Class | None:
+        return self.project.function_of(module, node).cls
+
+    def _handed(self, module: Module, parts: list[ast.AST]) -> list[ast.expr]:
+        """Return the networks that functions of the project are given, as those that make groups of parameters."""
+        return [
+            given
+            for call in parts
+            if isinstance(call, ast.Call) and self.project.callees(call)
+            for given in [*call.args, *(k.value for k in call.keywords)]
+            if path(given) and self._objects.is_network(module, given)
+        ]
+
+    def _read_in(self, module: Module, function: Function, found: list[ast.expr]) -> list[ast.expr]:
+        return [node for node in found if self._visible(module, function, node)]
 
     def _whole(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
         """Yield the outermost of an expression and what it is a part of that is called; else the name that it has."""
@@ -183,12 +228,19 @@ class Optimizers:
 
     def _visible(self, module: Module, function: Function, node: ast.expr) -> bool:
         held = self.project.function_of(module, node)
-        return held is function or held.node is None
+        if held is function or held.node is None:
+            return True
+        own = isinstance(node, ast.Attribute) and _is_own(node)
+        return own and held.cls is not None and held.cls is function.cls
 
 
 def _is_optimizer(cls: Class) -> bool:
     """Tell whether a class is an optimizer: of torch, or a class that one is a base of."""
     return any(base.startswith(_OPTIMIZER) for c in cls.mro() for base in c.external_bases)
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _name(statement: ast.stmt, call: ast.Call) -> str | None:

@@ -66,10 +66,7 @@ class Parser:
         statement = tree.statement(call)
         block = tree.block(statement)
         before = [s for s in block[: block.index(statement)] if _adds(s, path(call.func.value))]
-        if before:
-            draft.below(before[-1], line)
-        else:
-            draft.above(statement, line)
+        draft.next_to(before[-1] if before else statement, line, behind=bool(before))
         if known is None:
             imports = [n for n in tree.nodes(ast.ImportFrom) if n.module == "argparse"]
             draft.below(imports[0] if imports else tree.module.body[0], "import argparse")

@@ -26,7 +26,9 @@ def in_fp32(tree: Tree, call: ast.Call, draft: Draft, *, method: bool) -> bool:
         factors.insert(0, call.func.value)
     if call.keywords or not all(_is_view(factor) for factor in factors):
         return False
-    if not isinstance(statement, ast.Assign | ast.Return) or not _is_alone(tree, statement):
+    if not isinstance(statement, ast.Assign | ast.Return) or not draft.stands_alone(statement):
+        return False
+    if statement.lineno != statement.end_lineno:
         return False
     inner = {node for factor in factors for node in ast.walk(factor)}
     for node in walk(statement):
@@ -51,12 +53,3 @@ def _is_view(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in _VIEWS and _is_view(node.func.value)
     return path(node) is not None
-
-
-def _is_alone(tree: Tree, statement: ast.stmt) -> bool:
-    """Tell whether a statement is all that stands on its one line, a comment apart."""
-    span = tree.span(statement)
-    line = tree.lines[span.line - 1]
-    rest = line[span.end_column :].strip()
-    before = line[: span.column].strip()
-    return span.line == span.end_line and not before and (not rest or rest.startswith("#"))
