@@ -10,7 +10,13 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inference import without_gradients
-from amp_migrate.autocast.losses import criterion, losses_apart, losses_of_results, measured_apart
+from amp_migrate.autocast.losses import (
+    collects,
+    criterion,
+    losses_apart,
+    losses_of_results,
+    measured_apart,
+)
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
@@ -235,7 +241,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
         if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
             return stmt
         if not isinstance(stmt, _ASSIGNS):
-            if not _collects(unit, module, stmt, known):
+            if not collects(unit, module, stmt, known):
                 break
             last = stmt
             continue
@@ -274,20 +280,6 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )
-
-
-def _collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> bool:
-    """Tell whether a loss is computed where it is collected, as in ``losses.append(criterion(output, target).item())``.
-
-    One that is shown counts where it is computed of what the network gave as that is.
-    """
-    call = stmt.value if isinstance(stmt, ast.Expr) else None
-    if not isinstance(call, ast.Call) or unit.project.callees(call):
-        return False
-    calls = (n for n in walk(stmt) if isinstance(n, ast.Call))
-    given = {a.id for n in calls for a in n.args if isinstance(a, ast.Name)}
-    gathers = isinstance(call.func, ast.Attribute) or bool(given & known)
-    return gathers and criterion(unit, module, stmt)
 
 
 def _selects(stmt: ast.stmt, known: set[str]) -> bool:

@@ -82,6 +82,20 @@ def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[in
     return Region(function.module, function, first, stmt)
 
 
+def collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a loss is computed where it is collected, as in ``losses.append(criterion(output, target).item())``.
+
+    One that is shown counts where it is computed of what the network gave as that is.
+    """
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(call, ast.Call) or unit.project.callees(call):
+        return False
+    calls = (n for n in walk(stmt) if isinstance(n, ast.Call))
+    given = {a.id for n in calls for a in n.args if isinstance(a, ast.Name)}
+    gathers = isinstance(call.func, ast.Attribute) or bool(given & known)
+    return gathers and criterion(unit, module, stmt)
+
+
 def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
     """Return the losses of what networks gave further up, behind a test that may have run another one."""
     known: dict[Function, set[str]] = {}

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
-from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
-from amp_migrate.training.bindings import bound_value, returned, unpacked
+from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins import Origin
+from amp_migrate.training.reaching import Body, Reaching
 from amp_migrate.values.lambdas import given
-
-Body = Callable[[Module, ast.AST], Function]
 
 _Step = tuple[frozenset[int], tuple[Origin, ...]]
 
@@ -29,6 +26,7 @@ class Losses:
         self._project = project
         self._body = body
         self._graphs = graphs
+        self._reaching = Reaching(project, graphs, body)
         self._objects = objects
         self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
         self._steps: dict[tuple[Function, ast.AST], _Step] = {}
@@ -121,7 +119,7 @@ class Losses:
                 if isinstance(value, ast.arg):
                     onward += self._arguments(where, value)
                 elif value is not None:
-                    holder = self._holder(where, value)
+                    holder = self._reaching.holder(where, value)
                     onward.append(Origin(holder, value, elsewhere=holder is not where))
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
@@ -189,7 +187,7 @@ class Losses:
                 elif value is None:
                     yield False
                 else:
-                    yield from self._scaled(self._holder(function, value), value, seen)
+                    yield from self._scaled(self._reaching.holder(function, value), value, seen)
         else:
             yield self._holds_scaled(module, node)
 
@@ -251,42 +249,7 @@ class Losses:
 
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
-        module = function.module
-        if module.scopes.owner(name) is not function.scope:
-            scope = module.scopes.owner(name)
-            bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
-            return [value for binding in bindings for value in self._bound(module, binding)]
-
-        def binds(point: Point) -> bool:
-            stored = point.kind is PointKind.STORE and _names(point.node) == name.id
-            return stored or point.kind is PointKind.ENTRY
-
-        found: dict[ast.expr | ast.arg | None, None] = {}
-        for point in self.graph(function).nearest_before(name, binds):
-            begins = point.kind is PointKind.ENTRY
-            stored = [_parameter(function, name.id)] if begins else self._stored_at(module, point)
-            found |= dict.fromkeys(stored)
-        return list(found)
-
-    def _stored_at(self, module: Module, point: Point) -> list[ast.expr | ast.arg | None]:
-        if point.value is not None:
-            return [point.value]
-        up = module.tree.parent(point.node)
-        return [up.value] if isinstance(up, ast.AugAssign) else self._bound(module, point.node)
-
-    def _bound(self, module: Module, binding: ast.AST) -> list[ast.expr | ast.arg | None]:
-        if isinstance(binding, ast.arg):
-            return [binding]
-        value = bound_value(module, binding)
-        return (
-            [value] if value is not None else [*unpacked(self._project, module, binding)] or [None]
-        )
-
-    def _holder(self, function: Function, value: ast.expr) -> Function:
-        """Return the function in which a value stands that a variable of another is bound to."""
-        own = function.module
-        module = own if value in own.tree.parents else self._project.module_of(value)
-        return self._body(module, value)
+        return self._reaching.of(function, name)
 
 
 def _is_cut_off(node: ast.AST) -> bool:
@@ -295,16 +258,3 @@ def _is_cut_off(node: ast.AST) -> bool:
         node = node.func
         return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
     return isinstance(node, ast.Attribute) and node.attr == "data"
-
-
-def _names(node: ast.AST) -> str | None:
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _parameter(function: Function, name: str) -> ast.arg | None:
-    owner = function.body if isinstance(function, Anonymous) else function.node
-    if owner is None:
-        return None
-    given = owner.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    return next((a for a in every if a.arg == name), None)

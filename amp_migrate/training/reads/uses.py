@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.scaled import Body, Losses
+from amp_migrate.training.reaching import Body
+from amp_migrate.training.scaled import Losses
 
 _RUNS_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 _MEMBERS = frozenset({"items", "values"})

@@ -1,0 +1,76 @@
+"""What a variable may hold where it is read, by the control flow of its function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.flow import Graphs
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.training.bindings import bound_value, unpacked
+
+Body = Callable[[Module, ast.AST], Function]
+Held = ast.expr | ast.arg | None
+
+
+class Reaching:
+    """Follows variables to what they are bound to; `body` gives the function or lambda in which a node stands."""
+
+    def __init__(self, project: Project, graphs: Graphs, body: Body) -> None:
+        self._project = project
+        self._graphs = graphs
+        self._body = body
+
+    def of(self, function: Function, name: ast.Name) -> list[Held]:
+        """Return what a name may have been bound to where it is read; None for a value that is not one."""
+        module = function.module
+        scope = module.scopes.owner(name)
+        if scope is not function.scope:
+            bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+            return [value for binding in bindings for value in self._bound(module, binding)]
+
+        def binds(point: Point) -> bool:
+            stored = point.kind is PointKind.STORE and _names(point.node) == name.id
+            return stored or point.kind is PointKind.ENTRY
+
+        found: dict[Held, None] = {}
+        for point in self._graphs.of(function.scope).nearest_before(name, binds):
+            begins = point.kind is PointKind.ENTRY
+            held = [_parameter(function, name.id)] if begins else self._stored(module, point)
+            found |= dict.fromkeys(held)
+        return list(found)
+
+    def holder(self, function: Function, value: ast.expr) -> Function:
+        """Return the function in which a value stands that a variable of another is bound to."""
+        own = function.module
+        module = own if value in own.tree.parents else self._project.module_of(value)
+        return self._body(module, value)
+
+    def _stored(self, module: Module, point: Point) -> list[Held]:
+        if point.value is not None:
+            return [point.value]
+        up = module.tree.parent(point.node)
+        return [up.value] if isinstance(up, ast.AugAssign) else self._bound(module, point.node)
+
+    def _bound(self, module: Module, binding: ast.AST) -> list[Held]:
+        if isinstance(binding, ast.arg):
+            return [binding]
+        value = bound_value(module, binding)
+        if value is not None:
+            return [value]
+        return [*unpacked(self._project, module, binding)] or [None]
+
+
+def _names(node: ast.AST) -> str | None:
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _parameter(function: Function, name: str) -> ast.arg | None:
+    owner = function.body if isinstance(function, Anonymous) else function.node
+    if owner is None:
+        return None
+    given = owner.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return next((a for a in every if a.arg == name), None)
