@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.apex.sites import Kind, Site, sites
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
@@ -30,6 +30,26 @@ class Disabled:
                         for callee in unit.project.callees(node):
                             for function in reachable(unit.project, callee):
                                 self._sites.setdefault(function, site)
+        self._only = self._only_there(unit.project)
+
+    def holds(self, function: Function) -> bool:
+        """Tell whether a function runs in such blocks alone, so that it needs no casts."""
+        return function in self._only
+
+    def _only_there(self, project: Project) -> set[Function]:
+        found = {f for f in self._sites if project.callers(f) and not project.escapes(f)}
+        while True:
+            kept = {
+                function
+                for function in found
+                if all(
+                    site.call in self.calls or site.function in found
+                    for site in project.callers(function)
+                )
+            }
+            if kept == found:
+                return found
+            found = kept
 
     def runs(self, function: Function) -> bool:
         """Tell whether a function may run in such a block."""
@@ -47,8 +67,7 @@ class Disabled:
                     site.node,
                     f"{name}() runs without casts here and with them elsewhere, and an autocast block in it would "
                     "switch them on here too",
-                    f"hand {name}() whether to cast, and put its forward pass under "
-                    "`with torch.cuda.amp.autocast(enabled=...):`, then run again",
+                    f"call a function of its own here, with the body of {name}(), then run again",
                 )
 
 

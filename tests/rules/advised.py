@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+PERTURBED_IN_FP32 = """\
+def perturbed_in_fp32(model, x, y, optimizer):
+    delta = torch.zeros_like(x, requires_grad=True)
+    loss = F.cross_entropy(model(x + delta), y)
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    return (x + delta.grad.sign()).detach()
+
+
+"""
+
 
 class Advised(NamedTuple):
     """Words of an advice, and the edits that follow it: (file, old text, new text).
@@ -20,6 +31,14 @@ class Advised(NamedTuple):
 
 
 ADVISED = (
+    Advised(
+        "refused/trains_without_casts_at_times",
+        "call a function of its own here, with the body of perturbed()",
+        (
+            ("def main(", PERTURBED_IN_FP32 + "def main("),
+            ("return [perturbed(", "return [perturbed_in_fp32("),
+        ),
+    ),
     Advised(
         "refused/clip_helper_above_the_backward",
         "clip once per step, straight before optimizer.step()",

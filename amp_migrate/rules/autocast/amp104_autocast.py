@@ -28,6 +28,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.adopted import adopted
+from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.regions import Inline
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
@@ -43,8 +44,10 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     _refuse_other_flag(context)
+    disabled = Disabled(context.unit)
     for region in context.unit.regions:
-        yield _wrap(context, region)
+        if not disabled.holds(region.function):
+            yield _wrap(context, region)
     for inline in context.inlines:
         yield _inline(context, inline)
     yield from cleared(context, RULE)

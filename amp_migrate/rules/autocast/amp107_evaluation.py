@@ -52,14 +52,15 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     disabled = Disabled(context.unit)
     found = _reachable(context, evaluations(context.unit, context.gone_nodes), disabled)
-    regions = [region for region in found if _ran_under_apex(context, region)]
+    regions = [r for r in found if _ran_under_apex(context, r) and not disabled.holds(r.function)]
     regions += [
         region
         for region in others(context.unit, context.gone_nodes, regions)
         if context.casts.runs(region.function) and not serves_others(context.unit, region.function)
     ]
     decisions = [(region, _evaluation(context, region)) for region in regions]
-    cast = [*context.unit.regions, *(region for region, made in decisions if made.edits)]
+    trained = (r for r in context.unit.regions if not disabled.holds(r.function))
+    cast = [*trained, *(region for region, made in decisions if made.edits)]
     disabled.refuse(cast)
     for site in context.unit.of(Kind.INITIALIZE):
         only_casts = not elements(context.unit.options[site].arguments.get("optimizers"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
@@ -14,41 +14,14 @@ from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.apart import optimizer_expressions
 from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.unit.finding.optimizers import Optimizers
 from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 SCHEDULER = ("sched", "warmup", "lr_")
-
-
-class Optimizers:
-    """Knows the optimizers of a unit."""
-
-    def __init__(self, unit: Unit) -> None:
-        self._values = unit.project.values
-        self._runners = unit.home.runners
-        self._groups: set[Hashable] = set()
-        self._texts: dict[Function, set[str]] = {}
-        for site in unit.sites:
-            for node in optimizer_expressions(site):
-                self._groups |= self._values.groups(site.module, node)
-                text = path(node)
-                if text:
-                    self._texts.setdefault(site.function, set()).add(text)
-        self._carried = self._runners.given(self._values, self._groups)
-
-    def has(self, module: Module, function: Function, node: ast.expr) -> bool:
-        """Tell whether an expression is an optimizer of the unit."""
-        while isinstance(node, ast.Subscript) and self._values.group(module, node) is None:
-            node = node.value
-        if self._values.groups(module, node) & self._groups:
-            return True
-        if self._carried and path(node) == f"{self._runners.through(function)}.optimizer":
-            return True
-        return (path(node) or "") in self._texts.get(function, set())
 
 
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
