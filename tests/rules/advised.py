@@ -436,6 +436,11 @@ ADVISED = (
         leads_to="AMP904",
     ),
     Advised(
+        "refused/steps_without_overflow_read",
+        "delete this and run again",
+        (('        log(amp.state_dict()["loss_scaler0"]["unskipped"])\n', ""),),
+    ),
+    Advised(
         "refused/engine_of_another_package",
         "or delete EngineWrapper.backward() where nothing does",
         (

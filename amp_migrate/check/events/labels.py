@@ -60,6 +60,9 @@ class Labels:
         if method in READS_GRADIENTS:
             others = [*call.args[1:], *(k.value for k in call.keywords)]
             return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
+        if isinstance(function.module.tree.parent(call), ast.Subscript | ast.Attribute):
+            if method == "state_dict":
+                return None  # one entry is read, and nothing saved
         if receiver is None:
             return self._of_function(function, call)
         if method in _SCALER_ALONE or method == "step":

@@ -38,6 +38,8 @@ from amp_migrate.plan.model import (
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.carrying.resume import conversion
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
+from amp_migrate.rules.carrying.state_read import StateRead, state_reads
+from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
 
@@ -50,6 +52,10 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
         else:
             sites.append(site)
+    reads = [r for r in state_reads(context.unit, sites) if not context.is_gone(r.node)]
+    yield from _reads(context, reads)
+    direct = [read.site for read in reads if read.direct]
+    sites = [site for site in sites if site not in direct]
     keys = state_keys(context.unit.project, sites)
     renamed: set[ast.AST] = set()
     for site in sites:
@@ -61,6 +67,31 @@ def decide(context: Context) -> Iterator[Decision]:
             message = f"the state of the GradScaler is read by {key} too"
             yield decision(RULE, Status.ROUTINE, module, node, message, [edit])
     yield from _old_checkpoints(context, keys)
+
+
+def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
+    """Read the loss scale off the GradScaler, or out of its state."""
+    for read in reads:
+        site = read.site
+        if site is None or not read.scale:
+            raise Cannot(
+                "AMP909",
+                read.module,
+                read.node,
+                "this reads what Apex keeps of its loss scalers out of their state, and the state of a GradScaler has other keys",
+                'delete this and run again; then read `["scale"]` of scaler.state_dict(), or scaler.get_scale()',
+            )
+        if read.direct:
+            text = f"{context.scaler(site.function, site.node)}.get_scale()"
+        else:
+            on = all(creation.scales.value is True for creation in context.creations.values())
+            segment = read.module.tree.segment
+            key = "'scale'" if segment(read.node).endswith("']") else '"scale"'
+            entry = f"[{key}]" if on else f".get({key}, 1.0)"  # off, it has no state
+            text = segment(read.owner) + entry
+        edit = ReplaceExpression(read.module.tree.span(read.node), text)
+        status = Status.MIGRATED if read.direct else Status.ROUTINE
+        yield decision(RULE, status, read.module, read.node, f"becomes `{text}`", [edit])
 
 
 def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
