@@ -52,6 +52,21 @@ class Holding(Keeping):
             return stored
         return self._entry(node, at, depth) if not isinstance(node, ast.Name) else None
 
+    def stores(self, node: ast.expr, at: Moment) -> list[Held]:
+        """Return all that a variable of its own body may hold at a moment; nothing where that is not known."""
+        owner = self.module.scopes.owner(node) if isinstance(node, ast.Name) else None
+        if owner is None or owner is not at.graph.root or not isinstance(node, ast.Name):
+            return []
+        found = [
+            Held(point.value, Moment(at.graph, point), (node,))
+            for point in at.graph.points
+            if point.kind is Kind.STORE
+            and point.value is not None
+            and _spelling(point.node) == node.id
+        ]
+        whole = len(found) == len(self.module.scopes.bindings(owner, node.id))
+        return found if whole else []
+
     def display(self, node: ast.expr, at: Moment, depth: int = 0) -> Held | None:
         """Return the tuple, list or dictionary, as it was written out, that an expression gives."""
         if isinstance(node, _DISPLAYS) or self.is_dict(node) or self.is_namespace(node):

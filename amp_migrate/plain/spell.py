@@ -9,11 +9,20 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.calls import Calls, Plain
+from amp_migrate.plain.choice import Choices, Chosen, is_chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.inline import Inlined, Inlining
 from amp_migrate.plain.marks import Idle, idle, mentions_mark
 from amp_migrate.plain.unused import Reads, Unused
-from amp_migrate.plain.write import Piece, Unwritable, of_call, of_inlined, of_unused, written
+from amp_migrate.plain.write import (
+    Piece,
+    Unwritable,
+    of_call,
+    of_chosen,
+    of_inlined,
+    of_unused,
+    written,
+)
 from amp_migrate.project import Module, Project
 
 Use = tuple[str, int, int]
@@ -29,6 +38,7 @@ class _Spelling:
     through: tuple[ast.expr, ...]
     plain: Plain | None = None
     inlined: Inlined | None = None
+    chosen: Chosen | None = None
 
 
 def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use]) -> dict[str, Tree]:
@@ -57,6 +67,8 @@ def _is_hidden(site: Site) -> bool:
         )
     if isinstance(site.module.tree.parent(site.node), ast.Return):
         return site.kind in _TAKING
+    if site.kind is Kind.SCALE_LOSS and is_chosen(site):
+        return True
     return site.kind in _TAKING and _is_unpacked(site)
 
 
@@ -73,6 +85,7 @@ class _File:
         self._holding = Holding(project, module)
         self._calls = Calls(self._holding)
         self._inlining = Inlining(self._holding)
+        self._choices = Choices(self._holding)
 
     def tree(self) -> Tree | None:
         """Return the file with its uses spelt out; None where there are none that can be."""
@@ -99,6 +112,10 @@ class _File:
                 yield _Spelling(call, plain.callee, plain.through, plain)
             elif inlined is not None:
                 yield _Spelling(call, inlined.returned.func, (call.func,), None, inlined)
+        for item in self._tree.nodes(ast.withitem):
+            chosen = self._choices.of(item)
+            if chosen is not None:
+                yield _Spelling(chosen.use, chosen.scaling, chosen.through, chosen=chosen)
         paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
             *self._tree.nodes(ast.Name),
             *self._tree.nodes(ast.Subscript),
@@ -130,6 +147,8 @@ class _File:
                 pieces += of_call(self._tree, spelling.plain, self._calls)
             elif spelling.inlined is not None:
                 pieces.append(of_inlined(self._tree, spelling.inlined))
+            elif spelling.chosen is not None:
+                pieces.append(of_chosen(self._tree, spelling.chosen))
             elif spelling.source is not None:
                 pieces.append(
                     Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))

@@ -13,6 +13,7 @@ from amp_migrate.flow.changes import after
 from amp_migrate.project import Module, Project
 
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+_CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,10 @@ class Keeping:
 
     def only_holds(self, call: ast.Call) -> bool:
         """Tell whether a call makes an object that keeps its arguments, and does nothing else."""
-        return self.is_dict(call) or self.is_namespace(call) or self.is_partial(call)
+        if self.is_dict(call) or self.is_namespace(call) or self.is_partial(call):
+            return True
+        name = self.project.apex(self.module, call.func)
+        return (name or self.project.external(self.module, call.func)) in _CONTEXTS
 
     def is_partial(self, node: ast.expr) -> bool:
         """Tell whether an expression is a call of ``functools.partial``."""

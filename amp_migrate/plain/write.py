@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from amp_migrate.facts.tree import Respelt, Tree
 from amp_migrate.plain.calls import Calls, Plain
+from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.inline import Inlined
 from amp_migrate.plain.unused import Unused
 from amp_migrate.source.span import Span
@@ -69,6 +70,16 @@ def of_inlined(tree: Tree, inlined: Inlined) -> Piece:
     span = tree.span(inlined.call)
     lines = span.end_line - span.line
     return Piece(span, f"({inlined.text}" + "\n" * lines + ")" if lines else inlined.text)
+
+
+def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
+    """Return the call of `amp.scale_loss` that stands for what a `with` enters."""
+    span = tree.span(chosen.use)
+    inside = chosen.scaling in ast.walk(chosen.use)
+    text = tree.segment(chosen.scaling) if inside else ast.unparse(chosen.scaling)
+    if not inside and "\n" not in tree.segment(chosen.scaling):
+        text = tree.segment(chosen.scaling)
+    return Piece(span, text + "\n" * (span.end_line - span.line - text.count("\n")))
 
 
 def of_unused(tree: Tree, unused: Unused) -> Piece:

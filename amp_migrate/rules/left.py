@@ -80,8 +80,9 @@ RULES = (
         "Only `with amp.scale_loss(loss, optimizer) as scaled_loss:` with a backward in it has one meaning.",
         """
         context = amp.scale_loss(loss, optimizer)
-        with context as scaled_loss:
-            scaled_loss.backward()
+        scaled_loss = context.__enter__()
+        scaled_loss.backward()
+        context.__exit__(None, None, None)
         """,
         """
         with amp.scale_loss(loss, optimizer) as scaled_loss:

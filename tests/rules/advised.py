@@ -441,6 +441,19 @@ ADVISED = (
         (('        log(amp.state_dict()["loss_scaler0"]["unskipped"])\n', ""),),
     ),
     Advised(
+        "refused/context_with_another_loss",
+        "with `scaled_loss.backward()` in it",
+        (
+            (
+                "        with (amp.scale_loss(loss, optimizer) if fp16 else nullcontext(loss / 2)) as scaled:\n"
+                "            scaled.backward()\n",
+                "        loss = loss if fp16 else loss / 2\n"
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "            scaled_loss.backward()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/engine_of_another_package",
         "or delete EngineWrapper.backward() where nothing does",
         (

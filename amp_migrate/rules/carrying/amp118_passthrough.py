@@ -5,6 +5,7 @@ Reads calls of a function that hands all its arguments on to `apex.amp` as calls
 the function when nothing else uses it. The same goes for what reaches Apex by a local name, an entry of a
 dictionary or list, or `functools.partial`, and for arguments that are unpacked with `*` and `**`: where the code
 says what they hold at the call, that is read as if it were written there, and what nothing reads then is removed.
+A `with` that enters `amp.scale_loss` or, without AMP, `nullcontext(loss)` is read as one that enters `amp.scale_loss`.
 
 ## Why
 Projects that also ran without Apex hid it behind `amp_support.scale_loss(*args, **kwargs)`. With native AMP

@@ -1,0 +1,79 @@
+"""Blocks that scale the loss under a flag, and hand it on as it is without: ``scale_loss(...) if fp16 else nullcontext(loss)``.
+
+A GradScaler that is off hands the loss on too, so either way is read as the one that scales.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.flow import Kind
+from amp_migrate.plain.held import Holding
+
+_ACTS = ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a `with` enters, the call of `amp.scale_loss` that it is read as, and the reads that go with that."""
+
+    use: ast.expr
+    scaling: ast.Call
+    through: tuple[ast.expr, ...]
+
+
+class Choices:
+    """Finds in one file what a `with` enters that comes down to `amp.scale_loss`, or to nothing but the loss."""
+
+    def __init__(self, holding: Holding) -> None:
+        self._holding = holding
+        self._project, self._module = holding.project, holding.module
+
+    def of(self, item: ast.withitem) -> Chosen | None:
+        """Return what a `with` enters, as a call of `amp.scale_loss`; None where it is one, or something else."""
+        use = item.context_expr
+        scaling = self._scaling(use)
+        if scaling is not None:
+            return None if scaling is use else Chosen(use, scaling, ())
+        at = self._holding.moment(use, Kind.LOAD)
+        stored = self._holding.stores(use, at) if at is not None else []
+        found = {ast.dump(s): s for held in stored if (s := self._scaling(held.node)) is not None}
+        if at is None or len(found) != 1:
+            return None
+        scaling = next(iter(found.values()))
+        parts = [scaling.func, *scaling.args, *(k.value for k in scaling.keywords)]
+        for held in stored:
+            if self._scaling(held.node) is None and not self._is_loss(held.node, scaling):
+                return None
+            if not all(self._holding.stays(part, held.moment, at) for part in parts):
+                return None
+        return Chosen(use, scaling, (use,))
+
+    def _scaling(self, node: ast.expr) -> ast.Call | None:
+        """Return the call of `amp.scale_loss` that an expression is, or is under a flag."""
+        if isinstance(node, ast.Call):
+            name = self._project.apex(self._module, node.func)
+            return node if name == "apex.amp.scale_loss" and node.args else None
+        if not isinstance(node, ast.IfExp) or any(isinstance(n, _ACTS) for n in ast.walk(node)):
+            return None
+        for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
+            scaling = self._scaling(one) if isinstance(one, ast.Call) else None
+            if scaling is not None and self._is_loss(other, scaling):
+                return scaling
+        return None
+
+    def _is_loss(self, node: ast.expr, scaling: ast.Call) -> bool:
+        """Tell whether an expression is ``nullcontext(loss)`` for the loss that is scaled otherwise."""
+        if not isinstance(node, ast.Call):
+            return False
+        if self._project.external(self._module, node.func) != "contextlib.nullcontext":
+            return False
+        given = [*node.args, *(k.value for k in node.keywords)]
+        return [ast.dump(g) for g in given] == [ast.dump(scaling.args[0])]
+
+
+def is_chosen(site: Site) -> bool:
+    """Tell whether a call of `amp.scale_loss` is put into a variable, or stands under a flag."""
+    return isinstance(site.module.tree.parent(site.node), ast.Assign | ast.AnnAssign | ast.IfExp)
