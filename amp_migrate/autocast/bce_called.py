@@ -188,23 +188,23 @@ def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call
         for node in walk(stmt)
         if isinstance(node, ast.Call)
     ]
-    for start in (_called, _named):
+    for start in (functions_run, _named):
         for module, call in calls:
             stack = start(unit, module, call)
             while stack:
                 function = stack.pop()
                 if function not in seen:
                     seen.add(function)
-                    yield call, function, start is _called
+                    yield call, function, start is functions_run
                     stack += _callees(unit, function)
 
 
 def _callees(unit: Unit, function: Function) -> list[Function]:
     calls = [node for node in walk(function.scope) if isinstance(node, ast.Call)]
-    return [callee for call in calls for callee in _called(unit, function.module, call)]
+    return [callee for call in calls for callee in functions_run(unit, function.module, call)]
 
 
-def _called(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
+def functions_run(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
     """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
     classes = unit.project.values.instance_classes(module, call.func)
     forwards = [cls.method("forward") for cls in classes]
@@ -213,7 +213,7 @@ def _called(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
 
 def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
     """Return the forwards of the classes that a file names, one of which a network of unknown class may be."""
-    if _called(unit, module, call) or not unit.forwards.is_network(module, call.func):
+    if functions_run(unit, module, call) or not unit.forwards.is_network(module, call.func):
         return []
     found = (unit.project.resolve(module, node) for node in module.tree.nodes(ast.Name))
     classes = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Class))

@@ -18,6 +18,7 @@ from amp_migrate.autocast.losses import (
     measured_apart,
 )
 from amp_migrate.autocast.regions import merged
+from amp_migrate.autocast.shared import calls_aside, of_others
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
@@ -57,6 +58,13 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
             ):
                 found.append(region_of(unit, module, module.tree.statement(node)))
     found += _through_helpers(unit, gone, taken, models)
+    found += [
+        region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
+        for site in calls_aside(
+            unit, lambda m, call: _may_run(near, m, call) and _runs(unit, m, call, models)
+        )
+        if site.call not in gone and not of_others(unit, site.function.module, site.call, models)
+    ]
     found += _beside_training(unit, gone, taken)
     found += losses_of_results(unit, found, region_of, gone, taken)
     if unit.plain:
@@ -97,20 +105,9 @@ def _through_helpers(
         if id(node) not in taken
         and node not in gone
         and helpers & set(unit.project.callees(node))
-        and not _of_others(unit, module, node, models)
+        and not of_others(unit, module, node, models)
         and without_gradients(unit, module, node)
     ]
-
-
-def _of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
-    """Tell whether a call gives a helper networks, none of which the unit initialized."""
-    given = [*call.args, *(k.value for k in call.keywords)]
-    groups = [
-        unit.project.values.groups(module, node)
-        for node in given
-        if path(node) is not None and unit.forwards.is_network(module, node)
-    ]
-    return any(groups) and not any(found & models for found in groups)
 
 
 def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:

@@ -1,0 +1,82 @@
+"""Calls outside of training of what training runs deeper down: a method of a network that runs a part of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.autocast.bce_called import functions_run
+from amp_migrate.autocast.inference import without_gradients
+from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.unfed import feeds_nothing
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import CallSite, Function, Module
+from amp_migrate.unit.unit import Unit
+
+_Runs = Callable[[Module, ast.Call], bool]
+
+
+def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
+    """Return the calls, in functions that no training runs, of functions that run a network in training too.
+
+    `runs` tells whether a call is one of a network of the unit. The forward of a network is none of these functions:
+    the calls of the network are found for themselves.
+    """
+    trained = _run(unit, unit.regions)
+    running = [f for f in trained if _helps(f) and _runs_one(f, runs)]
+
+    def callers(function: Function) -> list[Function]:
+        above = (site.function for site in unit.project.callers(function))
+        return [f for f in above if f in trained and _helps(f)]
+
+    inside = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
+    return [
+        site
+        for helper in closure(running, callers)
+        for site in unit.project.callers(helper)
+        if site.function not in trained
+        and id(site.call) not in inside
+        and _evaluates(unit, site.function.module, site.call)
+    ]
+
+
+def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
+    """Tell whether a call gives a helper networks, none of which the unit initialized."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    groups = [
+        unit.project.values.groups(module, node)
+        for node in given
+        if path(node) is not None and unit.forwards.is_network(module, node)
+    ]
+    return any(groups) and not any(found & models for found in groups)
+
+
+def _run(unit: Unit, regions: list[Region]) -> set[Function]:
+    """Return the functions that run in some regions, the forwards of the networks there among them."""
+    calls = (
+        (region.module, node)
+        for region in regions
+        for stmt in region.statements()
+        for node in ast.walk(stmt)
+        if isinstance(node, ast.Call)
+    )
+    starts = {function for module, call in calls for function in functions_run(unit, module, call)}
+    return set(closure(starts, lambda here: _below(unit, here)))
+
+
+def _below(unit: Unit, function: Function) -> list[Function]:
+    calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+    return [below for call in calls for below in functions_run(unit, function.module, call)]
+
+
+def _helps(function: Function) -> bool:
+    return function.node is not None and function.name != "forward"
+
+
+def _runs_one(function: Function, runs: _Runs) -> bool:
+    return any(isinstance(n, ast.Call) and runs(function.module, n) for n in walk(function.scope))
+
+
+def _evaluates(unit: Unit, module: Module, call: ast.Call) -> bool:
+    return without_gradients(unit, module, call) or feeds_nothing(unit, module, call)
