@@ -6,6 +6,8 @@ import ast
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.receivers import Object, Receivers, may_be_same
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved
 from amp_migrate.training.contexts import Context
@@ -15,19 +17,28 @@ _DEEPEST = 12  # a recursion that enters contexts is followed no further down
 _CASTING = (Context.CASTS, Context.NO_CASTS)
 
 
+class Cached(NamedTuple):
+    """A network that ran without gradients, and the object of which it is a part that no other object has."""
+
+    network: int
+    around: Object | None = None
+
+
 class Inside(NamedTuple):
     """The contexts around a place, outermost first, and the networks whose weights are cached.
 
-    `cached` are those that ran without gradients, and `ran` those whose weights something writes by hand.
+    `cached` are those that ran without gradients, and `ran` those whose weights something writes by hand. `object` is
+    that whose method runs, None where it is not known, or outside of casts.
     """
 
     contexts: tuple[Context, ...] = ()
-    cached: frozenset[int] = frozenset()
+    cached: frozenset[Cached] = frozenset()
     ran: frozenset[int] = frozenset()
+    object: Object | None = None
 
     def uncached(self) -> Inside:
         """Return the same without weights that are cached."""
-        return Inside(self.contexts)
+        return Inside(self.contexts, object=self.object)
 
     @property
     def casts(self) -> bool:
@@ -66,7 +77,7 @@ class CastMachine:
             return state
         last = len(state.contexts) - 1 - state.contexts[::-1].index(context)
         left = state._replace(contexts=state.contexts[:last])
-        return left if any(c in _CASTING for c in left.contexts) else left.uncached()
+        return left if any(c in _CASTING for c in left.contexts) else Inside(left.contexts)
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
@@ -87,6 +98,25 @@ class CastMachine:
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
         return _forward(state, event) if event.kind is Kind.FORWARD else Moved((state,))
+
+
+class ObjectMachine(CastMachine):
+    """Follows the contexts of a program, and in them the objects whose methods run: parts of two of them are two."""
+
+    def __init__(self, receivers: Receivers) -> None:
+        self._receivers = receivers
+
+    def begin(self, state: Hashable, caller: Function, call: ast.Call | None) -> Hashable:
+        """Return the state in which a function begins."""
+        assert isinstance(state, Inside)
+        known = call is not None and state.casts
+        found = self._receivers.of(caller, call, state.object) if known and call else None
+        return state._replace(object=found)
+
+    def end(self, state: Hashable, before: Hashable) -> Hashable:
+        """Return the state behind a function."""
+        assert isinstance(state, Inside) and isinstance(before, Inside)
+        return state._replace(object=before.object if state.casts else None)
 
 
 class PartMachine(CastMachine):
@@ -110,6 +140,11 @@ class PartMachine(CastMachine):
 
 
 def _forward(state: Inside, event: Event) -> Moved:
+    around = state.object if event.own else None
     if state.no_grad:
-        return Moved((state._replace(cached=state.cached | event.networks),))
-    return Moved((state,), (Breach.CACHED,) if state.cached & event.networks else ())
+        cached = {Cached(network, around) for network in event.networks}
+        return Moved((state._replace(cached=state.cached | cached),))
+    again = any(
+        old.network in event.networks and may_be_same(old.around, around) for old in state.cached
+    )
+    return Moved((state,), (Breach.CACHED,) if again else ())

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator
 
 from amp_migrate.project import Class, Project
 from amp_migrate.protocol.binding import unbound
-from amp_migrate.protocol.casts import CastMachine, Inside, PartMachine
+from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
+from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
@@ -83,12 +84,12 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     anyhow = search.anyhow(CastMachine(), program.entries)
     if not anyhow.breached() and not any(_runs_parts(key, parts) for key in anyhow.summaries):
         return
-    casts = Run(program, CastMachine(), memory, program.entries)
+    casts = Run(program, ObjectMachine(Receivers(program)), memory, program.entries)
     yield from casts.faults()
-    for key in list(casts.summaries):
-        if _runs_parts(key, parts):
-            machine = PartMachine(frozenset(parts[key.function.cls]))
-            yield from Run(program, machine, memory, [(key.function, False)]).faults()
+    methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
+    for method in methods:
+        machine = PartMachine(frozenset(parts[method.cls]))
+        yield from Run(program, machine, memory, [(method, False)]).faults()
 
 
 def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:

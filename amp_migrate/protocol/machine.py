@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event
@@ -42,3 +44,14 @@ class Machine(Protocol):
 
     def leave(self, state: Hashable, context: Context) -> Hashable:
         """Return the state behind a context, and whatever was entered in it."""
+
+
+@runtime_checkable
+class FollowsObjects(Protocol):
+    """What a machine has besides where its states say in which object's method a program is."""
+
+    def begin(self, state: Hashable, caller: Function, call: ast.Call | None) -> Hashable:
+        """Return the state in which a function begins that a call runs; without a call, one that runs unnamed."""
+
+    def end(self, state: Hashable, before: Hashable) -> Hashable:
+        """Return the state behind a function; `before` is that in front of it."""

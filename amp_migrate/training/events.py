@@ -43,7 +43,8 @@ class Event:
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
     nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of
     HANDED that a library is given the optimizer, or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
-    optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not.
+    optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not;
+    `own` tells of a FORWARD that the network is a part that the object of the method has made for itself.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Event:
     assumed: bool = False
     each: bool = False
     beside: bool = False
+    own: bool = False
 
     @property
     def certain(self) -> bool:

@@ -19,6 +19,7 @@ from amp_migrate.training.objects import Objects
 from amp_migrate.training.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent
+from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.runs import Runs
@@ -44,6 +45,7 @@ class Training:
         self._writes = Writes(project, self.objects)
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
+        self.own = Own(project, self.objects)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
             "step": self._step,
@@ -223,7 +225,8 @@ class Training:
         known = [o for o in self.objects.optimizers if o.networks and o.networks & groups]
         if known:
             numbers = frozenset(o.number for o in known)
-            yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part)
+            own = self.own.is_own(function, network)
+            yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)
 

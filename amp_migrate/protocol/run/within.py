@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.machine import FollowsObjects, Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
 from amp_migrate.training.contexts import Context
@@ -60,6 +60,7 @@ class Within:
         self._program = program
         self._memory = memory
         self._machine = machine
+        self._objects = machine if isinstance(machine, FollowsObjects) else None
         self._wait = wait
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
 
@@ -114,16 +115,26 @@ class Within:
         known: Assumption,
         start: Start,
     ) -> Summary:
-        state = State(here.state.machine, self._memory.into(call, function, known))
+        begun = self._begun(key, here.state.machine, call)
+        state = State(begun, self._memory.into(call, function, known))
         return self._wait(key, here, Key(function, start, state))
 
     def _back(
         self, call: ast.Call, function: Function, ends: Iterable[State], before: State
     ) -> States:
         return {
-            State(end.machine, self._memory.back(call, function, end.known, before.known)): None
+            State(
+                self._ended(end.machine, before.machine),
+                self._memory.back(call, function, end.known, before.known),
+            ): None
             for end in ends
         }
+
+    def _begun(self, key: Key, state: Hashable, call: ast.Call | None) -> Hashable:
+        return state if self._objects is None else self._objects.begin(state, key.function, call)
+
+    def _ended(self, state: Hashable, before: Hashable) -> Hashable:
+        return state if self._objects is None else self._objects.end(state, before)
 
     def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
         """Return the states behind functions of which one runs without being called by name."""
@@ -132,9 +143,10 @@ class Within:
         states: States = {}
         for function in runs:
             known = self._memory.behind(function, here.state.known)
-            run = Key(function, Start.ENTRY, State(here.state.machine, NOTHING))
+            before = here.state.machine
+            run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
             ends = self._wait(key, here, run).exits
-            states |= {State(end.machine, known): None for end in ends}
+            states |= {State(self._ended(end.machine, before), known): None for end in ends}
         return states
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:

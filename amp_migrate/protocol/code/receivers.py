@@ -1,0 +1,86 @@
+"""The objects whose methods calls run, told apart where they surely are two."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.named import Groups
+from amp_migrate.values.objects import Instance
+
+_DEEPEST = 4  # objects within objects; one that holds its kind would have parts without end
+
+
+class Object(NamedTuple):
+    """An object by the names that may hold it; `around` is the one that has made it for itself, where that is known."""
+
+    groups: Groups
+    around: Object | None = None
+
+
+def may_be_same(one: Object | None, other: Object | None) -> bool:
+    """Tell whether two objects may be one; None may be any."""
+    if one is None or other is None:
+        return True
+    return bool(one.groups & other.groups) and may_be_same(one.around, other.around)
+
+
+class Receivers:
+    """Finds the object whose method a call runs."""
+
+    def __init__(self, program: Program) -> None:
+        self._project = program.project
+        self._own = program.training.own
+        values = program.project.values
+        self._selves = [values.nodes.object(c) for m in self._modules() for c in m.classes.values()]
+        self._known: dict[ast.Call, tuple[Groups, bool] | None] = {}
+
+    def of(self, caller: Function, call: ast.Call, around: Object | None) -> Object | None:
+        """Return the object whose method a call in a method of `around` runs; None where it may be any."""
+        receiver = self._receiver(caller.module, call)
+        if receiver is None:
+            return None
+        if _is_super(receiver) or self._own.is_receiver(caller, receiver):
+            return around
+        if call not in self._known:
+            self._known[call] = self._names(caller, receiver)
+        known = self._known[call]
+        if known is None:
+            return None
+        groups, own = known
+        return Object(groups, around if own and _depth(around) < _DEEPEST else None)
+
+    def _modules(self) -> list[Module]:
+        return list(self._project.modules.values())
+
+    def _receiver(self, module: Module, call: ast.Call) -> ast.expr | None:
+        """Return the expression of the object: what is called itself, or what the method is taken from."""
+        func, values = call.func, self._project.values
+        if values.instance_classes(module, func):
+            return func
+        if not isinstance(func, ast.Attribute):
+            return func if isinstance(func, ast.Name) else None
+        if _is_super(func.value):
+            return func.value
+        classes = values.instance_classes(module, func.value)
+        return func.value if any(cls.method(func.attr) for cls in classes) else None
+
+    def _names(self, caller: Function, receiver: ast.expr) -> tuple[Groups, bool] | None:
+        values = self._project.values
+        groups = values.groups(caller.module, receiver)
+        if groups & {values.graph.find(node) for node in self._selves}:
+            return None
+        facts = values.facts(caller.module, receiver)
+        made = [fact for fact in facts if isinstance(fact, Instance) and fact.exact]
+        return (groups, self._own.is_own(caller, receiver)) if made else None
+
+
+def _is_super(node: ast.expr) -> bool:
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Name) and func.id == "super"
+
+
+def _depth(node: Object | None) -> int:
+    return 0 if node is None else 1 + _depth(node.around)
