@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path, tail
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
 
@@ -80,7 +81,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
     if arguments is None or "loss" not in arguments:
         raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
     node, item, entered, alias = _entered(project, site) or _opened(site)
-    backwards = tuple(_backwards(node, alias))
+    backwards = tuple(_backwards(site.module, node, alias))
     body = [stmt for stmt in node.body if stmt is not entered]
     uses = _uses(body, alias)
     handed = tuple(u for u in uses if _is_handed(project, site.module, u, bool(backwards)))
@@ -199,17 +200,38 @@ def _reached(project: Project, module: Module, handed: tuple[ast.Name, ...]) -> 
                     yield call
 
 
-def _backwards(node: ast.With, alias: str) -> list[ast.Call]:
-    found = []
-    for part in ast.walk(node):
-        if (
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Attribute)
-            and part.func.attr == "backward"
-        ):
-            if path(part.func.value) == alias or _sum_of(part.func.value) == alias:
-                found.append(part)
+def _backwards(module: Module, node: ast.With, alias: str) -> list[ast.Call]:
+    """Return the backward passes of a block on the scaled loss, or on what is computed with it."""
+    names = _derived(module, node, alias)
+    found = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "backward"
+        and _reads(part.func.value, names)
+    ]
     return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+
+
+def _derived(module: Module, node: ast.With, alias: str) -> set[str]:
+    """Return the name of the scaled loss, and those that only ever hold what a block computes with it."""
+    names, more = {alias}, True
+    stored = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    while more:
+        more = False
+        for target in (n for n in stored if n.id not in names):
+            owner = module.scopes.owner(target)
+            bindings = module.scopes.bindings(owner, target.id) if owner is not None else []
+            values = [assigned(module.tree, b) if b in stored else None for b in bindings]
+            if values and all(v is not None and _reads(v, names) for v in values):
+                names.add(target.id)
+                more = True
+    return names
+
+
+def _reads(node: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
 def keeps_name(node: ast.With, alias: str) -> bool:
@@ -220,17 +242,6 @@ def keeps_name(node: ast.With, alias: str) -> bool:
             if any(isinstance(n, ast.Name) and n.id == alias for n in ast.walk(part)):
                 return True
     return False
-
-
-def _sum_of(node: ast.expr) -> str | None:
-    """Return the name in ``name.mean()`` and ``name.sum()``."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("mean", "sum")
-    ):
-        return path(node.func.value)
-    return None
 
 
 def _odd(site: Site, message: str) -> Cannot:

@@ -129,9 +129,10 @@ def _arguments(block: ScaleLoss) -> list[str]:
 
 
 def _receiver(call: ast.Call) -> ast.AST:
+    """Return the name of the scaled loss in ``scaled_loss.mean().backward()``, or what is computed with it."""
     node: ast.AST = call.func
-    while not isinstance(node, ast.Name):
-        node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
     return node
 
 
