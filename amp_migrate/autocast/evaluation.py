@@ -9,7 +9,7 @@ from functools import partial
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.inference import without_gradients
+from amp_migrate.autocast.inference import evaluated, without_gradients
 from amp_migrate.autocast.losses import (
     collects,
     criterion,
@@ -49,7 +49,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     found: list[Region] = []
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):
-            if id(node) in taken or node in gone or not _may_run(near, module, node):
+            if id(node) in taken or node in gone or not _may_run(unit, near, module, node):
                 continue
             if _runs(unit, module, node, models) and (
                 without_gradients(unit, module, node) or feeds_nothing(unit, module, node)
@@ -61,7 +61,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     found += [
         region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
         for site in calls_aside(
-            unit, lambda m, call: _may_run(near, m, call) and _runs(unit, m, call, models)
+            unit, lambda m, call: _may_run(unit, near, m, call) and _runs(unit, m, call, models)
         )
         if site.call not in gone and not of_others(unit, site.function.module, site.call, models)
     ]
@@ -156,9 +156,11 @@ def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[int]) -> bool
     return held or unit.forwards.call(module, call) is Forward.NETWORK
 
 
-def _may_run(near: Onward, module: Module, call: ast.Call) -> bool:
+def _may_run(unit: Unit, near: Onward, module: Module, call: ast.Call) -> bool:
     """Tell, at little cost, whether a call may be of a model or of one of its methods."""
     func: ast.expr = call.func
+    if any(near.reaches(module, node) for node in evaluated(unit.project, module, call)):
+        return True
     while isinstance(func, ast.Attribute):
         if near.reaches(module, func):
             return True
@@ -170,6 +172,8 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     func = call.func
     named = isinstance(func, ast.Name | ast.Attribute | ast.Subscript)
     if named and _is_one(unit, module, func, models):
+        return True
+    if any(_is_one(unit, module, node, models) for node in evaluated(unit.project, module, call)):
         return True
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
         return False

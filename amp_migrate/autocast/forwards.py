@@ -17,7 +17,7 @@ EVIDENCE = frozenset(
 NOT_FORWARD = frozenset(
     {
         "train", "eval", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "to", "cuda",
-        "cpu", "half", "float", "double", "modules", "children", "named_modules", "named_children", "apply",
+        "cpu", "half", "float", "double", "modules", "children", "named_modules", "named_children", "apply", "buffers", "named_buffers",
         "requires_grad_", "no_sync", "share_memory", "register_buffer", "register_hook", "register_forward_hook",
         "get", "items", "keys", "values", "save", "save_pretrained", "load", "from_pretrained", "update", "step",
         "backward", "append", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.beliefs import EVALUATES_GIVEN
 from amp_migrate.training.contexts import (
     Context,
     decorated,
@@ -19,6 +20,14 @@ from amp_migrate.unit.unit import Unit
 def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a node runs without gradients, where no autocast of the source stands around it."""
     return _runs_without(unit, module, node, set())
+
+
+def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
+    """Return what a call may give to a function of a library that runs networks without gradients."""
+    if project.external(module, call.func) not in EVALUATES_GIVEN:
+        return []
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
 
 
 def _runs_without(unit: Unit, module: Module, node: ast.AST, seen: set[Function]) -> bool:

@@ -101,8 +101,12 @@ RUNS_NO_FORWARD = frozenset(
 # Methods by which a network of a library is run, beside calling it.
 RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
 
+# Functions of libraries that run the forward of a network they are given, over data and without gradients, at once.
+EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
+
 # Functions that run the network or function that they are given, whatever they are called on: those of Python, of
-# torch.utils.checkpoint, torch.nn.parallel, torch.jit and torch.func. Results of the second set run it when called.
+# torch.utils.checkpoint, torch.nn.parallel, torch.jit, torch.func and torch.optim. Results of the second set run it when
+# called.
 RUNS_GIVEN = frozenset(
     {
         "checkpoint",
@@ -113,6 +117,7 @@ RUNS_GIVEN = frozenset(
         "parallel_apply",
         "reduce",
         "trace",
+        "update_bn",
     }
 )
 WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
