@@ -72,13 +72,13 @@ class _Finder:
             stack += [site.function for site in self._unit.project.callers(function)]
         return list(found)
 
-    def _backwards(self, function: Function) -> Iterator[ast.AST]:
-        """Yield what runs a backward in a function."""
+    def _backwards(self, function: Function, *, gone: bool = False) -> Iterator[ast.AST]:
+        """Yield what runs a backward in a function, with `gone` also in arms that go."""
         for backward in self._unit.backwards_of(function):
-            if backward.node not in self._gone:
+            if gone or backward.node not in self._gone:
                 yield backward.node
         for node in walk(function.scope):
-            if isinstance(node, ast.Call) and node not in self._gone:
+            if isinstance(node, ast.Call) and (gone or node not in self._gone):
                 for callee in self._unit.project.callees(node):
                     if self._trained & reachable(self._unit.project, callee):
                         yield node
@@ -109,7 +109,7 @@ class _Finder:
         tree = site.function.module.tree
         if self.anchor(site) is not tree.statement(site.call):
             return True
-        backwards = list(self._backwards(site.function))
+        backwards = list(self._backwards(site.function, gone=True))
         for other in self._steps(site.function):
             if other is not site.call and any(
                 runs_before(self._unit.project, site.function, one, two, backwards)

@@ -3,7 +3,7 @@
 ## What it does
 Takes the `with` away, keeps what stands in it, and calls `backward` on the scaled loss. Arguments of
 `backward` stay. `loss_id` goes (one GradScaler serves all losses), `delay_unscale` goes (native AMP never
-unscales in a backward). A scaled loss that is read elsewhere, or handed on, keeps its name: `scaled_loss = scaler.scale(loss)`.
+unscales in a backward). A scaled loss that is read elsewhere, or passed on, keeps its name: `scaled_loss = scaler.scale(loss)`.
 A block that shares its `with`, or that an ExitStack enters, leaves the other contexts as they are.
 
 ## Why
