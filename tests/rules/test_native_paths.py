@@ -262,8 +262,34 @@ def train(model, optimizer, loader):
         scaler.step(optimizer)
         scaler.update()
 """
+_TEACHER = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+def train(loader):
+    student, teacher = Net(), Net()
+    optimizer = torch.optim.SGD(student.body.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x in loader:
+        with torch.cuda.amp.autocast():
+            with torch.no_grad():
+                goal = teacher(x)
+            loss = (student(x) - goal).pow(2).mean()
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
 RIGHT = {
     "two optimizers": _TWO,
+    "a teacher of the same class": _TEACHER,
     "a flag, a closure and two kinds of optimizer": _FLAGGED,
     "optimizers in a list": _LISTED,
     "one scaler for each fold": _FOLDS,
@@ -309,6 +335,12 @@ RIGHT = {
 def test_what_may_be_right_gets_no_note(text: str) -> None:
     """What is not certain is not named."""
     assert _said(text) == []
+
+
+def test_student_that_is_its_own_teacher_is_named() -> None:
+    """Two calls of one object run the same weights, whatever part of it an optimizer trains."""
+    said = _said(_TEACHER.replace("goal = teacher(x)", "goal = student(x)"))
+    assert [code for code, _ in said] == ["AMP409"]
 
 
 def test_notes_of_a_project_are_those_of_its_mistakes() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.casts import ObjectMachine
 from amp_migrate.protocol.machine import Moved
 from amp_migrate.training.events import Event
 
 
-class CertainCasts(CastMachine):
+class CertainCasts(ObjectMachine):
     """Follows the contexts of a program; a method of a network may run only some part of it."""
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:

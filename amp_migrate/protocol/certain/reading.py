@@ -17,6 +17,7 @@ from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.certain.unbound import unbound
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
+from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
@@ -76,7 +77,7 @@ class Reading:
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        yield from self._run(CertainCasts(), search, self.program.entries)
+        yield from self._run(CertainCasts(Receivers(self.program)), search, self.program.entries)
 
     def _gradients(self, search: Search) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
