@@ -454,6 +454,16 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/total_with_the_scaled_loss",
+        "with `scaled_loss.backward()` in it",
+        (
+            (
+                "            total = scaled_loss + penalty\n            total.backward()\n",
+                "            scaled_loss.backward()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/engine_of_another_package",
         "or delete EngineWrapper.backward() where nothing does",
         (

@@ -82,6 +82,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
         raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
     node, item, entered, alias = _entered(project, site) or _opened(site)
     backwards = tuple(_backwards(site.module, node, alias))
+    _refuse_stored(site, node, alias, backwards)
     body = [stmt for stmt in node.body if stmt is not entered]
     uses = _uses(body, alias)
     handed = tuple(u for u in uses if _is_handed(project, site.module, u, bool(backwards)))
@@ -212,6 +213,21 @@ def _backwards(module: Module, node: ast.With, alias: str) -> list[ast.Call]:
         and _reads(part.func.value, names)
     ]
     return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+
+
+def _refuse_stored(site: Site, node: ast.With, alias: str, backwards: tuple[ast.Call, ...]) -> None:
+    """Refuse a backward pass on what may hold something that is computed with the scaled loss, or something else."""
+    names = _derived(site.module, node, alias)
+    stores = [n for n in ast.walk(node) if isinstance(n, ast.Assign) and _reads(n.value, names)]
+    held = {path(target) for stmt in stores for target in stmt.targets} - {None}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            loss = path(call.func.value)
+            if call.func.attr == "backward" and call not in backwards and loss in held:
+                raise _odd(
+                    site,
+                    f"`{loss}` is computed with `{alias}` in the block, and has other values elsewhere",
+                )
 
 
 def _derived(module: Module, node: ast.With, alias: str) -> set[str]:
