@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import NamedTuple
 
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.named import Groups
+from amp_migrate.training.reads.own import is_decorated
 from amp_migrate.values.objects import Instance
 
 _DEEPEST = 4  # objects within objects; one that holds its kind would have parts without end
@@ -74,7 +76,19 @@ class Receivers:
             return None
         facts = values.facts(caller.module, receiver)
         made = [fact for fact in facts if isinstance(fact, Instance) and fact.exact]
-        return (groups, self._own.is_own(caller, receiver)) if made else None
+        if not made or any(fact.cls in self._kept for fact in made):
+            return None
+        return groups, self._own.is_own(caller, receiver)
+
+    @cached_property
+    def _kept(self) -> set[Class]:
+        """The classes that may hand out one object again and again."""
+        return {
+            cls
+            for module in self._modules()
+            for cls in module.classes.values()
+            if is_decorated(cls.node) or cls.method("__new__")
+        }
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -25,6 +25,7 @@ _HOLDERS = frozenset(
 )
 _KEEPS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 _SETS = frozenset({"setattr", "__setattr__", "add_module", "register_module"})
+_INSIDES = frozenset({"__dict__", "_modules"})
 _PLAIN = frozenset({"staticmethod", "classmethod"})
 
 
@@ -60,7 +61,7 @@ class Own:
         family = {one for base in cls.mro() for one in (base, *base.subclasses())}
         if any(c.module.scopes.bindings(c.node, name) or c.method(name) for c in family):
             return False
-        if self._is_set_by_name(name):
+        if self._is_set_by_name(name) or self._is_opened(family):
             return False
         own = False
         for module, target, value in self._objects.stored.get(name, ()):
@@ -72,6 +73,14 @@ class Own:
                 return False
             own = True
         return own
+
+    def _is_opened(self, family: set[Class]) -> bool:
+        """Tell whether some code takes the dictionary of attributes of an object of some classes."""
+        return any(
+            node.attr in _INSIDES and family & {*self._project.instance_classes(module, node.value)}
+            for module in self._project.modules.values()
+            for node in module.tree.nodes(ast.Attribute)
+        )
 
     def _is_set_by_name(self, name: str) -> bool:
         """Tell whether a call may put a network into an attribute of a name."""
@@ -167,11 +176,16 @@ class Own:
         """Tell whether a function makes what it returns, each time that it is called."""
         if not isinstance(function.node, ast.FunctionDef):
             return False
-        for decorator in function.node.decorator_list:
-            if not isinstance(decorator, ast.Name) or decorator.id not in _PLAIN:
-                return False
+        if is_decorated(function.node):
+            return False
         values = returned(function)
         return bool(values) and all(self._is_new(function, value, seen) for value in values)
+
+
+def is_decorated(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Tell whether a decorator may keep what a function or class makes."""
+    plain = (isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list)
+    return not all(plain)
 
 
 def _keeps(call: ast.Call, name: str) -> bool:
