@@ -18,7 +18,7 @@ from amp_migrate.apex.strangers import refuse_reached
 from amp_migrate.autocast import regions
 from amp_migrate.autocast.bce import all_kept_out
 from amp_migrate.autocast.casts import Casts
-from amp_migrate.autocast.evaluation import evaluations
+from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.availability.condition import speller
 from amp_migrate.dual.branches import Branches
 from amp_migrate.placement.backwards import scaled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.dual.coexisting import refuse_beside
+from amp_migrate.dual.alternatives import refuse_beside
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler.home import Home

@@ -36,7 +36,7 @@ from amp_migrate.autocast.bce_called import (
     inputs,
     taken_apart,
 )
-from amp_migrate.autocast.evaluation import evaluations
+from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import indent

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.dual.alternatives import is_alternative
-from amp_migrate.dual.coexisting import refuse_beside
+from amp_migrate.dual.alternatives import is_alternative, refuse_beside
 from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of

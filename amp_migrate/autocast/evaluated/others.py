@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.autocast.evaluation import before_apex, region_of
+from amp_migrate.autocast.evaluated.evaluation import before_apex, region_of
+from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.autocast.unfed import feeds_nothing
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Module
 from amp_migrate.unit.finding.networks import initialized, is_made_anew

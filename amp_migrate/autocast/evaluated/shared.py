@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.autocast.bce_called import functions_run
-from amp_migrate.autocast.inference import without_gradients
+from amp_migrate.autocast.evaluated.inference import without_gradients
+from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.autocast.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module

@@ -8,22 +8,22 @@ from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
-from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.inference import evaluated, without_gradients
-from amp_migrate.autocast.losses import (
+from amp_migrate.autocast.evaluated.inference import evaluated, without_gradients
+from amp_migrate.autocast.evaluated.losses import (
     collects,
     criterion,
     losses_apart,
     losses_of_results,
     measured_apart,
 )
+from amp_migrate.autocast.evaluated.shared import calls_aside, of_others
+from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
+from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import merged
-from amp_migrate.autocast.shared import calls_aside, of_others
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.autocast.unfed import covered, feeds_nothing
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module

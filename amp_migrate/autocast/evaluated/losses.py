@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.autocast import bce
+from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.inference import without_gradients
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import defs, uses, walk
