@@ -104,8 +104,7 @@ class Trainings:
         if self.project.external(module, call.func) == "torch.autograd.backward":
             loss = call.args[0]
         stepped = list(self._stepped(function))
-        run = {o for f in reachable(self.project, function) for o, _ in self._stepped(f)}
-        fed = self._fed(function, loss, run)
+        fed = self._fed(function, loss, {o for o, _ in stepped})
         names = [text for o, text in stepped if o in fed]
         names += [o.name for o in fed if o.name and self._readable(o, function)]
         return Backward(module, function, call, loss, tuple(fed), tuple(dict.fromkeys(names)))
@@ -113,7 +112,7 @@ class Trainings:
     def _fed(self, function: Function, loss: ast.expr, stepped: set[Optimizer]) -> list[Optimizer]:
         """Return the optimizers that a backward feeds: of the networks behind its loss, else those that step beside it.
 
-        `stepped` are those that the function of the backward steps, itself or in what it calls.
+        `stepped` are those that the function of the backward steps itself.
         """
         networks = self.program.training.losses.networks(function, loss)
         every = self.optimizers.every
