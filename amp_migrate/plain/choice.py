@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import same
 from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Holding
 
@@ -39,10 +40,10 @@ class Choices:
             return None if scaling is use else Chosen(use, scaling, ())
         at = self._holding.moment(use, Kind.LOAD)
         stored = self._holding.stores(use, at) if at is not None else []
-        found = {ast.dump(s): s for held in stored if (s := self._scaling(held.node)) is not None}
-        if at is None or len(found) != 1:
+        found = [s for held in stored if (s := self._scaling(held.node)) is not None]
+        if at is None or not found or not all(same(found[0], other) for other in found):
             return None
-        scaling = next(iter(found.values()))
+        scaling = found[-1]
         parts = [scaling.func, *scaling.args, *(k.value for k in scaling.keywords)]
         for held in stored:
             if self._scaling(held.node) is None and not self._is_loss(held.node, scaling):
@@ -71,7 +72,7 @@ class Choices:
         if self._project.external(self._module, node.func) != "contextlib.nullcontext":
             return False
         given = [*node.args, *(k.value for k in node.keywords)]
-        return [ast.dump(g) for g in given] == [ast.dump(scaling.args[0])]
+        return len(given) == 1 and same(given[0], scaling.args[0])
 
 
 def is_chosen(site: Site) -> bool:

@@ -23,6 +23,15 @@ def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
     return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
 
 
+def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:
+    """Yield what a variable is bound to anywhere, as far as the text names a value."""
+    scope = module.scopes.owner(name)
+    for binding in module.scopes.bindings(scope, name.id) if scope is not None else ():
+        value = bound_value(module, binding)
+        if value is not None:
+            yield value
+
+
 def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.expr]:
     """Return what a name of ``a, b = f()`` may be bound to: its part of what `f` returns, or the call where that is not seen."""
     display = module.tree.parent(binding)
@@ -51,10 +60,8 @@ def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.exp
         if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
             yield part.value
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            scope = module.scopes.owner(part)
-            for binding in module.scopes.bindings(scope, part.id) if scope else ():
-                value = bound_value(module, binding)
-                if value is not None and value not in seen:
+            for value in values_of(module, part):
+                if value not in seen:
                     yield from bases(module, value, seen)
 
 

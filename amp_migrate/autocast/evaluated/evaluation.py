@@ -23,7 +23,7 @@ from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
@@ -45,7 +45,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         return []
     models = initialized(unit)
     near = unit.project.values.onward(models)
-    taken = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
+    taken = nodes_in(unit.regions)
     found: list[Region] = []
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):

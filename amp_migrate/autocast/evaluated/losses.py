@@ -9,7 +9,7 @@ from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
@@ -35,12 +35,7 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
 
     With each goes what its block computes in fp32 for it: ``F.kl_div(F.log_softmax(output), target)``.
     """
-    held = {
-        id(node)
-        for region in [*unit.regions, *found]
-        for stmt in region.statements()
-        for node in ast.walk(stmt)
-    }
+    held = nodes_in([*unit.regions, *found])
     trained = {region.function for region in unit.regions}
     functions = dict.fromkeys(r.function for r in found if r.function not in trained)
     return [
@@ -99,12 +94,11 @@ def collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> boo
 def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
     """Return the losses of what networks gave further up, behind a test that may have run another one."""
     known: dict[Function, set[str]] = {}
-    held = set()
     trains = Trains(unit)
+    held = nodes_in([*unit.regions, *found])
     for region in [*unit.regions, *found]:
         for stmt in region.statements():
             known.setdefault(region.function, set()).update(defs(stmt))
-            held |= {id(node) for node in ast.walk(stmt)}
     return [
         Region(function.module, function, stmt, stmt)
         for function, names in known.items()
@@ -137,5 +131,5 @@ def losses_of_results(
             region = region_of(unit, module, first)
             if region.last is not first and without_gradients(unit, module, call):
                 found.append(region)
-    taken |= {id(n) for r in found for stmt in r.statements() for n in ast.walk(stmt)}
+    taken |= nodes_in(found)
     return found

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module
@@ -30,7 +30,7 @@ def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
         above = (site.function for site in unit.project.callers(function))
         return [f for f in above if f in trained and _helps(f)]
 
-    inside = {id(n) for r in unit.regions for stmt in r.statements() for n in ast.walk(stmt)}
+    inside = nodes_in(unit.regions)
     return [
         site
         for helper in closure(running, callers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.project import Function, Module
@@ -43,3 +44,8 @@ class Search:
         self.regions += other.regions
         self.inlines += other.inlines
         self.network = self.network or other.network
+
+
+def nodes_in(regions: Iterable[Region]) -> set[int]:
+    """Return the identities of all nodes in the statements of some regions, nested functions included."""
+    return {id(n) for r in regions for stmt in r.statements() for n in ast.walk(stmt)}

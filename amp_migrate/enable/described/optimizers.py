@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
-from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.bindings import bases, values_of
 
 _OPTIMIZER = "torch.optim."
 _MODULE = "torch.nn."
@@ -169,19 +170,13 @@ class Optimizers:
 
     def _sources(self, module: Module, node: ast.expr) -> list[ast.expr]:
         """Return an expression, and those that its variables and the attributes of its object are set to, over and over."""
-        found = [node]
-        for value in found:
-            for part in ast.walk(value):
-                found += [one for one in self._bound(module, part) if one not in found]
-        return found
+        return closure(
+            [node], lambda value: (v for part in ast.walk(value) for v in self._bound(module, part))
+        )
 
     def _bound(self, module: Module, node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            scope = module.scopes.owner(node)
-            for binding in module.scopes.bindings(scope, node.id) if scope else ():
-                value = bound_value(module, binding)
-                if value is not None:
-                    yield value
+            yield from values_of(module, node)
         elif isinstance(node, ast.Attribute) and _is_own(node):
             cls = self._class_of(module, node)
             for where, target, value in self._objects.stored.get(node.attr, ()):

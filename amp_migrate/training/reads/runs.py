@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_GIVEN, RUNS_NO_FORWARD
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import values_of
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.unseen import is_known
@@ -71,9 +71,5 @@ class Runs:
 def _meant(module: Module, func: ast.expr) -> Iterator[ast.expr]:
     """Yield a callee, and what a name of it was bound to."""
     yield func
-    scope = module.scopes.owner(func) if isinstance(func, ast.Name) else None
-    if isinstance(func, ast.Name) and scope is not None:
-        for binding in module.scopes.bindings(scope, func.id):
-            value = bound_value(module, binding)
-            if value is not None:
-                yield value
+    if isinstance(func, ast.Name):
+        yield from values_of(module, func)
