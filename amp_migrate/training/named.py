@@ -13,8 +13,8 @@ class Optimizer:
     """An optimizer that a GradScaler steps or unscales.
 
     `groups` are the names that hold it; `networks` those of the modules whose parameters it was made with,
-    None where that is not known; `within` are the modules that those are parts of. `text` is how the program
-    calls it.
+    None where that is not known; `within` are the modules that those are parts of, and `inside` the one name of
+    each of either. `text` is how the program calls it.
     """
 
     number: int
@@ -22,6 +22,7 @@ class Optimizer:
     text: str
     networks: set[int] | None = None
     within: set[int] = field(default_factory=set)
+    inside: set[int] = field(default_factory=set)
 
 
 @dataclass(eq=False)

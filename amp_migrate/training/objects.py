@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
@@ -25,6 +25,10 @@ class Objects:
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression."""
         return self._values.groups(module, node)
+
+    def name(self, module: Module, node: ast.expr) -> int | None:
+        """Return the name of the one object that an expression holds, whichever that is."""
+        return self._values.group(module, node)
 
     @cached_property
     def method_calls(self) -> dict[str, list[tuple[Module, ast.Call]]]:
@@ -103,6 +107,7 @@ class Objects:
         found = self._told_apart(held)
         for optimizer in found:
             optimizer.networks, optimizer.within = self._trained(optimizer.groups)
+            optimizer.inside = self._inside(optimizer.groups)
             for scaler, groups in steps:
                 if optimizer.groups & groups:
                     self.scalers[scaler].optimizers.add(optimizer.number)
@@ -219,10 +224,20 @@ class Objects:
             for argument in (*call.args, *(k.value for k in call.keywords)):
                 for base in bases(module, argument, set()):
                     found |= self.groups(module, base)
-                    while isinstance(base, ast.Attribute):
-                        base = base.value
-                        around |= self.groups(module, base)
+                    for around_it in _around(base):
+                        around |= self.groups(module, around_it)
         return found or None, around - found
+
+    def _inside(self, groups: set[int]) -> set[int]:
+        """Return the names of the networks that an optimizer was made for, and of what those are parts of."""
+        held = (
+            self.name(module, part)
+            for module, call in self.calls_by_group(groups)
+            for argument in (*call.args, *(k.value for k in call.keywords))
+            for base in bases(module, argument, set())
+            for part in (base, *_around(base))
+        )
+        return {name for name in held if name is not None}
 
     def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
         """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
@@ -264,3 +279,10 @@ class Objects:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)
+
+
+def _around(part: ast.expr) -> Iterator[ast.expr]:
+    """Yield what an expression is spelt as a part of, from the inside out."""
+    while isinstance(part, ast.Attribute | ast.Subscript):
+        part = part.value
+        yield part

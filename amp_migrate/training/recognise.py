@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from amp_migrate.facts.paths import tail
@@ -24,6 +25,7 @@ from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
+from amp_migrate.training.reads.whole import Whole
 from amp_migrate.training.reads.writes import Writes
 from amp_migrate.training.scaled import Losses
 
@@ -45,6 +47,7 @@ class Training:
         self._writes = Writes(project, self.objects)
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
+        self._whole = Whole(self.objects)
         self.own = Own(project, self.objects)
         self._methods: dict[str, Recogniser] = {
             "backward": self._backward,
@@ -171,12 +174,15 @@ class Training:
         elif self._reads(module, call) and not self.project.callees(call):
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
-            read = self.objects.training(owners)
-            each = self.objects.reads_each(module, subject)
-            network = _one_name(module, subject)
-            yield Event(
-                Kind.READ_GRAD, call, read, assumed=name is None, each=each, network=network
+            read = Event(
+                Kind.READ_GRAD,
+                call,
+                self.objects.training(owners),
+                assumed=name is None,
+                each=self.objects.reads_each(module, subject),
+                network=_one_name(module, subject),
             )
+            yield from _reads(read, self._whole.optimizers(module, subject))
         elif _takes_gradient(call):
             yield from self._named_gradient(function, call)
         elif name == "torch.clear_autocast_cache":
@@ -241,7 +247,8 @@ class Training:
             return
         use = self._gradients.use(function, node)
         if use == "read":
-            yield Event(Kind.READ_GRAD, node, self.objects.training(owners))
+            read = Event(Kind.READ_GRAD, node, self.objects.training(owners))
+            yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
         elif use is not None and not self._is_part(function, node.value):
             yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
 
@@ -252,6 +259,14 @@ class Training:
             if self.objects.training(self.objects.groups(function.module, node)):
                 return True
         return False
+
+
+def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:
+    """Yield a read of gradients; those of which all are read are read for certain."""
+    if len(whole) > 1:
+        yield replace(read, optimizers=whole, each=True)
+    if len(whole) < 2 or (read.optimizers or whole) - whole:
+        yield read
 
 
 def _takes_gradient(call: ast.Call) -> bool:
