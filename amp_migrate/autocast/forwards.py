@@ -7,6 +7,7 @@ import enum
 import re
 from collections.abc import Hashable
 
+from amp_migrate.autocast.indifferent import Indifferent
 from amp_migrate.autocast.slicing.later import runs_later
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
@@ -62,6 +63,7 @@ class Forwards:
         self._project = project
         self._networks: set[Hashable] = set()
         self._memo: dict[Function, Forward] = {}
+        self.indifferent = Indifferent(project)
         for module, node in models:
             self._mark(module, node)
         for module in project.modules.values():
@@ -180,10 +182,12 @@ class Forwards:
     def keeps_house(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if name in NOT_FORWARD or not is_housekeeping(name):
-            return name in NOT_FORWARD
+        if name in NOT_FORWARD:
+            return True
         callees = self._project.callees(call)
-        return not any(self._computes(f) for f in callees)
+        if callees and all(map(self.indifferent, callees)):
+            return True
+        return is_housekeeping(name) and not any(self._computes(f) for f in callees)
 
     def _computes(self, function: Function) -> bool:
         """Tell whether a method runs a network, or returns something and calls what may be one."""

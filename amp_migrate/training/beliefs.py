@@ -176,3 +176,62 @@ AUTOCASTS = frozenset(
 # Contexts of libraries and helpers with these names enter the autocast of torch.
 CALLED_AUTOCAST = frozenset({"autocast", "maybe_autocast"})
 WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"})
+
+# Functions of torch that neither apex.amp nor autocast cast, whatever they are given.
+CASTS_LEAVE_ALONE = frozenset(
+    {
+        "torch.BoolTensor", "torch.FloatTensor", "torch.IntTensor", "torch.LongTensor", "torch.Size", "torch.Tensor",
+        "torch.abs", "torch.all", "torch.any", "torch.arange", "torch.argmax", "torch.argmin", "torch.argsort",
+        "torch.as_tensor", "torch.bernoulli", "torch.broadcast_tensors", "torch.cat", "torch.chunk", "torch.clamp",
+        "torch.clone", "torch.concat", "torch.device", "torch.empty", "torch.empty_like", "torch.enable_grad",
+        "torch.eq", "torch.equal", "torch.eye", "torch.flatten", "torch.flip", "torch.from_numpy", "torch.full",
+        "torch.full_like", "torch.gather", "torch.ge", "torch.gt", "torch.index_select", "torch.inference_mode",
+        "torch.is_tensor", "torch.isfinite", "torch.isinf", "torch.isnan", "torch.le", "torch.linspace",
+        "torch.logical_and", "torch.logical_not", "torch.logical_or", "torch.lt", "torch.manual_seed",
+        "torch.masked_select", "torch.max", "torch.mean", "torch.meshgrid", "torch.min", "torch.movedim", "torch.ne",
+        "torch.nn.Parameter", "torch.nn.functional.one_hot", "torch.nn.functional.pad", "torch.nn.init.constant_",
+        "torch.nn.init.normal_", "torch.nn.init.ones_", "torch.nn.init.xavier_uniform_", "torch.nn.init.zeros_",
+        "torch.nn.utils.rnn.pad_sequence", "torch.no_grad", "torch.nonzero", "torch.numel", "torch.ones",
+        "torch.ones_like", "torch.permute", "torch.rand", "torch.rand_like", "torch.randint", "torch.randn",
+        "torch.randn_like", "torch.randperm", "torch.repeat_interleave", "torch.reshape", "torch.roll", "torch.save",
+        "torch.scatter", "torch.select", "torch.set_grad_enabled", "torch.sort", "torch.split", "torch.squeeze",
+        "torch.stack", "torch.tensor", "torch.tile", "torch.topk", "torch.transpose", "torch.tril", "torch.triu",
+        "torch.unbind", "torch.unique", "torch.unsqueeze", "torch.where", "torch.zeros", "torch.zeros_like",
+    }
+)  # fmt: skip
+
+# Packages that compute no tensors: what they are given leaves torch.
+PACKAGES_WITHOUT_CASTS = frozenset(
+    {
+        "PIL", "argparse", "base64", "collections", "csv", "cv2", "datetime", "gc", "glob", "hashlib", "io",
+        "itertools", "json", "logging", "math", "matplotlib", "numpy", "os", "pandas", "pathlib", "random", "re",
+        "seaborn", "shutil", "statistics", "string", "sys", "tensorboardX", "time", "tqdm", "typing", "uuid", "wandb",
+        "warnings", "yaml",
+    }
+)  # fmt: skip
+
+# Methods that tensors, containers and strings have, and that no cast changes.
+METHODS_WITHOUT_CASTS = frozenset(
+    {
+        "add_", "all", "any", "append", "argmax", "argmin", "byte", "bool", "chunk", "clamp", "clamp_", "clone",
+        "contiguous", "copy", "copy_", "cpu", "cuda", "detach", "detach_", "dim", "div_", "double", "endswith", "eq",
+        "expand", "expand_as", "extend", "fill_", "flatten", "float", "format", "ge", "get", "gt", "half", "index",
+        "insert", "int", "is_contiguous", "isdigit", "item", "items", "join", "keys", "le", "long", "lower", "lstrip",
+        "lt", "masked_fill", "masked_fill_", "mean", "mul_", "ndimension", "ne", "new", "new_full", "new_ones", "new_tensor",
+        "new_zeros", "nonzero", "numel", "numpy", "pop", "permute", "popleft", "repeat", "replace", "reshape",
+        "rsplit", "rstrip", "setdefault", "size", "sort", "split", "squeeze", "squeeze_", "startswith", "strip",
+        "sub_", "t", "to", "tolist", "topk", "transpose", "type", "type_as", "unbind", "unsqueeze", "unsqueeze_",
+        "upper", "values", "view", "view_as", "zero_", "zfill",
+    }
+)  # fmt: skip
+
+# Methods of networks that hand out what they hold, or set a mode.
+HAND_OUT_STATE = frozenset(
+    {
+        "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers",
+        "named_buffers", "state_dict", "requires_grad_", "zero_grad", "train", "eval", "no_sync",
+    }
+)  # fmt: skip
+
+# Classes of libraries whose names end so make input of text or images, on the CPU.
+PREPARES_INPUT = ("Tokenizer", "FeatureExtractor", "ImageProcessor")

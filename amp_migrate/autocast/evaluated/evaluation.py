@@ -274,10 +274,13 @@ _CHOICES = (ast.Assign, ast.If)
 
 
 def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
-    """Tell whether a helper of the project gets what the model returned, and computes with it as it is."""
+    """Tell whether a helper of the project gets what the model returned, and computes with it what casts change."""
     return any(
         isinstance(n, ast.Call)
-        and any(not only_draws(unit.project, callee) for callee in unit.project.callees(n))
+        and any(
+            not unit.forwards.indifferent(callee) and not only_draws(unit.project, callee)
+            for callee in unit.project.callees(n)
+        )
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )

@@ -1,4 +1,4 @@
-"""The end of a region: what only logs, and scales the loss behind that, needs no casts."""
+"""The end of a region: what only logs, scales the loss behind that, or has nothing to do with it needs no casts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,33 @@ from dataclasses import replace
 
 from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import calls_anything
+from amp_migrate.facts.paths import calls_anything, defs, uses
 
 _SCALES = (ast.Mult, ast.Div)
 _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
 
 
 def shortened(forwards: Forwards, region: Region) -> Region:
-    """Return a region without the logging at its end, and the multiplications of the loss that follow it."""
+    """Return a region without the logging at its end, the multiplications of the loss that follow it, and other values."""
     statements = region.statements()
     last = len(statements)
     for i in range(len(statements) - 1, 0, -1):
-        if _reports(forwards, region, statements[i]):
+        if _reports(forwards, region, statements[i]) or _is_apart(forwards, region, i):
             last = i
         elif not _scales(statements[i]):
             break
     return replace(region, last=statements[last - 1])
+
+
+def _is_apart(forwards: Forwards, region: Region, i: int) -> bool:
+    """Tell whether a statement computes something else, without casts, of nothing that the region computes before it."""
+    stmt = region.statements()[i]
+    if not isinstance(stmt, ast.Assign) or not forwards.indifferent.statement(
+        region.function, stmt
+    ):
+        return False
+    computed = {name for before in region.statements()[:i] for name in defs(before)}
+    return not uses(stmt) & computed
 
 
 def _scales(stmt: ast.stmt) -> bool:
