@@ -25,7 +25,12 @@ def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
 
 
 def binds_torch(tree: Tree) -> bool:
-    """Tell whether a file imports torch by its name."""
+    """Tell whether a file imports torch by its name, or reads it behind a star import that gives it."""
+    stars = [
+        s for s in tree.module.body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"
+    ]
+    if stars and any(isinstance(n, ast.Name) and n.id == "torch" for n in tree.nodes(ast.Name)):
+        return True
     for stmt in tree.module.body:
         if isinstance(stmt, ast.Import) and any(
             (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names

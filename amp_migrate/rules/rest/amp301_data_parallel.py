@@ -1,8 +1,8 @@
 """`apex.parallel.DistributedDataParallel` becomes the one of torch.
 
 ## What it does
-Writes `torch.nn.parallel.DistributedDataParallel` with `device_ids` and `output_device` of the current device, as
-Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
+Writes `torch.nn.parallel.DistributedDataParallel` with the device of the process as `device_ids` (what the program gave to
+`torch.cuda.set_device`, as `args.local_rank`, else the current one), as Apex ran one process for each GPU, and with `broadcast_buffers=False`, as Apex sent parameters once and buffers never.
 Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
 go. Type checks and the import follow, and classes derived from it, where all that makes their objects is seen. `model.disable_allreduce()` and `model.enable_allreduce()` set
 `model.require_backward_grad_sync`, where the passes of the model are in the same function and none lies around them.
@@ -16,12 +16,7 @@ go. Type checks and the import follow, and classes derived from it, where all th
 
 ## Use instead
     from torch.nn.parallel import DistributedDataParallel as DDP
-    model = DDP(
-        model,
-        device_ids=[torch.cuda.current_device()],
-        output_device=torch.cuda.current_device(),
-        broadcast_buffers=False,
-    )
+    model = DDP(model, device_ids=[torch.cuda.current_device()], broadcast_buffers=False)
 
 ## Safety
 Faithful. torch divides gradients before it sums them, Apex afterwards: for worlds that are no power of two the last
@@ -42,6 +37,7 @@ from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest.found.derived import constructions, derived
+from amp_migrate.rules.rest.found.device import device
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import only_names_type
 from amp_migrate.rules.rest.found.uses import (
@@ -81,7 +77,6 @@ _TORCH_ONLY = frozenset(
         "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph",
     )
 )  # fmt: skip
-_DEVICE = "torch.cuda.current_device()"
 _BY_HAND = (
     "write torch.nn.parallel.DistributedDataParallel(module, device_ids=[torch.cuda.current_device()], "
     "broadcast_buffers=False) where the object is made"
@@ -270,8 +265,7 @@ def _written(
     for name, value in own.items():
         yield f"{name}={segment(value)}"
     if not own:
-        yield f"device_ids=[{_DEVICE}]"
-        yield f"output_device={_DEVICE}"
+        yield f"device_ids=[{device(context.project, site.module, call)}]"
         yield "broadcast_buffers=False"
     if "find_unused_parameters" not in own and frozen_later(context.project, site.module, call):
         yield "find_unused_parameters=True"
