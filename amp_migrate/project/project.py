@@ -221,6 +221,10 @@ class Project:
         """Return the places where `function` may be called by code that is not seen, with the reason."""
         return self._escapes.of(function, bool(self.callers(function)))
 
+    def travels(self, function: Function) -> bool:
+        """Tell whether the project may hold `function` as a value, and call it without its name."""
+        return self._escapes.travelling(function, bool(self.callers(function)))
+
     def instance_classes(self, module: Module, expression: ast.expr) -> list[Class]:
         """Return the project classes of the objects that `expression` may hold."""
         return self.values.instance_classes(module, expression)

@@ -78,6 +78,30 @@ class Escapes:
         found += self._lookups.of(function, called)
         return list(dict.fromkeys(found))
 
+    def travelling(self, function: Function, called: bool) -> bool:
+        """Tell whether the project may hold `function` as a value: what only code that is not seen calls it holds not."""
+        inner = function.name != "__init__" and (
+            any(self._used(function.name, function)) or any(self._unclear(function))
+        )
+        return inner or self._is_kept(function) or any(self._lookups.of(function, called))
+
+    def _is_kept(self, function: Function) -> bool:
+        """Tell whether a decorator may keep a function where the project finds it again."""
+        assert function.node is not None
+        return any(
+            not self._is_plain(function.module, decorator)
+            and not self._is_of_library(function.module, decorator)
+            for decorator in function.node.decorator_list
+        )
+
+    def _is_of_library(self, module: Module, decorator: ast.expr) -> bool:
+        """Tell whether a decorator comes out of an imported module, and not of an object that can be asked later."""
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        while isinstance(inner, ast.Attribute):
+            inner = inner.value
+        meant = self.values.nodes.lookup.expression(module, inner)
+        return bool(meant) and all(isinstance(m, str) and "." not in m for m in meant)
+
     def _index(self) -> None:
         names = {f.name for m in self.modules for f in m.functions.values()}
         names |= {cls.name for m in self.modules for cls in m.classes.values()}

@@ -29,7 +29,7 @@ class Strays:
 
     @cached_property
     def _functions(self) -> list[Function]:
-        """The functions that nothing is seen to call, that touch gradients, and that are used as values."""
+        """The functions that nothing is seen to call, that touch gradients, and that travel as values."""
         return [
             function
             for function in self._project.functions()
@@ -39,7 +39,7 @@ class Strays:
             and not _is_step_of_optimizer(function)
             and _touches_gradients(function.node)
             and not self._project.callers(function)
-            and self._project.escapes(function)
+            and self._project.travels(function)
         ]
 
     def _is_unknown(self, module: Module, call: ast.Call) -> bool:
