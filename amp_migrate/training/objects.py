@@ -180,12 +180,12 @@ class Objects:
         return frozenset(o.number for o in self.optimizers if not o.groups & self._makers)
 
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
-        """Return the optimizers that train one of some networks; None where one is not known to train any."""
+        """Return the optimizers that may train one of some networks; None where none is known to train any."""
         wanted = set(networks)
-        if not wanted or any(o.networks is None for o in self.optimizers):
+        known = {o.number for o in self.optimizers if (o.networks or set()) & wanted}
+        if not wanted or not (known or COPY in wanted):
             return None
-        found = frozenset(o.number for o in self.optimizers if (o.networks or set()) & wanted)
-        return found if found or COPY in wanted else None
+        return frozenset(known | {o.number for o in self.optimizers if o.networks is None})
 
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""

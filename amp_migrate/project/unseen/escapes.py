@@ -80,10 +80,21 @@ class Escapes:
 
     def travelling(self, function: Function, called: bool) -> bool:
         """Tell whether the project may hold `function` as a value: what only code that is not seen calls it holds not."""
-        inner = function.name != "__init__" and (
-            any(self._used(function.name, function)) or any(self._unclear(function))
+        held = function.name != "__init__" and (
+            any(not self._is_run_at_once(*use[:2]) for use in self._used(function.name, function))
+            or any(self._unclear(function))
         )
-        return inner or self._is_kept(function) or any(self._lookups.of(function, called))
+        return held or self._is_kept(function) or any(self._lookups.of(function, called))
+
+    def _is_run_at_once(self, user: Function, node: ast.expr) -> bool:
+        """Tell whether a function is an argument of a library's function that gives nothing back."""
+        parents = user.module.tree.parents
+        call = parents.get(node)
+        call = parents.get(call) if isinstance(call, ast.keyword) else call
+        if not isinstance(call, ast.Call) or not isinstance(parents.get(call), ast.Expr):
+            return False
+        meant = self.values.nodes.lookup.expression(user.module, call.func)
+        return bool(meant) and all(isinstance(m, str) for m in meant)
 
     def _is_kept(self, function: Function) -> bool:
         """Tell whether a decorator may keep a function where the project finds it again."""
