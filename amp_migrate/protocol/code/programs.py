@@ -7,6 +7,7 @@ from functools import cached_property
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.events import Kind
 
 Entry = tuple[Function, bool]
 
@@ -18,8 +19,13 @@ class Programs:
         self._program = program
 
     def of_optimizers(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
-        """Return the entries behind which an event names one of some optimizers, all of them if there is none."""
-        return self._above_all(self._homes[0].get(number, ()) for number in numbers)
+        """Return the entries behind which one of some optimizers steps, or an event names it, or all of them.
+
+        A program that does not step an optimizer steps another one with the gradients of its networks.
+        """
+        return self._above_all(
+            self._steps.get(number) or self._homes[0].get(number, ()) for number in numbers
+        )
 
     def of_scaler(self, number: int) -> tuple[Entry, ...]:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
@@ -28,6 +34,16 @@ class Programs:
     def _above_all(self, homes: Iterable[Iterable[Function]]) -> tuple[Entry, ...]:
         above = self._entries_above({home for some in homes for home in some})
         return tuple(e for e in self._program.entries if e[0] in above) or self._program.entries
+
+    @cached_property
+    def _steps(self) -> dict[int, set[Function]]:
+        """The functions in which an optimizer steps, by its number."""
+        found: dict[int, set[Function]] = {}
+        for function, by_node in self._program.training.by_function.items():
+            for event in (event for held in by_node.values() for event in held):
+                for number in (event.optimizers or ()) if event.kind is Kind.STEP else ():
+                    found.setdefault(number, set()).add(function)
+        return found
 
     @cached_property
     def _homes(self) -> tuple[dict[int, set[Function]], dict[int, set[Function]]]:
