@@ -23,9 +23,8 @@ class Programs:
 
         A program that does not step an optimizer steps another one with the gradients of its networks.
         """
-        return self._above_all(
-            self._steps.get(number) or self._homes[0].get(number, ()) for number in numbers
-        )
+        named = self._homes[0]
+        return self._above_all(self._steps.get(n, named.get(n, set())) for n in numbers)
 
     def of_scaler(self, number: int) -> tuple[Entry, ...]:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
