@@ -136,6 +136,10 @@ class Forwards:
         calls = (part for part in walk(node) if isinstance(part, ast.Call))
         return any(self.call(module, part) in wanted for part in calls)
 
+    def takes_gradients(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call takes gradients by ``torch.autograd.grad``."""
+        return self._project.external(module, call.func) == "torch.autograd.grad"
+
     def call(self, module: Module, call: ast.Call) -> Forward:
         """Tell what one call computes."""
         func = call.func

@@ -54,9 +54,9 @@ class Indifferent:
             queue += below
         return dict.fromkeys(seen, True)
 
-    def statement(self, function: Function, stmt: ast.stmt) -> bool:
-        """Tell whether casts change nothing in a statement of a function."""
-        below = self._within(function, stmt)
+    def part(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether casts change nothing in a statement or expression of a function."""
+        below = self._within(function, node)
         return below is not None and all(map(self, below))
 
     def _below(self, function: Function) -> list[Function] | None:

@@ -11,7 +11,7 @@ from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
-from amp_migrate.autocast.slicing.tail import shortened
+from amp_migrate.autocast.slicing.tail import parted, shortened
 from amp_migrate.autocast.slicing.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
@@ -101,7 +101,8 @@ def training(
     inside_already = reached(unit, regions)
     regions = merged([*regions, *(r for r in elsewhere if r.function not in inside_already)])
     if not unit.plain:
-        regions = [shortened(unit.forwards, region) for region in regions]
+        parts = [part for region in regions for part in parted(unit.forwards, region)]
+        regions = [shortened(unit.forwards, part) for part in parts]
     for region in regions:
         setup.refuse(region)
     kept = [r for r in regions if not in_autocast(unit.project, r.module, r.first)]

@@ -1,4 +1,4 @@
-"""The end of a region: what only logs, scales the loss behind that, or has nothing to do with it needs no casts."""
+"""What needs no casts at the ends of a region, and the gradients that are taken within it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
 
 
 def shortened(forwards: Forwards, region: Region) -> Region:
-    """Return a region without the logging at its end, the multiplications of the loss that follow it, and other values."""
+    """Return a region without what needs no casts at its ends.
+
+    At its end that is the logging, the multiplications of the loss that follow it, and other values; at its beginning what
+    makes the input.
+    """
     statements = region.statements()
     last = len(statements)
     for i in range(len(statements) - 1, 0, -1):
@@ -22,15 +26,52 @@ def shortened(forwards: Forwards, region: Region) -> Region:
             last = i
         elif not _scales(statements[i]):
             break
-    return replace(region, last=statements[last - 1])
+    first = 0
+    while first < last - 1 and _is_plain(forwards, region, statements[first]):
+        first += 1
+    return replace(region, first=statements[first], last=statements[last - 1])
+
+
+def parted(forwards: Forwards, region: Region) -> list[Region]:
+    """Return the parts of a region before and behind the gradients that are taken in it, as for a penalty on them.
+
+    Apex ran no backward pass with casts.
+    """
+    parts: list[list[ast.stmt]] = [[]]
+    for stmt in region.statements():
+        if _takes_gradients(forwards, region, stmt):
+            parts.append([])
+        else:
+            parts[-1].append(stmt)
+    if len(parts) == 1:
+        return [region]
+    return [
+        replace(region, first=part[0], last=part[-1])
+        for part in parts
+        if not all(_is_plain(forwards, region, stmt) for stmt in part)
+    ]
+
+
+def _takes_gradients(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
+    """Tell whether a statement takes gradients of what is computed already, without computing anything for it with casts."""
+    if not isinstance(stmt, ast.Assign):
+        return False
+    value = stmt.value.value if isinstance(stmt.value, ast.Subscript) else stmt.value
+    if not isinstance(value, ast.Call) or not forwards.takes_gradients(region.module, value):
+        return False
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    return all(forwards.indifferent.part(region.function, node) for node in given)
+
+
+def _is_plain(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
+    """Tell whether a statement assigns what no cast changes."""
+    return isinstance(stmt, ast.Assign) and forwards.indifferent.part(region.function, stmt)
 
 
 def _is_apart(forwards: Forwards, region: Region, i: int) -> bool:
     """Tell whether a statement computes something else, without casts, of nothing that the region computes before it."""
     stmt = region.statements()[i]
-    if not isinstance(stmt, ast.Assign) or not forwards.indifferent.statement(
-        region.function, stmt
-    ):
+    if not _is_plain(forwards, region, stmt):
         return False
     computed = {name for before in region.statements()[:i] for name in defs(before)}
     return not uses(stmt) & computed
