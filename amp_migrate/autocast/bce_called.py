@@ -88,7 +88,14 @@ def can_be_kept_out(unit: Unit, together: Sequence[Called]) -> bool:
     tree, statement = together[0].module.tree, together[0].statement
     nodes = [each.node for each in together]
     given = {n for node in nodes for part in [*node.args, *node.keywords] for n in ast.walk(part)}
-    making = {part for node in nodes for part in (node, node.func)}
+    plain = {
+        n
+        for each in together
+        for part in inputs(each.node)
+        if is_plain(unit, each, part)
+        for n in ast.walk(part)
+    }
+    making = {part for node in nodes for part in (node, node.func)} | plain
     return all(
         node in making or _is_harmless(node, node in given)
         for node in ast.walk(statement)
@@ -134,6 +141,11 @@ def _is_pure(unit: Unit, module: Module, node: ast.expr) -> bool:
             if runs or not (method or name.startswith("torch.")):
                 return False
     return True
+
+
+def is_plain(unit: Unit, found: Called, node: ast.expr) -> bool:
+    """Tell whether casts do not matter to what a call is given."""
+    return taken_apart(node) or unit.forwards.indifferent.part(found.function, node)
 
 
 def taken_apart(node: ast.expr) -> bool:

@@ -34,7 +34,7 @@ from amp_migrate.autocast.bce_called import (
     can_be_computed_before,
     can_be_kept_out,
     inputs,
-    taken_apart,
+    is_plain,
 )
 from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.facts.tree import Tree
@@ -104,7 +104,7 @@ def _called_before(context: Context, statement: ast.stmt, together: list[Called]
         texts: dict[ast.expr, str] = {}
         for given in inputs(each.node):
             texts[given] = _as_float(tree, given)
-            if not taken_apart(given):
+            if not is_plain(context.unit, each, given):
                 name = next(names)
                 before.append(f"{name} = {tree.segment(given)}")
                 texts[given] = f"{name}.float()"
