@@ -15,6 +15,7 @@ from amp_migrate.autocast.evaluated.losses import (
     losses_apart,
     losses_of_results,
     measured_apart,
+    selects,
 )
 from amp_migrate.autocast.evaluated.shared import calls_aside, of_others
 from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
@@ -204,20 +205,27 @@ def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
     around = tree.holder(first)
     while isinstance(around, ast.With):
         outer = _last_of_loss(unit, module, around, known)
-        if outer is not around and not _trains(unit, module, around, outer):
+        behind = _between(module, around, outer)
+        if any(not selects(stmt, known) for stmt in behind) and not _trains(
+            unit, module, around, behind
+        ):
             first, last = around, outer
         around = tree.holder(around)
     return Region(module, function, first, last)
 
 
-def _trains(unit: Unit, module: Module, around: ast.With, last: ast.stmt) -> bool:
+def _between(module: Module, around: ast.With, last: ast.stmt) -> list[ast.stmt]:
+    """Return the statements behind one up to another of its block."""
+    block = module.tree.block(around)
+    return block[position(module.tree, around) + 1 : position(module.tree, last) + 1]
+
+
+def _trains(unit: Unit, module: Module, around: ast.With, behind: list[ast.stmt]) -> bool:
     """Tell whether a loss behind a block without gradients is one that trains."""
     if not runs_without_gradients(unit.project, module, around):
         return False
-    behind = module.tree.block(around)
-    between = behind[position(module.tree, around) + 1 : position(module.tree, last) + 1]
     trained = {stmt for region in unit.regions for stmt in region.statements()}
-    return any(stmt in trained for stmt in between)
+    return any(stmt in trained for stmt in behind)
 
 
 def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) -> ast.stmt:
@@ -226,7 +234,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
     last = first
     given = set(known)
     following = tree.block(first)[position(tree, first) + 1 :]
-    while following and _selects(following[0], known):
+    while following and selects(following[0], known):
         last = following.pop(0)
         known |= defs(last)
         given |= defs(last)
@@ -284,15 +292,6 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )
-
-
-def _selects(stmt: ast.stmt, known: set[str]) -> bool:
-    """Tell whether a statement only takes a forward's result apart: ``loss, logits = outputs[:2]``."""
-    if not isinstance(stmt, ast.Assign) or not isinstance(
-        stmt.value, ast.Subscript | ast.Attribute
-    ):
-        return False
-    return path(stmt.value.value) in known
 
 
 def statements(regions: list[Region]) -> Iterator[ast.stmt]:

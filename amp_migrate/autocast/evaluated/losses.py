@@ -10,7 +10,7 @@ from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region, nodes_in
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.unit.finding.trains import Trains
@@ -28,6 +28,15 @@ def criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
         and unit.forwards.call(module, n) >= Forward.CRITERION
         for n in walk(stmt)
     )
+
+
+def selects(stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell whether a statement only takes a forward's result apart: ``loss, logits = outputs[:2]``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(
+        stmt.value, ast.Subscript | ast.Attribute
+    ):
+        return False
+    return path(stmt.value.value) in known
 
 
 def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Region]:

@@ -14,7 +14,7 @@ from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.rounds import may_follow, may_start
 
-_CLEARED = "torch.clear_autocast_cache()"
+_CLEARED = "torch.clear_autocast_cache()  # of weights cast without gradients"
 
 
 def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
