@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
+from amp_migrate.autocast.evaluated.evaluation import before_apex, evaluations, runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
@@ -83,7 +83,13 @@ def _reachable(context: Context, regions: list[Region], disabled: Disabled) -> l
         for chosen in _seeing(context, region, region.function, disabled, 3) or [region]:
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
     whole = list(found.values())
-    return [r for r in whole if not any(within(r, other) for other in whole if other is not r)]
+    held = [*whole, *context.unit.regions]
+    return [
+        r
+        for r in whole
+        if not any(within(r, other) for other in held if other is not r)
+        and not before_apex(context.unit, r)
+    ]
 
 
 def _seeing(

@@ -14,7 +14,8 @@ from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.rounds import may_follow, may_start
 
-_CLEARED = "torch.clear_autocast_cache()  # of weights cast without gradients"
+_CLEARED = "torch.clear_autocast_cache()"
+_WHY = "  # of weights cast without gradients"
 
 
 def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
@@ -67,7 +68,7 @@ def _cleared(
         if name in first and _comes_first(context, function, block, n)
     }
     if then:
-        edit = Insert(module.tree.span(block), _CLEARED, after=True)
+        edit = Insert(module.tree.span(block), _CLEARED + _WHY, after=True)
         message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
 
