@@ -12,18 +12,17 @@ from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Entry, Programs
+from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
-from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
-from amp_migrate.protocol.scaler import ScalerMachine
+from amp_migrate.protocol.scaler import ScalerMachine, never_scaled
 from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
 
@@ -44,13 +43,8 @@ def faults_of(program: Program) -> list[Fault]:
     search = Search(program, memory)
     for fault in _gradients(program, programs, search, off):
         found.setdefault(_key(fault), fault)
-    others: list[tuple[Machine, tuple[Entry, ...]]] = []
-    for scaler in program.training.objects.scalers:
-        entries = programs.of_scaler(scaler.number)
-        others.append((switched(ScalerMachine(scaler.number), off), entries))
-    for machine, entries in others:
-        for fault in search.run(machine, entries).faults():
-            found.setdefault(_key(fault), fault)
+    for fault in _scalers(program, programs, search, off):
+        found.setdefault(_key(fault), fault)
     for fault in _remade(program, programs):
         found.setdefault(_key(fault), fault)
     for fault in _casts(program, memory, search):
@@ -62,6 +56,20 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in stale(program):
         found.setdefault(_key(fault), fault)
     return sorted(found.values(), key=lambda f: (f.place.path, f.place.line, f.breach.name))
+
+
+def _scalers(
+    program: Program, programs: Programs, search: Search, off: frozenset[int]
+) -> Iterator[Fault]:
+    """Yield the faults of every GradScaler; `off` are those that are off until they are made anew."""
+    for scaler in program.training.objects.scalers:
+        entries = programs.of_scaler(scaler.number)
+        machine = switched(ScalerMachine(scaler.number), off)
+        anyhow = search.anyhow(machine, entries)
+        breached = bool(anyhow.breached())
+        yield from never_scaled(program, anyhow, scaler.number)
+        if breached:
+            yield from search.run(machine, entries).faults()
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:

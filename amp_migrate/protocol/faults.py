@@ -41,6 +41,9 @@ class Breach(Enum):
     UPDATE_ALONE = (
         "scaler.update() runs although nothing was unscaled or stepped since the last one"
     )
+    NEVER_SCALED = (
+        "scaler.step() or scaler.unscale_() raises, as no loss is scaled before it on any path"
+    )
     CAST_STEP = "the optimizer steps inside an autocast block"
     CAST_BACKWARD = "a scaled backward pass runs inside an autocast block"
     CAST_WRITE = "weights are written inside an autocast block, which keeps copies of them"

@@ -40,9 +40,14 @@ def replaced(program: Program) -> frozenset[int]:
     objects = program.training.objects
     found = _Placeholders(program)
     known = set(found.variables())
-    off = [(objects.scaler(m, c), found.kept(m, c)) for m, c in objects.made_scalers if is_off(c)]
+    attributes = found.attributes(on=False) & found.attributes(on=True)
+    off = [
+        (objects.scaler(m, c), bool(found.kept(m, c) & known or found.held(m, c) & attributes))
+        for m, c in objects.made_scalers
+        if is_off(c)
+    ]
     numbers = {number for number, _ in off if number is not None}
-    return frozenset(n for n in numbers if all(kept & known for other, kept in off if other == n))
+    return frozenset(n for n in numbers if all(gone for other, gone in off if other == n))
 
 
 class _Placeholders:
@@ -64,6 +69,18 @@ class _Placeholders:
         """Return the variables that a GradScaler is made for."""
         names = [(module.scopes.owner(name), name.id) for name in self._targets(module, call)]
         return {_Variable(module, scope, name) for scope, name in names if scope is not None}
+
+    def attributes(self, on: bool) -> set[int]:
+        """Return the names of the attributes for which GradScalers are made that are on, or off."""
+        made = [(m, c) for m, c in self._objects.made_scalers if is_off(c) is not on]
+        return {name for module, call in made for name in self.held(module, call)}
+
+    def held(self, module: Module, call: ast.Call) -> set[int]:
+        """Return the names of the attributes that a GradScaler is made for."""
+        up = module.tree.parent(call)
+        targets = up.targets if isinstance(up, ast.Assign) else []
+        names = (self._objects.name(module, t) for t in targets if isinstance(t, ast.Attribute))
+        return {name for name in names if name is not None}
 
     def idle(self) -> Iterator[tuple[Module, ast.Name]]:
         """Yield the local names of GradScalers that nothing reads, where another of that name is off."""

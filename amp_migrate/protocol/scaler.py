@@ -1,28 +1,45 @@
-"""Whether a GradScaler has something to update from: it raises where nothing was unscaled or stepped."""
+"""Whether a GradScaler has something to update from, or to step with: it raises where nothing was unscaled or scaled."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
 
-from amp_migrate.protocol.faults import Breach
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved
+from amp_migrate.protocol.run.runs import Summary
+from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.switched import Switch
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 
+_USES = (Kind.STEP, Kind.UNSCALE)
+
+
+class Scaling(NamedTuple):
+    """Whether an optimizer was checked since the last update, and whether anything was ever scaled."""
+
+    checked: bool
+    scaled: bool
+
 
 class ScalerMachine:
-    """Follows one GradScaler; the state is whether any of its optimizers was checked since the last update."""
+    """Follows one GradScaler by its number."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
-        """Nothing is checked when a program begins; a function that is called from elsewhere may find all of it."""
-        return (called,)
+        """Nothing is done when a program begins; a function that is called from elsewhere may find all of it."""
+        return (Scaling(called, called),)
 
     def failed(self, state: Hashable, event: Event) -> Hashable:
         """A step that raised has looked for overflows before."""
-        return (event.kind is Kind.STEP and event.scaler == self._number) or state
+        assert isinstance(state, Scaling)
+        steps = event.kind is Kind.STEP and event.scaler == self._number
+        return state._replace(checked=True) if steps else state
 
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
@@ -34,10 +51,46 @@ class ScalerMachine:
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
+        assert isinstance(state, Scaling)
+        if event.kind is Kind.BACKWARD and event.scaled is not False:
+            return Moved((state._replace(scaled=True),))
         if event.scaler != self._number:
             return Moved((state,))
         if event.kind is Kind.UPDATE:
-            return Moved((False,), () if state or event.unsure else (Breach.UPDATE_ALONE,))
+            lacks = not state.checked and not event.unsure
+            after = state._replace(checked=False)
+            return Moved((after,), (Breach.UPDATE_ALONE,) if lacks else ())
         if event.kind is Kind.SET_SCALE:
-            return Moved((False,))
-        return Moved((True,) if event.kind in (Kind.STEP, Kind.UNSCALE) else (state,))
+            return Moved((state._replace(checked=False),))
+        return Moved((state._replace(checked=True) if event.kind in _USES else state,))
+
+
+def never_scaled(program: Program, run: Run, number: int) -> Iterator[Fault]:
+    """Yield the steps and calls of `unscale_` of a GradScaler to which every way leads before anything is scaled.
+
+    `run` is one of its `ScalerMachine` that is over.
+    """
+    found: dict[Event, bool] = {}
+    scales = False
+    for key, summary in run.summaries.items():
+        for event, scaled in _used(program, key.function, summary, number):
+            found[event] = found.get(event, False) or scaled
+            scales = scales or scaled
+    for event, scaled in found.items():
+        if scales and not scaled:
+            module = program.project.module_of(event.node)
+            place = Place(module.path, getattr(event.node, "lineno", 0))
+            yield Fault(Breach.NEVER_SCALED, place, (place,))
+
+
+def _used(
+    program: Program, function: Function, summary: Summary, number: int
+) -> Iterator[tuple[Event, bool]]:
+    """Yield the uses of a GradScaler in a function, and whether anything is scaled in a state that comes there."""
+    for here in summary.came:
+        for event in program.happens(function, here.point.node):
+            if event.kind in _USES and event.scaler == number:
+                state = here.state.machine
+                inner, on = (state.state, state.on) if isinstance(state, Switch) else (state, True)
+                assert isinstance(inner, Scaling)
+                yield event, inner.scaled or not on or (event.unsure and inner is state)

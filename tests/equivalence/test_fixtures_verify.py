@@ -46,6 +46,7 @@ NOT_FOLLOWED = {
 RAISING = "simple/residual_net_o1"
 # What their first backward computes is thrown away, and an overflow in it natively as well.
 THROWING_AWAY = {
+    "accumulate/cleared_in_a_helper",
     "fixes/zero_grad_kept_without_fixes",
     "flags/attack_unscaled_without_half",
     "internals/function_of_its_own_without_casts",

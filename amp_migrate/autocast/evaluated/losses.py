@@ -95,7 +95,7 @@ def collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> boo
     if not isinstance(call, ast.Call) or unit.project.callees(call):
         return False
     calls = (n for n in walk(stmt) if isinstance(n, ast.Call))
-    given = {a.id for n in calls for a in n.args if isinstance(a, ast.Name)}
+    given = {path(a.value if isinstance(a, ast.Subscript) else a) for n in calls for a in n.args}
     gathers = isinstance(call.func, ast.Attribute) or bool(given & known)
     return gathers and criterion(unit, module, stmt)
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.placement.reads.clearing import clearing, clears
+from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.course import Course
+from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module
 from amp_migrate.unit.order import inside, loop_of, position
 from amp_migrate.unit.rounds import last_before, runs_before
@@ -56,6 +58,30 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
     yield from found.values()
+
+
+def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, ast.If | None]:
+    """Return the backward passes whose gradients every further one clears, with the test that steps after several.
+
+    Only those of the last micro-batch of a window are stepped. `mended`: what `every_micro_batch` finds will be moved.
+    Where a helper steps there is no test.
+    """
+    moved = {z.step.anchor for z in every_micro_batch(unit, gone)} if mended else set()
+    found: dict[ast.AST, ast.If | None] = {}
+    for step in unit.steps:
+        backward = backward_before(unit, step, gone) if step.call not in gone else None
+        limit = boundary(step, backward.node) if backward is not None else None
+        if backward is None or limit is None or backward.node in found:
+            continue
+        if counts_micro_batches(limit) and not any(inside(step.tree, a, limit) for a in moved):
+            if lost(unit, backward, [s.call for s in unit.steps_of(step.function)]):
+                found[backward.node] = limit
+    for backward in unit.backwards:
+        helped = [i.site.call for i in indirect(unit, backward.function, gone)]
+        if helped and backward.node not in gone and not unit.steps_of(backward.function):
+            if lost(unit, backward, helped):
+                found[backward.node] = None
+    return found
 
 
 def counts_micro_batches(limit: ast.If) -> bool:

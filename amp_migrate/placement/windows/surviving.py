@@ -37,9 +37,26 @@ def stay(unit: Unit, backward: Backward) -> bool:
     """Tell whether a later backward may add to the gradients of one, which no step took and nothing cleared."""
     function = backward.function
     graph = graph_of(unit.project, function)
-    node = backward.node.items[0] if isinstance(backward.node, ast.With) else backward.node
+    node = backward.node
+    begun = node.items[0].context_expr if isinstance(node, ast.With) else node
     stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
-    return onward(unit, function, graph.within(node)[-1:], stepping) is not None
+    return onward(unit, function, graph.within(begun)[-1:], stepping) is not None
+
+
+def lost(unit: Unit, backward: Backward, calls: Iterable[ast.AST]) -> bool:
+    """Tell whether a backward may run again without a step between, always behind what clears its gradients.
+
+    `calls` are those of its function that step.
+    """
+    function = backward.function
+    graph = graph_of(unit.project, function)
+    node = backward.node
+    begun = node.items[0].context_expr if isinstance(node, ast.With) else node
+    stepping = [point for call in calls for point in graph.within(call)]
+    start = graph.within(begun)[-1:]
+    paths = Paths(graph, exceptions=False)
+    again = any(paths.witness(point, point, stepping) is not None for point in start)
+    return again and onward(unit, function, start, stepping) is None
 
 
 def onward(

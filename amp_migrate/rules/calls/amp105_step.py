@@ -33,8 +33,9 @@ from amp_migrate.placement.steps.stepping import name_for_result, refuse_within,
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
 from amp_migrate.placement.steps.updates import updates
+from amp_migrate.placement.windows.course import Course
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
-from amp_migrate.project import Project
+from amp_migrate.project import Function, Project
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
@@ -57,7 +58,12 @@ def decide(context: Context) -> Iterator[Decision]:
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
-        early = [s for s in steps if _precedes_training(context.unit.project, s, backwards)]
+        early = [
+            s
+            for s in steps
+            if _precedes_training(context.unit.project, s, backwards)
+            or (not backwards and _is_first(context, function, s.call, frozenset()))
+        ]
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
@@ -117,6 +123,19 @@ def _precedes_training(project: Project, step: Step, backwards: list[Backward]) 
         return False
     loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
     return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
+
+
+def _is_first(
+    context: Context, function: Function, node: ast.AST, seen: frozenset[Function]
+) -> bool:
+    """Tell whether a node of a function without a backward runs before all that its callees and callers train."""
+    course = Course(context.unit, function, context.gone_nodes)
+    if function in seen or course.may_train(node, []):
+        return False
+    callers = context.unit.project.callers(function)
+    if not callers:
+        return function.node is None and bool(course.trains)
+    return all(_is_first(context, c.function, c.call, seen | {function}) for c in callers)
 
 
 def _workaround(step: Step) -> Decision:

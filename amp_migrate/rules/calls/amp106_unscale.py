@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.placement.reads.zeroing import lost_windows
 from amp_migrate.placement.unscaling.parameters import parameters_text
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
@@ -33,6 +34,11 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
+
+_LOST = (
+    "these gradients are cleared without a step: under Apex an overflow in them skipped the next step as well, now it "
+    "does not"
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -52,10 +58,23 @@ def decide(context: Context) -> Iterator[Decision]:
             written.add(unscale.inside)
             yield _unscale(context, Unscale(*unscale.inside))
         if unscale.cleared is not None:
-            message = "these gradients are cleared without a step: under Apex an overflow in them skipped the next step as well, now it does not"
-            yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, message)
+            yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, _LOST)
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)
+    yield from _lost(context)
+
+
+def _lost(context: Context) -> Iterator[Decision]:
+    """Report micro-batches whose gradients are cleared before the step, where no correction keeps them."""
+    unit = context.unit
+    lost = lost_windows(unit, context.gone_nodes, context.settings.enabled("AMP201"))
+    for backward in unit.backwards if not unit.plain else ():
+        if backward.node in lost:
+            limit = lost[backward.node]
+            test = backward.module.tree.segment(limit.test) if limit is not None else ""
+            where = f", under `{test}`," if test else ""
+            advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
+            yield decision(RULE, Status.NOTE, backward.module, backward.node, _LOST, advice=advice)
 
 
 def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:

@@ -218,12 +218,16 @@ def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
     return found
 
 
-_HARMLESS = frozenset({"enumerate", "range", "zip", "len", "keys", "values", "items"})
+_COLLECTIONS = frozenset({"dict", "list", "set", "tuple"})
+_HARMLESS = _COLLECTIONS | {"enumerate", "range", "zip", "len", "keys", "values", "items"}
 
 
 def _is_pure(node: ast.expr) -> bool:
     """Tell whether making a value does nothing else: a name, a test, a table of loss ids."""
-    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List):
+    collects = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List | ast.Tuple) or (
+        collects and last_name(node) in _COLLECTIONS
+    ):
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         return all(last_name(call) in _HARMLESS for call in calls)
     return isinstance(node, _PURE)

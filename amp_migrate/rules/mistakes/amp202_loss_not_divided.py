@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, tail, uses, walk
-from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
+from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches, lost_windows
 from amp_migrate.placement.steps.steps import Backward, boundary
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
@@ -42,6 +42,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if not context.settings.enabled(RULE.code):
         return
     seen: set[ast.AST] = set()
+    lost = lost_windows(context.unit, context.gone_nodes, context.settings.enabled("AMP201"))
     for step in context.unit.steps:
         backward = backward_before(context.unit, step, context.gone_nodes)
         limit = boundary(step, backward.node) if backward is not None else None
@@ -50,6 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
             or limit is None
             or backward.node in seen
             or not counts_micro_batches(limit)
+            or backward.node in lost
         ):
             continue
         seen.add(backward.node)

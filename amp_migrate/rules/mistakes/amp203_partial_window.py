@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
+from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches, lost_windows
 from amp_migrate.placement.steps.steps import boundary
 from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
@@ -40,6 +40,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if not context.settings.enabled(RULE.code):
         return
     seen: set[ast.If] = set()
+    lost = lost_windows(context.unit, context.gone_nodes, context.settings.enabled("AMP201"))
     for step in context.unit.steps:
         if context.is_gone(step.call):
             continue
@@ -51,6 +52,8 @@ def decide(context: Context) -> Iterator[Decision]:
         if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
         if not restarts(step.function, limit):
+            continue
+        if backward is not None and backward.node in lost:
             continue
         test = step.tree.segment(limit.test)
         yield decision(
