@@ -62,7 +62,9 @@ def decide(context: Context) -> Iterator[Decision]:
             s
             for s in steps
             if _precedes_training(context.unit.project, s, backwards)
-            or (not backwards and _is_first(context, function, s.call, frozenset()))
+            or (
+                not (backwards or s.call.args) and _is_first(context, function, s.call, frozenset())
+            )
         ]
         for step in early:
             yield _workaround(step)
