@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 
 Known = Callable[[ast.expr], bool | None]
@@ -59,7 +60,7 @@ def _join(
         return kept[0][0]
     word = " and " if conjunction else " or "
     joined = word.join(operand(text, conjunction) for text in texts)
-    unchanged = ast.dump(_parse(joined)) == ast.dump(test)
+    unchanged = same(_parse(joined), test)
     return Condition(None, source(test) if unchanged else joined)
 
 

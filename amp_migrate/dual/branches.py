@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.training.beliefs import READS_GRADIENTS
@@ -81,7 +82,8 @@ class Branches:
             same = [form for _, form in body[: len(orelse)]] == [form for _, form in orelse]
             moved = list(dict.fromkeys(stmt for stmt, _ in body[: len(orelse)]))
             border = body[len(orelse)][0] not in moved
-            if same and border and any("scaled_backward" in repr(form) for _, form in orelse):
+            moves = any(_is_native(form) for _, form in orelse) and not _decides(moved, node)
+            if same and border and moves:
                 self.prefixes[node] = Prefix(node, site, moved)
 
     def _block(self, body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, object]]:
@@ -173,6 +175,18 @@ class Branches:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "parameters"
         )
+
+
+def _is_native(form: object) -> bool:
+    """Tell whether a form holds a backward or a clip, which Apex alone had a test for."""
+    if not isinstance(form, tuple):
+        return False
+    return form[:1] in (("scaled_backward",), ("clip",)) or any(map(_is_native, form))
+
+
+def _decides(moved: list[ast.stmt], node: ast.If) -> bool:
+    """Tell whether statements that are to move before a test write what it asks."""
+    return bool({name for stmt in moved for name in defs(stmt)} & uses(node.test))
 
 
 def _beside(site: Site, stmt: ast.stmt) -> bool:

@@ -95,7 +95,7 @@ class Program:
             return []
         module = self.project.module_of(call)
         classes = self.project.instance_classes(module, call.func.value)
-        every = {sub for cls in classes for sub in (cls, *cls.subclasses())}
+        every = dict.fromkeys(sub for cls in classes for sub in (cls, *cls.subclasses()))
         found = [(cls, cls.method(call.func.attr)) for cls in every]
         reached = self.project.callees(call)
         return [(cls, method) for cls, method in found if method is not None and method in reached]

@@ -49,5 +49,5 @@ def decide(context: Context) -> Iterator[Decision]:
         span = module.tree.span(prefix.node)
         edits: list[Edit] = [Move(module.tree.span(s), span, after=False) for s in prefix.moved]
         edits.append(DropElse(span))
-        message = "the backward of both branches moves before the test"
+        message = "what both branches begin with moves before the test"
         yield decision(RULE, Status.ROUTINE, module, prefix.node, message, edits)
