@@ -93,17 +93,18 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
     gone = {e.span for e in edits if isinstance(e, Drop | Move)}
     gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
     taken = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
-    found = _Emptied(tree, gone, taken)
+    found = _Emptied(tree, gone, taken, [place for e in edits if (place := _place(e)) is not None])
     for stmt in tree.module.body:
         found.visit(stmt)
     yield from found.edits
 
 
 class _Emptied:
-    def __init__(self, tree: Tree, gone: set[Span], taken: set[Span]) -> None:
+    def __init__(self, tree: Tree, gone: set[Span], taken: set[Span], edited: list[Span]) -> None:
         self._tree = tree
         self._gone = gone
         self._taken = taken
+        self._edited = edited
         self.edits: list[Edit] = []
 
     def visit(self, stmt: ast.stmt) -> bool:
@@ -140,9 +141,25 @@ class _Emptied:
         return span in self._gone or isinstance(stmt, ast.Pass)
 
     def _try(self, stmt: ast.Try, span: Span) -> bool:
-        if not all(map(self._is_gone, stmt.body)) or stmt.orelse or stmt.finalbody:
+        if stmt.orelse or stmt.finalbody:
             return False
-        return self._drop(span)
+        if all(map(self._is_gone, stmt.body)):
+            return self._drop(span)
+        if self._only_guarded(stmt):
+            self.edits.append(Hoist(span, "body"))
+        return False
+
+    def _only_guarded(self, stmt: ast.Try) -> bool:
+        """Tell whether a `try` only handled the failure of imports that go: nothing in it imports any more."""
+        stays = [s for s in stmt.body if not self._is_gone(s)]
+        goes = [s for s in stmt.body if self._tree.span(s) in self._gone]
+        handled = [part for handler in stmt.handlers for part in handler.body]
+        return (
+            any(isinstance(s, ast.Import | ast.ImportFrom) for s in goes)
+            and all(_names_import_error(handler.type) for handler in stmt.handlers)
+            and not any(isinstance(n, _IMPORTS) for s in stays for n in ast.walk(s))
+            and not any(self._tree.span(s).contains(at) for s in handled for at in self._edited)
+        )
 
     def _test(self, stmt: ast.If, span: Span, states: list[list[bool]]) -> bool:
         if not all(map(self._is_gone, stmt.body)):
@@ -157,6 +174,16 @@ class _Emptied:
         self._gone.add(span)
         self.edits.append(Drop(span))
         return True
+
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+def _names_import_error(node: ast.expr | None) -> bool:
+    names = node.elts if isinstance(node, ast.Tuple) else [node]
+    return all(
+        isinstance(n, ast.Name) and n.id in ("ImportError", "ModuleNotFoundError") for n in names
+    )
 
 
 def leftovers(tree: Tree, after: str, unused: list[tuple[str, str]]) -> list[Edit]:
