@@ -36,6 +36,7 @@ from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.project import CallSite, Function
+from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.contexts import runs_without_gradients
@@ -68,6 +69,12 @@ def decide(context: Context) -> Iterator[Decision]:
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made
+    for function, call in copied(context.unit, cast) if not context.unit.plain else ():
+        message = (
+            "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
+        )
+        advice = "write `.float().cpu()` where numpy, sums or files need fp32"
+        yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
 
 
 def _ran_under_apex(context: Context, region: Region) -> bool:
