@@ -7,7 +7,6 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import (
     CASTS_LEAVE_ALONE,
@@ -66,7 +65,9 @@ class Indifferent:
     def _within(self, function: Function, part: ast.AST) -> list[Function] | None:
         """Return the functions of the project that a part of a function runs; None if casts change something in it."""
         found: list[Function] = []
-        for node in walk(part):
+        for node in ast.walk(
+            part
+        ):  # what stands in a nested function may be run by who is given that
             if isinstance(node, ast.BinOp | ast.AugAssign) and _is_cast(node):
                 return None
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
