@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from amp_migrate.facts.tree import Tree
@@ -56,13 +56,21 @@ class Remarks:
         """All notes, by file."""
         if not any(_SPEAKS.search(tree.text) for tree in self._trees.values()):
             return {}
-        from amp_migrate.protocol.certain.reading import Reading
-        from amp_migrate.protocol.code.program import Program
-        from amp_migrate.rules import modules
-
-        reading = Reading(Program(self._project()))
         found: dict[str, list[Decision]] = {}
-        for module in modules():
-            for decision in getattr(module, "remark", lambda _: ())(reading):
-                found.setdefault(decision.finding.path, []).append(decision)
+        project = self._project()
+        for number in dict.fromkeys(project.programs.values()):
+            part = project.part({number})
+            if any(_SPEAKS.search(module.tree.text) for module in part.modules.values()):
+                for decision in _remarks(part):
+                    found.setdefault(decision.finding.path, []).append(decision)
         return found
+
+
+def _remarks(project: Project) -> Iterator[Decision]:
+    from amp_migrate.protocol.certain.reading import Reading
+    from amp_migrate.protocol.code.program import Program
+    from amp_migrate.rules import modules
+
+    reading = Reading(Program(project))
+    for module in modules():
+        yield from getattr(module, "remark", lambda _: ())(reading)

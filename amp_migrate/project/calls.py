@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from amp_migrate.project.binding import fits
+from amp_migrate.project.meeting import Meeting
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.values.expressions import Expressions
@@ -72,7 +73,7 @@ class Calls:
         self._stored: set[str] = set()
         self._initializers: list[tuple[Module, ast.Call]] = []
 
-    def resolve(self, modules: Iterable[Module]) -> None:
+    def resolve(self, modules: Sequence[Module]) -> None:
         """Resolve every call of `modules`."""
         for module in modules:
             for function in module.functions.values():
@@ -110,13 +111,13 @@ class Calls:
             if self.graph.version == version:
                 break
         unknown = [pair for pair in pending if pair[1] not in self.reached]
+        self._meeting = Meeting(modules, self.nodes.lookup)
         for module, call in unknown:
             self._by_name(module, call)
-        forwards_of_apex = list(
-            filter(self._tools.takes_apex, map(Target, self._methods.get("forward", [])))
-        )
-        for module, call in unknown if forwards_of_apex else ():
-            self._by_shape(module, call, forwards_of_apex)
+        of_modules = map(Target, self._methods.get("forward", []))
+        taking = [target for target in of_modules if self._tools.takes_apex(target)]
+        for module, call in unknown if taking else ():
+            self._by_shape(module, call, taking)
         for module, call in self._initializers:
             self._initialize(module, call)
 
@@ -130,8 +131,7 @@ class Calls:
                 if isinstance(meaning, str):
                     outside = True
                     self._external(module, node, meaning)
-            found = list(self.targets.defined(module, node.func))
-            for target in found:
+            for target in (found := list(self.targets.defined(module, node.func))):
                 self._link(module, node, target)
             if found or outside:
                 continue
@@ -207,11 +207,12 @@ class Calls:
                     self.graph.merge(node, self.nodes.parameter(target.function, name))
 
     def _by_name(self, module: Module, call: ast.Call) -> None:
-        """Link a method call on an unknown object when only one family of classes has such a method."""
+        """Link a method call on an unknown object when only one family of classes that it may be of has such a method."""
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr in _COMMON:
             return
-        methods = self._methods.get(func.attr, [])
+        known = self._methods.get(func.attr, ())
+        methods = [method for method in known if self._meeting.may(module, method.module)]
         base = self.expressions.node(module, func.value)
         if not methods or base is None or self.graph.facts(base, MIDDLE):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 # Names that a far-away project file must not take from an installed package.
@@ -103,6 +103,14 @@ class Layout:
         if parts[0] in self.renamed:
             return self.entry(self.renamed[parts[0]], parts[1:])
         return None
+
+    def candidates(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the files, those of packages by their ``__init__.py``, that some names of modules may mean."""
+        for name in set(names) - INSTALLED:
+            for base in self._bases.get(name, ()):
+                entry = self.entry(base, [name])
+                if isinstance(entry, str):
+                    yield entry
 
     def outermost(self, path: str) -> str | None:
         """Return the folder of the outermost package that holds a file; None where it lies in none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -62,6 +62,13 @@ class Project:
     def programs(self) -> dict[str, int]:
         """The number of the group of connected files that each file belongs to, by its path."""
         return connected(self)
+
+    def part(self, numbers: Collection[int]) -> Project:
+        """Return the project of some groups of connected files alone; names mean in it what they do here."""
+        files = {path: m for path, m in self.modules.items() if self.programs[path] in numbers}
+        part = Project(files, self.lookup) if len(files) < len(self.modules) else self
+        part.holds_apex = self.holds_apex
+        return part
 
     def connected_with(self, modules: Iterable[Module]) -> list[Module]:
         """Return all modules that imports or calls connect with some, these included."""

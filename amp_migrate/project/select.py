@@ -39,7 +39,7 @@ def relevant(
     imports.follow_renamed()
     users = imports.closure(seeds, imports.importers)
     core = imports.closure(users, imports.imported)
-    found = core | imports.callers(core)
+    found = imports.closure(core | imports.callers(core), imports.imported)
     return [path for path in files if path in found]
 
 

@@ -18,6 +18,9 @@ ALONE = {
     if case.name.startswith("accumulate/") and list(case.before) == ["before.py"]
 }
 
+ONLY_THERE = "class B:\n    def only_there(self): 1\n"
+WORKED_OUT = "import importlib\nimportlib.import_module"
+
 
 @pytest.mark.parametrize(
     ("files", "groups"),
@@ -31,12 +34,16 @@ ALONE = {
         ({"a.py": "import lib\n", "lib/b.py": "x = 1\n", "c.py": "x = 1\n"}, 2),
         ({"a.py": "from b import *\n", "b.py": "from c import f\n", "c.py": "def f(): 1\n"}, 1),
         ({"a.py": "import importlib\nimportlib.import_module('b')\n", "b.py": "x = 1\n"}, 1),
-        ({"a.py": "def f(x):\n    x.only_there()\n", "b.py": "class B:\n    def only_there(self): 1\n"}, 1),
+        ({"a.py": "def f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
+        ({"a.py": f"{WORKED_OUT}(name)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 1),
+        ({"a.py": f"{WORKED_OUT}(f'lib.{{name}}')\ndef f(x):\n    x.only_there()\n", "lib/b.py": ONLY_THERE}, 1),
+        ({"a.py": f"{WORKED_OUT}('lib.' + name)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
+        ({"one/a.py": "import m\ndef f(x):\n    x.only_there()\n", "two/m.py": "", "three/m.py": ONLY_THERE}, 2),
         ({"a.py": "def f(x):\n    x.run()\n", "b.py": "class B:\n    def run(self): 1\n"}, 2),
     ],
 )  # fmt: skip
 def test_imports_and_calls_connect(files: dict[str, str], groups: int) -> None:
-    """By any spelling, at any distance; a method by its name alone where no other class has it."""
+    """By any spelling, at any distance; a method by its name alone where its objects may come, and no other class has it."""
     found = build({path: Tree(path, text) for path, text in files.items()}).programs
     assert found.keys() == files.keys()
     assert len(set(found.values())) == groups

@@ -40,6 +40,9 @@ def test_other_callers_of_a_touched_module() -> None:
         "third.py": b"import second\n",
     }
     assert relevant(files) == ["main.py", "lib/__init__.py", "lib/engine.py", "second.py"]
+    files["second.py"] += b"import tools\n"
+    files["tools.py"] = b"import more\n"
+    assert relevant(files)[3:] == ["second.py", "tools.py"]
 
 
 def test_forms_of_imports() -> None:
