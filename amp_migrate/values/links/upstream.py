@@ -252,13 +252,14 @@ class Upstream:
         return known
 
     def _is_fed(self, asked: int, root: int, up: int) -> bool:
-        """Tell whether another object may flow into a node, or into one that it is a field of, some levels up."""
+        """Tell whether another object may be at a node, or at one that it is a field of, some levels up."""
         self._leaning.setdefault(root, []).append((asked, _HOLDERS))
         graph = self._graph
         if graph.sources[root] or graph.makers[root]:
             return True
         return up > 0 and any(
-            self._is_fed(asked, graph.find(at), up - 1) for at, _ in graph.owners[root]
+            self._is_fed(asked, graph.find(at), up - 1) or self._mixes(graph.find(at), name)
+            for at, name in graph.owners[root]
         )
 
     def _mixes(self, root: int, name: str) -> bool:
