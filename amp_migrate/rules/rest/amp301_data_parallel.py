@@ -131,7 +131,7 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
         cls = derived(site)
         if cls is not None:
             return _base_obstacle(context, site, cls)
-        if only_names_type(site):
+        if only_names_type(context, site):
             return _holding(site, _TYPE) if is_variable(context, site) else None
         return Obstacle(
             "Apex's DistributedDataParallel is used as a value, and it is not known what for", _TYPE

@@ -95,7 +95,7 @@ def _layers(context: FileContext, sites: list[Site]) -> Iterator[Decision]:
             yield _left(site, *obstacle)
             continue
         spelled = spell(context, site, TORCH, all_done)
-        yield _layer(site, spelled.name)
+        yield _layer(context, site, spelled.name)
     spelled = spell(context, sites[0], TORCH, all_done)
     if all_done and spelled.imported is not None:
         yield from replaced_import(RULE, context, spelled.imported, TORCH)
@@ -165,7 +165,7 @@ def _argument_obstacle(
     return None
 
 
-def _layer(site: Site, name: str) -> Decision:
+def _layer(context: FileContext, site: Site, name: str) -> Decision:
     call = call_of(site)
     tree = site.module.tree
     if call is None or _plain(call, _LAYER):
@@ -173,7 +173,7 @@ def _layer(site: Site, name: str) -> Decision:
     else:
         text = call_text(site, call, name, _kept(site, call))
         edits = [ReplaceExpression(tree.span(call), text)]
-    noun = "class" if only_names_type(site) else "SyncBatchNorm"
+    noun = "class" if only_names_type(context, site) else "SyncBatchNorm"
     message = f"becomes torch's {noun}"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 

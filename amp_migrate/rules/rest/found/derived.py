@@ -31,7 +31,7 @@ def constructions(context: FileContext, site: Site, cls: ast.ClassDef) -> list[a
         up = module.tree.parent(node)
         if module is site.module and isinstance(up, ast.Call) and up.func is node:
             found.append(up)
-        elif isinstance(up, ast.alias | ast.ImportFrom) or not names_type(module, node):
+        elif isinstance(up, ast.alias | ast.ImportFrom) or not names_type(context, module, node):
             return None
     return found or None
 

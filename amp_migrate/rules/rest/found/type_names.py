@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Module
+from amp_migrate.rules.base import FileContext
 
 
-def only_names_type(site: Site) -> bool:
+def only_names_type(context: FileContext, site: Site) -> bool:
     """Tell whether a use only names the class: in `isinstance`, a comparison of types, or an annotation.
 
     So does a list of types in a variable that nothing else reads.
     """
-    return names_type(site.module, site.node)
+    return names_type(context, site.module, site.node)
 
 
-def names_type(module: Module, node: ast.AST) -> bool:
+def names_type(context: FileContext, module: Module, node: ast.AST) -> bool:
     """Tell whether an expression that means a class only names it."""
-    return _names_type(module, node, set())
+    return _names_type(context, module, node, frozenset())
 
 
-def _names_type(module: Module, node: ast.AST, seen: set[str]) -> bool:
+def _names_type(context: FileContext, module: Module, node: ast.AST, seen: frozenset[str]) -> bool:
     tree = module.tree
     child, up = node, tree.parent(node)
     while (
@@ -32,7 +34,7 @@ def _names_type(module: Module, node: ast.AST, seen: set[str]) -> bool:
     ):
         child, up = up, tree.parent(up)
     if isinstance(up, ast.Assign) and child is not node and len(up.targets) == 1:
-        return _holds_types(module, up.targets[0], seen)
+        return _holds_types(context, module, up.targets[0], seen)
     if isinstance(up, ast.Call):
         named = isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "issubclass")
         return named and len(up.args) == 2 and up.args[1] is child
@@ -47,11 +49,37 @@ def _names_type(module: Module, node: ast.AST, seen: set[str]) -> bool:
     return isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef) and up.returns is child
 
 
-def _holds_types(module: Module, target: ast.expr, seen: set[str]) -> bool:
-    """Tell whether a variable of a function is only read where types are named."""
-    scope = module.tree.scope(target)
-    if not isinstance(target, ast.Name) or isinstance(scope, ast.Module) or target.id in seen:
+def _holds_types(
+    context: FileContext, module: Module, target: ast.expr, seen: frozenset[str]
+) -> bool:
+    """Tell whether a variable is only read where types are named; one of a file or a class, in all files."""
+    if not isinstance(target, ast.Name) or target.id in seen:
         return False
-    names = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
-    read = [n for n in names if isinstance(n.ctx, ast.Load)]
-    return all(_names_type(module, n, {*seen, target.id}) for n in read)
+    scope = module.tree.scope(target)
+    if isinstance(scope, ast.Module | ast.ClassDef):
+        reads = list(_mentions(context, module, target.id))
+    else:
+        names = (n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id)
+        reads = [(module, n) for n in names if isinstance(n.ctx, ast.Load)]
+    return all(
+        isinstance(node, ast.expr) and _names_type(context, where, node, seen | {target.id})
+        for where, node in reads
+    )
+
+
+def _mentions(context: FileContext, module: Module, name: str) -> Iterator[tuple[Module, ast.AST]]:
+    """Yield what may read a variable of a file or a class, in all files: by its name, as an attribute, or imported under another name."""
+    for other in context.project.modules.values():
+        if name not in other.tree.text:
+            continue
+        for node in other.tree.nodes(ast.Name):
+            if node.id == name and isinstance(node.ctx, ast.Load):
+                yield other, node
+        for attribute in other.tree.nodes(ast.Attribute):
+            if attribute.attr == name and isinstance(attribute.ctx, ast.Load):
+                yield other, attribute
+        if other is module:
+            continue
+        for alias in other.tree.nodes(ast.alias):
+            if alias.name == name and alias.asname not in (None, name):
+                yield other, alias
