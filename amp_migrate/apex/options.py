@@ -89,8 +89,13 @@ def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], list[ast.expr]]:
     return named, unpacked
 
 
-def read(project: Project, site: Site) -> Options:
-    """Read the options of an initialize site; what native AMP cannot do becomes a remark."""
+def read(
+    project: Project, site: Site, constant: Callable[[ast.expr], ast.Constant | None]
+) -> Options:
+    """Read the options of an initialize site; what native AMP cannot do becomes a remark.
+
+    `constant` gives the constant that a name always stands for.
+    """
     named, unpacked = arguments(site.call)
     if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
         raise Cannot(
@@ -119,7 +124,8 @@ def read(project: Project, site: Site) -> Options:
     if switch is not None and not _is(switch, True):
         given = FALSE if _is(switch, False) else Condition(None, segment(switch))
     options = Options(named, conjunction([on, given]), given, level)
-    _loss_scale(options, named.get("loss_scale"), segment)
+    scale = named.get("loss_scale")
+    _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment)
     _remarks(options, named, _levels(site, named.get("opt_level"), level))
     return options

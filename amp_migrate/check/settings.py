@@ -40,7 +40,7 @@ def scales(
         kept_nowhere = claims.note(DIFFERING_BOUNDS, place)
         reported = claims.note(BOUNDS, place)
         for name in _POSITIONS:
-            values = stated(item, name)
+            values = [old.constant(item.function, value) or value for value in stated(item, name)]
             direct = argument(item.call, name, _POSITIONS[name])
             named = direct is not None and folded(direct) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))

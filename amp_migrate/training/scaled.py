@@ -26,7 +26,7 @@ class Losses:
         self._project = project
         self._body = body
         self._graphs = graphs
-        self._reaching = Reaching(project, graphs, body)
+        self.reached = Reaching(project, graphs, body)
         self._objects = objects
         self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
         self._steps: dict[tuple[Function, ast.AST], _Step] = {}
@@ -119,7 +119,7 @@ class Losses:
                 if isinstance(value, ast.arg):
                     onward += self._arguments(where, value)
                 elif value is not None:
-                    holder = self._reaching.holder(where, value)
+                    holder = self.reached.holder(where, value)
                     onward.append(Origin(holder, value, elsewhere=holder is not where))
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
@@ -187,7 +187,7 @@ class Losses:
                 elif value is None:
                     yield False
                 else:
-                    yield from self._scaled(self._reaching.holder(function, value), value, seen)
+                    yield from self._scaled(self.reached.holder(function, value), value, seen)
         else:
             yield self._holds_scaled(module, node)
 
@@ -249,7 +249,7 @@ class Losses:
 
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
-        return self._reaching.of(function, name)
+        return self.reached.of(function, name)
 
 
 def _is_cut_off(node: ast.AST) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
+from functools import partial
 
 from amp_migrate.apex.options import arguments, read
 from amp_migrate.apex.sites import Kind, Site, sites
@@ -18,9 +19,12 @@ from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
 from amp_migrate.scaler.routes.without import Without
+from amp_migrate.training.constants import constant_of
+from amp_migrate.training.reaching import Reaching
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
 from amp_migrate.unit.reach import reachable, scattered, upwards
 from amp_migrate.unit.relatives import class_around, family
+from amp_migrate.unit.rounds import graphs
 from amp_migrate.unit.unit import Unit
 
 UNIT_KINDS = frozenset(Kind) - {
@@ -213,6 +217,12 @@ class _Hooked:
         )
 
 
+def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | None:
+    """Return the one constant that its function makes an argument of a call, if there is one."""
+    reaching = Reaching(project, graphs(project), project.function_of)
+    return constant_of(project, reaching, site.function, value, through_calls=False)
+
+
 _TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
 
 
@@ -222,7 +232,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     options = {}
     for site in found:
         if site.kind is Kind.INITIALIZE:
-            options[site] = read(index.project, site)
+            options[site] = read(index.project, site, partial(_constant, index.project, site))
             if elements(options[site].arguments.get("optimizers")):
                 inits[site.function].append(site)
     modules = {site.module for site in found}

@@ -17,6 +17,7 @@ from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.constants import constant_of
 
 Key = tuple[str, str]
 DECIDES = ast.If | ast.While
@@ -40,6 +41,11 @@ class Side:
         self.functions: dict[Key, list[Function]] = {}
         for function in self.project.functions():
             self.functions.setdefault(key(function), []).append(function)
+
+    def constant(self, function: Function, value: ast.expr) -> ast.Constant | None:
+        """Return the one constant that an expression of a function is, where it is one on every way to it."""
+        losses = self.program.training.losses
+        return constant_of(self.project, losses.reached, function, value)
 
     @cached_property
     def _own(self) -> set[Function]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads import normed
+from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.steps.steps import Step, holds_backward
@@ -25,8 +26,6 @@ from amp_migrate.unit.order import inside, key, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
-_CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
-_OWNERS = re.compile(r"(optim|model|param|net$|^opt)", re.I)
 _VISITED = frozenset(
     {
         "parameters",
@@ -150,12 +149,13 @@ def _use(
     name = called(function.module, node)
     if any(word in name for word in normed.REDUCES):
         return None
-    if name in READS_GRADIENTS or _clips(node, name):
-        named = _named(node, masters) or _twin(tree, node, masters)
+    if name in READS_GRADIENTS or clips(node, name):
+        named = named_optimizer(node, masters) or twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
     if _reads_parameters(tree, node):
         return Use(_statement(tree, node), node, False, None)
-    if any(reads(unit, callee) for callee in unit.project.callees(node)):
+    run = [*unit.project.callees(node), *program_of(unit.project).calls.handed(node)]
+    if any(reads(unit, callee) for callee in run):
         return Use(_statement(tree, node), node, False, None)
     return None
 
@@ -191,14 +191,29 @@ def _is_read(project: Project, function: Function, node: ast.Attribute) -> bool:
 
 
 def reads(unit: Unit, function: Function) -> bool:
-    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters, itself or by another one."""
+    """Tell whether a helper, which neither scales nor steps, reads gradients of parameters, itself or by another one.
+
+    Callbacks count where a call may run them.
+    """
     known = _readers(unit.project)
-    for helper in reachable(unit.project, function, unit.functions):
+
+    def onward(helper: Function) -> list[Function]:
+        reached = reachable(unit.project, helper, unit.functions)
+        return [*reached, *(f for r in reached for f in _called_back(unit.project, r))]
+
+    for helper in closure([function], onward):
         if helper not in known:
             known[helper] = _reads_itself(unit.project, helper)
         if known[helper]:
             return True
     return False
+
+
+def _called_back(project: Project, function: Function) -> list[Function]:
+    """Return what the calls of a function may run that are of callbacks."""
+    calls = program_of(project).calls
+    inner = walk(function.node) if function.node is not None else ()
+    return [f for node in inner if isinstance(node, ast.Call) for f in calls.handed(node)]
 
 
 @once
@@ -218,33 +233,6 @@ def _reads_itself(project: Project, function: Function) -> bool:
             if _reads_parameters(tree, node) or named in READS_GRADIENTS:
                 return True
     return False
-
-
-def _clips(call: ast.Call, name: str) -> bool:
-    """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
-    if any(word in name for word in _CLIP) or ("clip" in name and "grad" in name):
-        return bool(call.args) or isinstance(call.func, ast.Attribute)
-    given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
-    return "clip" in name and any(_OWNERS.search(g.rpartition(".")[2]) for g in given if g)
-
-
-def _named(call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]) -> ast.expr | None:
-    for part in ast.walk(call):
-        if part in masters and isinstance(part, ast.Call) and part.args:
-            return part.args[0]
-    return None
-
-
-def _twin(
-    tree: Tree, call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]
-) -> ast.expr | None:
-    """Return the optimizer that the Apex branch beside a plain clip names."""
-    up = tree.holder(tree.statement(call))
-    if not isinstance(up, ast.If):
-        return None
-    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and tail(n) == tail(call)]
-    found = [name for n in beside if n is not call and (name := _named(n, masters)) is not None]
-    return found[0] if len(found) == 1 else None
 
 
 def _reads_parameters(tree: Tree, node: ast.Call) -> bool:

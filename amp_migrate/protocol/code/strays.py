@@ -6,8 +6,10 @@ import ast
 from functools import cached_property
 
 from amp_migrate.facts.below import every
+from amp_migrate.facts.imports import last_name
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.binding import fits
+from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
 
 _TELLING = READS_GRADIENTS | {"backward", "grad", "step", "unscale_", "zero_grad"}
@@ -18,18 +20,25 @@ class Strays:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self._stored = Stored(project)
 
     def of(self, module: Module, call: ast.Call) -> list[Function]:
         """Return the functions that a call without known callees may run."""
-        if not self._functions or not self._is_unknown(module, call):
+        if not self._uncalled or not self._is_unknown(module, call):
             return []
         site = CallSite(self._project.function_of(module, call), call, bound=False)
-        found = [f for f in self._functions if fits(_as_method(site, f), f)]
-        return [f for f in found if f is not site.function]
+        any_method = self._is_of_any_name(module, call)
+        found = self._uncalled if any_method else self._travelling
+        return [f for f in found if f is not site.function and fits(_as_method(site, f), f)]
 
     @cached_property
-    def _functions(self) -> list[Function]:
-        """The functions that nothing is seen to call, that touch gradients, and that travel as values."""
+    def _travelling(self) -> list[Function]:
+        """Those that travel as values."""
+        return [function for function in self._uncalled if self._project.travels(function)]
+
+    @cached_property
+    def _uncalled(self) -> list[Function]:
+        """The functions that nothing is seen to call, and that touch gradients."""
         return [
             function
             for function in self._project.functions()
@@ -39,8 +48,16 @@ class Strays:
             and not _is_step_of_optimizer(function)
             and _touches_gradients(function.node)
             and not self._project.callers(function)
-            and self._project.travels(function)
         ]
+
+    def _is_of_any_name(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is ``getattr(x, name)()`` of an object and a name that are not known."""
+        func = call.func
+        if not isinstance(func, ast.Call) or last_name(func) != "getattr" or len(func.args) < 2:
+            return False
+        base, name = func.args[:2]
+        known = self._project.meanings(module, base) or self._project.values.facts(module, base)
+        return not known and not isinstance(name, ast.Constant)
 
     def _is_unknown(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a value that comes from nowhere in sight."""
@@ -49,7 +66,7 @@ class Strays:
             if module.scopes.owner(func) is None:
                 return False
         elif isinstance(func, ast.Attribute):
-            if func.attr not in self._stored:
+            if not self._stored.holds_function(func.attr):
                 return False
         elif not isinstance(func, ast.Subscript | ast.Call):
             return False
@@ -59,16 +76,6 @@ class Strays:
             return False
         values = self._project.values
         return not values.made_by(module, func) and not values.instance_classes(module, func)
-
-    @cached_property
-    def _stored(self) -> frozenset[str]:
-        """The names of the attributes that something is assigned to."""
-        return frozenset(
-            node.attr
-            for module in self._project.modules.values()
-            for node in module.tree.nodes(ast.Attribute)
-            if isinstance(node.ctx, ast.Store)
-        )
 
 
 def _is_step_of_optimizer(function: Function) -> bool:

@@ -1,0 +1,267 @@
+"""Which attributes may hold a function of the project, by what is stored under their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.training.bindings import bound_value, returned, unpacked
+
+# An attribute that a value is read from, or one of its items; None for what may be a function.
+_Source = tuple[str, bool] | None
+_Seen = set[tuple[ast.AST, bool]]
+_Stored = dict[str, list[tuple[Module, ast.expr]]]
+_ITEM = ("[]", True)
+_PUTS = frozenset(
+    {"add", "append", "appendleft", "extend", "insert", "put", "setdefault", "update"}
+)
+
+
+class _Place(NamedTuple):
+    """A value that may be a function, or hold one among its items."""
+
+    module: Module
+    node: ast.expr
+    items: bool
+
+
+class Stored:
+    """Follows what is stored under an attribute, of whatever object, back to where a function may come in."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, bool] = {}
+
+    def holds_function(self, attribute: str) -> bool:
+        """Tell whether a function may be found under the name of an attribute."""
+        if attribute not in self._known:
+            self._known[attribute] = self._search([(attribute, False)])
+        return self._known[attribute]
+
+    def _search(self, wanted: list[tuple[str, bool]]) -> bool:
+        seen: _Seen = set()
+        for name, items in wanted:
+            for module, value in self._values.get(name, ()):
+                for source in self._sources(_Place(module, value, items), seen):
+                    if source is None:
+                        return True
+                    if source not in wanted:
+                        wanted.append(source)
+        return False
+
+    @cached_property
+    def _values(self) -> _Stored:
+        """What is stored under the names of attributes: by assignments, in bodies of classes, and as keywords."""
+        found: _Stored = {}
+        for module in self._project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                if isinstance(node.ctx, ast.Store):
+                    found.setdefault(node.attr, []).extend(_stored(module, node))
+            for cls in module.classes.values():
+                for name, value in _in_body(cls):
+                    found.setdefault(name, []).append((module, value))
+            for call in module.tree.nodes(ast.Call):
+                for name, value in self._given(call):
+                    found.setdefault(name, []).append((module, value))
+            found.setdefault(_ITEM[0], []).extend((module, item) for item in _items(module))
+        return found
+
+    def _given(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+        """Yield what a call stores by a name that it tells, and the fields of what it makes."""
+        func = call.func
+        if isinstance(func, ast.Name) and func.id == "setattr" and len(call.args) == 3:
+            name = _text(call.args[1])
+            if name is not None:
+                yield name, call.args[2]
+        elif not self._project.callees(call):
+            for cls in self._project.constructed(call):
+                yield from ((k.arg, k.value) for k in call.keywords if k.arg is not None)
+                fields = [name for c in cls.mro() for name in _annotated(c)]
+                yield from ((name, value) for name in fields for value in call.args)
+
+    def _sources(self, place: _Place, seen: _Seen) -> Iterator[_Source]:
+        module, node, items = place
+        if (node, items) in seen:
+            return
+        seen.add((node, items))
+        if isinstance(node, ast.Name):
+            yield from self._of_name(place, node, seen)
+        elif isinstance(node, ast.Attribute):
+            yield None if self._is_method(module, node) else (node.attr, items)
+        elif isinstance(node, ast.Call):
+            yield from self._of_call(place, node, seen)
+        elif isinstance(node, ast.Lambda | ast.Yield | ast.YieldFrom):
+            yield None
+        elif isinstance(node, ast.Subscript):
+            yield _ITEM
+            yield from self._sources(_Place(module, node.value, True), seen)
+        else:
+            for part in _parts(node, items):
+                yield from self._sources(_Place(module, part, items), seen)
+
+    def _of_name(self, place: _Place, node: ast.Name, seen: _Seen) -> Iterator[_Source]:
+        module = place.module
+        scope = module.scopes.owner(node)
+        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+            if isinstance(binding, ast.arg):
+                yield from self._of_parameter(place, binding, seen)
+            elif isinstance(binding, ast.alias | ast.Import | ast.ImportFrom):
+                if any(not isinstance(m, str) for m in self._project.meanings(module, node)):
+                    yield None
+            else:
+                yield from self._of_binding(place, binding, seen)
+
+    def _of_binding(self, place: _Place, binding: ast.AST, seen: _Seen) -> Iterator[_Source]:
+        module = place.module
+        statement = module.tree.parent(binding)
+        if isinstance(statement, ast.AugAssign) and not place.items:
+            return
+        value = bound_value(module, binding)
+        values = [value] if value else unpacked(self._project, module, binding)
+        if not values:
+            yield None
+        whole = isinstance(statement, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+        if not whole:
+            yield _ITEM
+        for part in values:
+            where = self._project.module_of(part)
+            yield from self._sources(_Place(where, part, place.items or not whole), seen)
+
+    def _of_parameter(self, place: _Place, parameter: ast.arg, seen: _Seen) -> Iterator[_Source]:
+        function = self._project.function_of(place.module, parameter)
+        sites = self._project.callers(function)
+        known = function.node is not None and parameter.arg in function.parameters.names
+        if not known or not sites or self._project.escapes(function):
+            yield None
+            return
+        given = [v for site in sites for v in self._arguments(site, function, parameter.arg)]
+        default = function.parameters.defaults.get(parameter.arg)
+        for value in (*given, *([default] if default is not None else [])):
+            where = self._project.module_of(value)
+            yield from self._sources(_Place(where, value, place.items), seen)
+
+    def _arguments(self, site: CallSite, function: Function, name: str) -> list[ast.expr]:
+        value = self._project.arguments(site, function).get(name)
+        if value is not None:
+            return [value]
+        starred = [a for a in site.call.args if isinstance(a, ast.Starred)]
+        return [*starred, *(k.value for k in site.call.keywords if k.arg is None)]
+
+    def _is_method(self, module: Module, node: ast.Attribute) -> bool:
+        if node.attr in self._methods:
+            return True
+        return any(not isinstance(m, str) for m in self._project.meanings(module, node))
+
+    @cached_property
+    def _methods(self) -> frozenset[str]:
+        return frozenset(f.name for f in self._project.functions() if f.cls is not None)
+
+    def _of_call(self, place: _Place, node: ast.Call, seen: _Seen) -> Iterator[_Source]:
+        made = self._project.constructed(node)
+        if made:
+            if any(cls.method("__call__") for cls in made):
+                yield None
+            return
+        callees = self._project.callees(node)
+        for callee in callees:
+            for value in returned(callee):
+                yield from self._sources(_Place(callee.module, value, place.items), seen)
+        if callees:
+            return
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+            name = _text(node.args[1])
+            yield None if name is None else (name, place.items)
+        yield _ITEM
+        func = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        for part in (func, *node.args, *(k.value for k in node.keywords)):
+            yield from self._sources(_Place(place.module, part, True), seen)
+
+
+def _stored(module: Module, node: ast.Attribute) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield what is assigned to an attribute; an item of that where it is taken apart."""
+    tree = module.tree
+    statement = tree.statement(node)
+    whole = tree.parent(node) is statement
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        value = statement.value
+        up = tree.parent(node)
+        if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple):
+            if len(up.elts) == len(value.elts) and tree.parent(up) is statement:
+                whole, value = True, value.elts[up.elts.index(node)]
+        if value is not None:
+            yield module, value if whole else _item_of(value)
+    elif isinstance(statement, ast.For | ast.AsyncFor):
+        yield module, _item_of(statement.iter)
+    elif isinstance(statement, ast.With | ast.AsyncWith):
+        yield from ((module, item.context_expr) for item in statement.items)
+    elif not isinstance(statement, ast.AugAssign):
+        yield module, ast.Yield()
+
+
+def _item_of(value: ast.expr) -> ast.Subscript:
+    return ast.Subscript(value, ast.Constant(0), ast.Load())
+
+
+def _items(module: Module) -> Iterator[ast.expr]:
+    """Yield what is put into collections."""
+    for added in module.tree.nodes(ast.AugAssign):
+        yield added.value
+    for node in module.tree.nodes(ast.Subscript):
+        statement = module.tree.parent(node)
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            if isinstance(node.ctx, ast.Store) and statement.value is not None:
+                yield statement.value
+    for call in module.tree.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
+            yield from (*call.args, *(k.value for k in call.keywords))
+    displays: list[ast.List | ast.Tuple] = [
+        *module.tree.nodes(ast.List),
+        *module.tree.nodes(ast.Tuple),
+    ]
+    for display in displays:
+        yield from display.elts
+    for mapping in module.tree.nodes(ast.Dict):
+        yield from mapping.values
+
+
+def _in_body(cls: Class) -> Iterator[tuple[str, ast.expr]]:
+    for statement in cls.node.body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, statement.value
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            if statement.value is not None:
+                yield statement.target.id, statement.value
+
+
+def _annotated(cls: Class) -> Iterator[str]:
+    for statement in cls.node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id
+
+
+def _parts(node: ast.expr, items: bool) -> list[ast.expr]:
+    """Return the parts of an expression that its value may be, or those of its items."""
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.NamedExpr | ast.Await | ast.Starred):
+        return [node.value]
+    if not items:
+        return []
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        return [node.elt]
+    if isinstance(node, ast.DictComp):
+        return [node.value]
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+
+
+def _text(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None

@@ -1,0 +1,81 @@
+"""The constant that an argument is, by the assignments that reach it and the calls that give it."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project import Function, Project
+from amp_migrate.training.reaching import Reaching
+
+_Value = tuple[Function, ast.expr]
+
+
+def constant_of(
+    project: Project,
+    reaching: Reaching,
+    function: Function,
+    value: ast.expr,
+    *,
+    through_calls: bool = True,
+) -> ast.Constant | None:
+    """Return the one constant that an expression of a function is on every way to it; None for anything else.
+
+    Without `through_calls` a parameter is none, whatever its calls in sight give.
+    """
+    queue: list[_Value] = [(function, value)]
+    found: dict[tuple[type, object], ast.Constant] = {}
+    for where, node in queue:
+        if isinstance(node, ast.Constant):
+            found[type(node.value), node.value] = node
+            continue
+        onward = _onward(project, reaching, where, node, through_calls)
+        if onward is None:
+            return None
+        queue += [item for item in onward if item not in queue]
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _onward(
+    project: Project, reaching: Reaching, function: Function, node: ast.expr, through_calls: bool
+) -> list[_Value] | None:
+    """Return what a name may be where it is read; None where that is not told."""
+    if not isinstance(node, ast.Name):
+        return None
+    found: list[_Value] = []
+    for held in reaching.of(function, node):
+        if isinstance(held, ast.arg):
+            given = _given(project, function, held.arg) if through_calls else None
+            if given is None:
+                return None
+            found += given
+        elif held is not None and _is_assigned(function, held):
+            found.append((reaching.holder(function, held), held))
+        else:
+            return None
+    return found or None
+
+
+def _is_assigned(function: Function, value: ast.expr) -> bool:
+    """Tell whether a name is bound to a value itself, not to an item of it or to what an operation makes of it."""
+    up = function.module.tree.parent(value)
+    return isinstance(up, ast.AnnAssign) or (
+        isinstance(up, ast.Assign) and all(isinstance(t, ast.Name) for t in up.targets)
+    )
+
+
+def _given(project: Project, function: Function, name: str) -> list[_Value] | None:
+    """Return what a parameter is at the calls of its function; None where others may call that."""
+    sites = project.callers(function)
+    if not sites or project.escapes(function):
+        return None
+    found: list[_Value] = []
+    for site in sites:
+        stars = any(isinstance(a, ast.Starred) for a in site.call.args)
+        stars = stars or any(k.arg is None for k in site.call.keywords)
+        value = project.arguments(site, function).get(name)
+        if value is None and not stars:
+            value = function.parameters.defaults.get(name)
+        if value is None:
+            return None
+        found.append((site.function, value))
+    return found
