@@ -154,7 +154,7 @@ def _use(
         return Use(_statement(tree, node), node, True, named)
     if _reads_parameters(tree, node):
         return Use(_statement(tree, node), node, False, None)
-    run = [*unit.project.callees(node), *program_of(unit.project).calls.handed(node)]
+    run = [*unit.project.callees(node), *_called_back(unit, node)]
     if any(reads(unit, callee) for callee in run):
         return Use(_statement(tree, node), node, False, None)
     return None
@@ -199,9 +199,10 @@ def reads(unit: Unit, function: Function) -> bool:
 
     def onward(helper: Function) -> list[Function]:
         reached = reachable(unit.project, helper, unit.functions)
-        return [*reached, *(f for r in reached for f in _called_back(unit.project, r))]
+        nodes = [node for r in reached if r.node is not None for node in walk(r.node)]
+        return [*reached, *(f for node in nodes for f in _called_back(unit, node))]
 
-    for helper in closure([function], onward):
+    for helper in closure(onward(function), onward):
         if helper not in known:
             known[helper] = _reads_itself(unit.project, helper)
         if known[helper]:
@@ -209,11 +210,15 @@ def reads(unit: Unit, function: Function) -> bool:
     return False
 
 
-def _called_back(project: Project, function: Function) -> list[Function]:
-    """Return what the calls of a function may run that are of callbacks."""
-    calls = program_of(project).calls
-    inner = walk(function.node) if function.node is not None else ()
-    return [f for node in inner if isinstance(node, ast.Call) for f in calls.handed(node)]
+def _called_back(unit: Unit, node: ast.AST) -> list[Function]:
+    """Return the callbacks that a call may run, which do not train themselves."""
+    if not isinstance(node, ast.Call):
+        return []
+    return [
+        function
+        for function in program_of(unit.project).calls.handed(node)
+        if reachable(unit.project, function).isdisjoint(unit.functions)
+    ]
 
 
 @once

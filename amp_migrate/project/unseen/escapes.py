@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.project.unseen.by_name import Escape, NameLookups
-from amp_migrate.project.unseen.journeys import Journeys
+from amp_migrate.project.unseen.journeys import PUTS, Journeys
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.values import Values
 
@@ -87,14 +87,17 @@ class Escapes:
         return held or self._is_kept(function) or any(self._lookups.of(function, called))
 
     def _is_run_at_once(self, user: Function, node: ast.expr) -> bool:
-        """Tell whether a function is an argument of a library's function that gives nothing back."""
+        """Tell whether a function is an argument of a library's function or method that gives nothing back."""
         parents = user.module.tree.parents
         call = parents.get(node)
         call = parents.get(call) if isinstance(call, ast.keyword) else call
         if not isinstance(call, ast.Call) or not isinstance(parents.get(call), ast.Expr):
             return False
         meant = self.values.nodes.lookup.expression(user.module, call.func)
-        return bool(meant) and all(isinstance(m, str) for m in meant)
+        if meant:
+            return all(isinstance(m, str) for m in meant)
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else None
+        return method is not None and method not in PUTS and method not in self._methods
 
     def _is_kept(self, function: Function) -> bool:
         """Tell whether a decorator may keep a function where the project finds it again."""
@@ -114,7 +117,9 @@ class Escapes:
         return bool(meant) and all(isinstance(m, str) and "." not in m for m in meant)
 
     def _index(self) -> None:
-        names = {f.name for m in self.modules for f in m.functions.values()}
+        functions = [f for m in self.modules for f in m.functions.values()]
+        self._methods = {f.name for f in functions if f.cls is not None}
+        names = {f.name for f in functions}
         names |= {cls.name for m in self.modules for cls in m.classes.values()}
         aliases = {
             alias.asname: alias.name

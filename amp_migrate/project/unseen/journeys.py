@@ -13,7 +13,19 @@ from amp_migrate.values.values import Values
 
 Place = tuple[Module, ast.expr]
 Written = ast.Attribute | ast.Name
-_PUTS = frozenset(["append", "add", "appendleft", "insert", "extend", "setdefault", "update"])
+PUTS = frozenset(
+    [
+        "append",
+        "add",
+        "appendleft",
+        "insert",
+        "extend",
+        "put",
+        "setdefault",
+        "update",
+        "__setitem__",
+    ]
+)
 _TAKES = frozenset(["get", "pop", "popleft", "values", "items", "copy", "setdefault"])
 _ASKS = frozenset(["keys", "index", "remove", "discard", "clear", "count"])
 _VIEWS = frozenset(
@@ -94,7 +106,7 @@ class Journeys:
         targets = self._values.calls.reached.get(call, [])
         if targets:
             return self._received(call, argument)
-        if isinstance(func, ast.Attribute) and func.attr in _PUTS:
+        if isinstance(func, ast.Attribute) and func.attr in PUTS:
             kept = self._kept(module, func.value)
             return None if kept is None else [*kept, (module, call)]
         plain = isinstance(func, ast.Name) and module.scopes.owner(func) is None
@@ -127,7 +139,7 @@ class Journeys:
             return None
         if parent.attr in _TAKES:
             return [(module, call)]
-        return [] if parent.attr in _PUTS | _ASKS else None
+        return [] if parent.attr in PUTS | _ASKS else None
 
     def _all(self, module: Module, targets: list[ast.expr]) -> list[Place] | None:
         found: list[Place] = []

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project.unseen.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
 
 # An attribute that a value is read from, or one of its items; None for what may be a function.
@@ -15,9 +16,6 @@ _Source = tuple[str, bool] | None
 _Seen = set[tuple[ast.AST, bool]]
 _Stored = dict[str, list[tuple[Module, ast.expr]]]
 _ITEM = ("[]", True)
-_PUTS = frozenset(
-    {"add", "append", "appendleft", "extend", "insert", "put", "setdefault", "update"}
-)
 
 
 class _Place(NamedTuple):
@@ -215,7 +213,7 @@ def _items(module: Module) -> Iterator[ast.expr]:
             if isinstance(node.ctx, ast.Store) and statement.value is not None:
                 yield statement.value
     for call in module.tree.nodes(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in PUTS:
             yield from (*call.args, *(k.value for k in call.keywords))
     displays: list[ast.List | ast.Tuple] = [
         *module.tree.nodes(ast.List),
