@@ -115,12 +115,14 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
 
 
 def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
-    """Return the read that a node certainly is, whoever else may take part in it."""
+    """Return the read that a node is, or may be, as code out of sight that is given a network may read its gradients."""
     events = program_of(unit.project).training.by_function.get(function, {}).get(node, ())
-    if not any(event.kind is Read.READ_GRAD and not event.assumed for event in events):
+    reads = [event for event in events if event.kind is Read.READ_GRAD]
+    if not reads or any(node is site.node for site in unit.of(Kind.INITIALIZE)):
         return None
     assert isinstance(node, ast.expr)
-    return Use(_statement(function.module.tree, node), node, isinstance(node, ast.Call), None)
+    clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)
+    return Use(_statement(function.module.tree, node), node, clips, None)
 
 
 def _use(

@@ -154,6 +154,13 @@ def is_known(call: ast.Call, name: str | None) -> bool:
 
 
 def _arguments(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    for keyword in call.keywords:
-        yield keyword.value
+    """Yield what a call is given, and what stands in the collections that are written out there."""
+    queue: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    for given in queue:
+        yield given
+        if isinstance(given, ast.List | ast.Tuple | ast.Set):
+            queue += given.elts
+        elif isinstance(given, ast.Dict):
+            queue += given.values
+        elif isinstance(given, ast.Starred):
+            queue.append(given.value)
