@@ -172,12 +172,12 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
 def _truth(text: str, not_bools: frozenset[str]) -> str:
     loose = is_plain(text) and text.rpartition(".")[2] in not_bools
     loose = loose or (is_plain(text) is False and isinstance(_parse(text), ast.BoolOp))
-    if _is_looked_up(_parse(text)) or (is_plain(text) and loose):
+    if is_looked_up(_parse(text)) or (is_plain(text) and loose):
         return f"bool({text})"
     return operand(text, True)
 
 
-def _is_looked_up(node: ast.expr) -> bool:
+def is_looked_up(node: ast.expr) -> bool:
     """Tell whether a setting is looked up that may be missing: ``config.get("amp")``, but with ``False`` for it."""
     if not isinstance(node, ast.Call) or node.keywords:
         return False

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.availability.condition import is_looked_up
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Project
 
 _BOOLEAN = ("store_true", "store_false")
 
 
 def not_bools(project: Project) -> frozenset[str]:
-    """Return the names of command-line options whose values are strings or numbers.
+    """Return the names of command-line options whose values are strings or numbers, and of settings that may be missing.
 
     autocast raises TypeError for an `enabled` that is no bool.
     """
     found: set[str] = set()
+    copies: dict[str, set[str]] = {}
     for module in project.modules.values():
         for call in module.tree.nodes(ast.Call):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
                 name = _other_than_bool(call)
                 if name is not None:
                     found.add(name)
-    return frozenset(found)
+        for statement in module.tree.nodes(ast.Assign):
+            held = {name for t in statement.targets if (name := _last(t)) is not None}
+            if is_looked_up(statement.value):
+                found |= held
+            elif (source := _last(statement.value)) is not None:
+                copies.setdefault(source, set()).update(held)
+    return frozenset(closure(found, lambda name: copies.get(name, ())))
+
+
+def _last(node: ast.expr) -> str | None:
+    """Return the name of a variable or attribute."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
 
 
 def _other_than_bool(call: ast.Call) -> str | None:

@@ -168,6 +168,7 @@ WRONG = {
 # AMP or its scaling is off, clipping is off, or the unscaled gradients are only kept: the training stays as it was.
 HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
+    ("step not rewritten", "flags/setting_in_a_variable_off"),
     ("step not rewritten", "flags/setting_that_may_be_missing_off"),
     ("step not rewritten", "flags/name_or_none_off"),
     ("step not rewritten", "project/amp_or_none_as_argument_off"),
