@@ -12,7 +12,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.scaler.at_hand import at_hand
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
@@ -163,7 +163,7 @@ class Casts:
         origin = creation.site.function
         known = self._reach.get(origin)
         if known is None:
-            starts = {origin, *(call.function for call in self._unit.project.callers(origin))}
+            starts = upwards(self._unit.project, origin)
             known = set().union(*(reachable(self._unit.project, start) for start in starts))
             self._reach[origin] = known
         return known

@@ -17,6 +17,8 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
 
     An evaluation may run before or without any training, so what only training makes does not count.
     """
+    if home.module_level:
+        return _of_file(home, function, node)
     if function in home.resolved and function in home.users:
         made = _in_its_try(home, function, node) and _made(home, function, node, creations)
         return home.access(function, node) if made else None
@@ -35,6 +37,16 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
         _dominated(home, call) and _made(home, call.function, call.call, creations)
         for call in calls
     ):
+        return None
+    try:
+        return home.access(function, node)
+    except Cannot:
+        return None
+
+
+def _of_file(home: Home, function: Function, node: ast.AST) -> str | None:
+    """Return the GradScaler that is a variable of its file, which is there from the start, and off until it is made."""
+    if not any(function.module is made.module for made in home.inits):
         return None
     try:
         return home.access(function, node)
