@@ -11,7 +11,7 @@ from amp_migrate.enable.reporting import fill
 from amp_migrate.engine import replace_text
 from amp_migrate.facts.mentions import may_use_apex
 from amp_migrate.plan.model import Finding, Status
-from amp_migrate.project.select import relevant
+from amp_migrate.project.programs.select import relevant
 from amp_migrate.report import Problem, Report
 from amp_migrate.run import with_api
 from amp_migrate.settings import Settings

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.project.binding import fits
-from amp_migrate.project.meeting import Meeting
 from amp_migrate.project.model import CallSite, Class, Function, Module
+from amp_migrate.project.programs.meeting import Meeting
 from amp_migrate.project.targets import Target, Targets
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.lambdas import Lambdas

@@ -12,11 +12,11 @@ from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.project.calls import Calls
-from amp_migrate.project.connected import connected
 from amp_migrate.project.definitions import module_of
 from amp_migrate.project.layout import Folder, Layout
 from amp_migrate.project.lookup import Lookup, Meaning, link_classes
 from amp_migrate.project.model import CallSite, Class, Function, Module, overriding
+from amp_migrate.project.programs.connected import connected
 from amp_migrate.project.renamed import renamed
 from amp_migrate.project.unseen.by_name import Escape
 from amp_migrate.project.unseen.escapes import Escapes

@@ -1,0 +1,1 @@
+"""Which files belong to one program, and which of them matter to Apex code."""
