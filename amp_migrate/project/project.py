@@ -81,7 +81,8 @@ class Project:
         return self.values.calls
 
     @cached_property
-    def _escapes(self) -> Escapes:
+    def unseen(self) -> Escapes:
+        """Where functions are used as values, or may be run by code that is not seen."""
         return Escapes(self.modules.values(), self.values)
 
     def functions(self) -> list[Function]:
@@ -226,11 +227,7 @@ class Project:
 
     def escapes(self, function: Function) -> list[Escape]:
         """Return the places where `function` may be called by code that is not seen, with the reason."""
-        return self._escapes.of(function, bool(self.callers(function)))
-
-    def travels(self, function: Function) -> bool:
-        """Tell whether the project may hold `function` as a value, and call it without its name."""
-        return self._escapes.travelling(function, bool(self.callers(function)))
+        return self.unseen.of(function, bool(self.callers(function)))
 
     def instance_classes(self, module: Module, expression: ast.expr) -> list[Class]:
         """Return the project classes of the objects that `expression` may hold."""

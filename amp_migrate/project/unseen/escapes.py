@@ -78,13 +78,17 @@ class Escapes:
         found += self._lookups.of(function, called)
         return list(dict.fromkeys(found))
 
-    def travelling(self, function: Function, called: bool) -> bool:
-        """Tell whether the project may hold `function` as a value: what only code that is not seen calls it holds not."""
+    def looked_up(self, function: Function) -> list[Escape]:
+        """Return the places that may look `function` up by its name, though nothing is seen to call it."""
+        return list(self._lookups.of(function, called=False))
+
+    def travelling(self, function: Function) -> bool:
+        """Tell whether the project may hold `function` as a value, other than by looking it up by its name."""
         held = function.name != "__init__" and (
             any(not self._is_run_at_once(*use[:2]) for use in self._used(function.name, function))
             or any(self._unclear(function))
         )
-        return held or self._is_kept(function) or any(self._lookups.of(function, called))
+        return held or self._is_kept(function)
 
     def _is_run_at_once(self, user: Function, node: ast.expr) -> bool:
         """Tell whether a function is an argument of a library's function or method that gives nothing back."""

@@ -11,6 +11,7 @@ from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.binding import fits
 from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.values.links.onward import Onward
 
 _TELLING = READS_GRADIENTS | {"backward", "grad", "step", "unscale_", "zero_grad"}
 
@@ -28,13 +29,38 @@ class Strays:
             return []
         site = CallSite(self._project.function_of(module, call), call, bound=False)
         any_method = self._is_of_any_name(module, call)
-        found = self._uncalled if any_method else self._travelling
+        found = self._uncalled if any_method else self._held(module, call.func)
         return [f for f in found if f is not site.function and fits(_as_method(site, f), f)]
+
+    def _held(self, module: Module, func: ast.expr) -> list[Function]:
+        """Return those that may be what a call runs: what is looked up by name is, where that comes to the call."""
+        known = ((f, near) for f, near in self._looked_up.items() if near is not None)
+        looked_up = (f for f, near in known if near.reaches(module, func))
+        return list(dict.fromkeys([*self._travelling, *looked_up]))
+
+    @cached_property
+    def _looked_up(self) -> dict[Function, Onward | None]:
+        """Those that are looked up by their names, and where what is found there can come; None where that is not told."""
+        values = self._project.values
+        found: dict[Function, Onward | None] = {}
+        for function in self._uncalled:
+            places = [
+                (user.module, node) for user, node, _ in self._project.unseen.looked_up(function)
+            ]
+            groups = [values.groups(module, _given(module, node)) for module, node in places]
+            if groups:
+                found[function] = values.onward(set().union(*groups)) if all(groups) else None
+        return found
 
     @cached_property
     def _travelling(self) -> list[Function]:
-        """Those that travel as values."""
-        return [function for function in self._uncalled if self._project.travels(function)]
+        """Those that travel as values, or are looked up where it is not told what becomes of that."""
+        near = self._looked_up
+        return [
+            f
+            for f in self._uncalled
+            if self._project.unseen.travelling(f) or (f in near and near[f] is None)
+        ]
 
     @cached_property
     def _uncalled(self) -> list[Function]:
@@ -76,6 +102,15 @@ class Strays:
             return False
         values = self._project.values
         return not values.made_by(module, func) and not values.instance_classes(module, func)
+
+
+def _given(module: Module, node: ast.expr) -> ast.expr:
+    """Return what a lookup gives: itself, or an item of ``globals()``."""
+    up = module.tree.parent(node)
+    if last_name(node) == "getattr" or not isinstance(up, ast.Attribute | ast.Subscript):
+        return node
+    called = module.tree.parent(up)
+    return called if isinstance(called, ast.Call) and called.func is up else up
 
 
 def _is_step_of_optimizer(function: Function) -> bool:
