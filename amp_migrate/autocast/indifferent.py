@@ -90,7 +90,7 @@ class Indifferent:
 
     def _read(self, node: ast.Attribute) -> Iterator[Function]:
         """Yield the properties that reading an attribute may run."""
-        return filter(_is_property, self._methods.get(node.attr, ()))
+        return (m for m in self._methods.get(node.attr, ()) if m.is_property)
 
     def _run(self, function: Function, call: ast.Call) -> list[Function] | None:
         """Return the functions that a call runs; None if casts may change what it computes."""
@@ -200,9 +200,3 @@ _OF_PROCESSES = ("torch.distributed.", "torch.cuda.", "torch.utils.data.")
 def _prepares(name: str) -> bool:
     """Tell whether an object of a library makes input of text or images."""
     return any(part.removesuffix("Fast").endswith(PREPARES_INPUT) for part in name.split("."))
-
-
-def _is_property(function: Function) -> bool:
-    decorators = getattr(function.node, "decorator_list", ())
-    names = (d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", "") for d in decorators)
-    return any(name in ("property", "cached_property") for name in names)

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.availability.condition import is_looked_up
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.imports import last_name
 from amp_migrate.project import Project
 
 _BOOLEAN = ("store_true", "store_false")
@@ -25,19 +26,12 @@ def not_bools(project: Project) -> frozenset[str]:
                 if name is not None:
                     found.add(name)
         for statement in module.tree.nodes(ast.Assign):
-            held = {name for t in statement.targets if (name := _last(t)) is not None}
+            held = set(map(last_name, statement.targets)) - {""}
             if is_looked_up(statement.value):
                 found |= held
-            elif (source := _last(statement.value)) is not None:
-                copies.setdefault(source, set()).update(held)
+            elif isinstance(statement.value, ast.Name | ast.Attribute):
+                copies.setdefault(last_name(statement.value), set()).update(held)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
-
-
-def _last(node: ast.expr) -> str | None:
-    """Return the name of a variable or attribute."""
-    if isinstance(node, ast.Name):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) else None
 
 
 def _other_than_bool(call: ast.Call) -> str | None:

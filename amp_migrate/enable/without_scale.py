@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.enable.described.draft import Draft
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Module, Project, build
@@ -60,7 +61,7 @@ class _Scaler:
         for module in self.modules:
             for made in module.tree.nodes(ast.Assign):
                 if isinstance(made.value, ast.Call) and tail(made.value) == "GradScaler":
-                    self.names |= {_last(target) for target in made.targets}
+                    self.names |= {last_name(target) for target in made.targets}
         asked = [node for _, node in self.uses() if self._asked(node)]
         self.anywhere = bool(asked)
         self.by_attribute = any(isinstance(node, ast.Attribute) for node in asked)
@@ -68,7 +69,7 @@ class _Scaler:
 
     def is_one(self, node: ast.AST) -> bool:
         """Tell whether a node is the GradScaler."""
-        return isinstance(node, ast.Name | ast.Attribute) and _last(node) in self.names
+        return isinstance(node, ast.Name | ast.Attribute) and last_name(node) in self.names
 
     def uses(self) -> Iterator[tuple[Module, ast.expr]]:
         """Yield the nodes that are the GradScaler."""
@@ -127,10 +128,6 @@ class _Scaler:
         """Tell whether an attribute gets the GradScaler that a name has."""
         up = module.tree.parent(node)
         return isinstance(up, ast.Assign) and up.value is node
-
-
-def _last(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
 class _Out:
@@ -192,7 +189,7 @@ class _Out:
             draft.put(span[:2], span[2:], f"{tree.segment(call.args[0])}.step({rest})")
         elif method == "is_enabled":
             held = tree.segment(node)
-            draft.put(span[:2], span[2:], held.removesuffix(_last(node)) + self._name)
+            draft.put(span[:2], span[2:], held.removesuffix(last_name(node)) + self._name)
         elif method in _GONE and isinstance(tree.parent(call), ast.Expr):
             draft.drop(tree.statement(call))
         else:
@@ -219,7 +216,7 @@ class _Out:
 
     def _renamed(self, tree: Tree, node: ast.expr, draft: Draft) -> None:
         end = tree.span(node)[2:]
-        draft.put((end[0], end[1] - len(_last(node))), end, self._name)
+        draft.put((end[0], end[1] - len(last_name(node))), end, self._name)
 
     def _parameter(self, module: Module, node: FunctionNode, draft: Draft) -> None:
         arguments = node.args
