@@ -27,7 +27,7 @@ class Losses:
         self._body = body
         self._graphs = graphs
         self.reached = Reaching(project, graphs, body)
-        self._objects = objects
+        self.objects = objects
         self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
         self._steps: dict[tuple[Function, ast.AST], _Step] = {}
 
@@ -55,7 +55,7 @@ class Losses:
     def computing(self) -> set[ast.AST]:
         """The nodes that compute the losses of backward passes."""
         found: set[ast.AST] = set()
-        for module, call in self._objects.method_calls.get("backward", []):
+        for module, call in self.objects.method_calls.get("backward", []):
             assert isinstance(call.func, ast.Attribute)
             found |= self._followed(self._body(module, call), call.func.value)[1]
         return found
@@ -69,7 +69,7 @@ class Losses:
             for call in module.tree.nodes(ast.Call)
             if call in self.computing and not self._project.callees(call)
             if self._project.external(module, call.func) is None
-            for group in self._objects.groups(module, call.func)
+            for group in self.objects.groups(module, call.func)
         }
 
     def _followed(self, function: Function, loss: ast.expr) -> tuple[set[int], set[ast.AST]]:
@@ -136,17 +136,17 @@ class Losses:
             made = self.reaching(function, call.func)
             if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
                 return {COPY}
-        groups = set(self._objects.groups(function.module, call.func))
+        groups = set(self.objects.groups(function.module, call.func))
         if isinstance(call.func, ast.Attribute):
-            groups |= self._objects.groups(function.module, call.func.value)
+            groups |= self.objects.groups(function.module, call.func.value)
         return groups
 
     def _stored(self, function: Function, node: ast.Attribute) -> list[Origin]:
         """Return what is stored in an attribute that is read: ``self.loss`` of another method."""
-        groups = self._objects.groups(function.module, node)
+        groups = self.objects.groups(function.module, node)
         found: list[Origin] = []
-        for module, target, value in self._objects.stored.get(node.attr, ()):
-            if groups & self._objects.groups(module, target):
+        for module, target, value in self.objects.stored.get(node.attr, ()):
+            if groups & self.objects.groups(module, target):
                 holder = self._project.function_of(module, target)
                 found.append(Origin(holder, value, elsewhere=True))
         return found
@@ -194,7 +194,7 @@ class Losses:
     def _called(self, function: Function, call: ast.Call, seen: set[ast.AST]) -> Iterator[bool]:
         module = function.module
         if isinstance(call.func, ast.Attribute) and call.func.attr == "scale" and call.args:
-            if self._objects.scaler(module, call.func.value) is not None:
+            if self.objects.scaler(module, call.func.value) is not None:
                 yield True
                 return
         callees = self._project.callees(call)
@@ -233,13 +233,13 @@ class Losses:
 
     def _holds_scaled(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an attribute or item was assigned a scaled loss somewhere."""
-        groups = self._objects.groups(module, node)
+        groups = self.objects.groups(module, node)
         if not groups:
             return False
-        for where, call in self._objects.method_calls.get("scale", []):
+        for where, call in self.objects.method_calls.get("scale", []):
             assert isinstance(call.func, ast.Attribute)
-            if self._objects.groups(where, call) & groups:
-                if self._objects.scaler(where, call.func.value) is not None:
+            if self.objects.groups(where, call) & groups:
+                if self.objects.scaler(where, call.func.value) is not None:
                     return True
         return False
 

@@ -6,7 +6,8 @@ import ast
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail, walk
-from amp_migrate.project import Function, Module
+from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
+from amp_migrate.project import Function
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.unit import Unit
 
@@ -38,43 +39,21 @@ def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
     return _name_in(unit, site.function, built)
 
 
-def _built_from(unit: Unit, optimizer: object) -> object | None:
-    """Return the group of the model in ``optimizer = SGD(model.parameters(), ...)``; None if it is not unique."""
-    values = unit.project.values
-    found: set[object] = set()
-    for module in unit.project.modules.values():
-        for node in module.tree.nodes(ast.Assign):
-            if not isinstance(node.value, ast.Call):
-                continue
-            if not any(values.group(module, t) == optimizer for t in node.targets):
-                continue
-            if not _is_constructor(node.value):
-                continue
-            first = _list_of(module, node.value.args[0]) if node.value.args else None
-            if (
-                isinstance(first, ast.Call)
-                and isinstance(first.func, ast.Attribute)
-                and first.func.attr == "parameters"
-            ):
-                found.add(values.group(module, first.func.value))
-            else:
-                found.add(None)
-    return found.pop() if len(found) == 1 else None
-
-
-def _list_of(module: Module, node: ast.expr) -> ast.expr:
-    """Return the list of parameters itself, through a local name, ``list(...)`` and ``filter(test, ...)``."""
-    tree = module.tree
-    if isinstance(node, ast.Name):
-        for other in tree.nodes(ast.Assign):
-            if tree.scope(other) is tree.scope(node) and any(
-                path(t) == node.id for t in other.targets
-            ):
-                return _list_of(module, other.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-        if node.func.id in ("list", "filter"):
-            return _list_of(module, node.args[-1])
-    return node
+def _built_from(unit: Unit, optimizer: int) -> int | None:
+    """Return the model of which the optimizer has all parameters; None where that is not told of every call that makes it."""
+    project, objects = unit.project, unit.losses.objects
+    made_of = MadeOf(project, unit.losses.reached)
+    found = {
+        made_of.optimizer(Frame(project.function_of(module, call)), call)
+        for module, call in objects.calls_by_group([optimizer])
+        if _is_constructor(call)
+    }
+    added = any(
+        isinstance(call.func, ast.Attribute)
+        and optimizer in project.values.groups(module, call.func.value)
+        for module, call in objects.method_calls.get("add_param_group", ())
+    )
+    return found.pop() if len(found) == 1 and not added else None
 
 
 def _is_constructor(call: ast.Call) -> bool:

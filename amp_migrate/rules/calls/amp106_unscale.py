@@ -2,7 +2,8 @@
 
 ## What it does
 Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
-edits), and replaces `amp.master_params(optimizer)` by the parameters themselves. Where a helper only logs gradients, on
+edits), and replaces `amp.master_params(optimizer)` by the parameters themselves: `model.parameters()` where the optimizer was
+made with all of them in that order, else those of its groups. Where a helper only logs gradients, on
 every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step.
 
 ## Why
