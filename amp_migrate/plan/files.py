@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.choosing import answers, chooses
 from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.plan.answers import brings_along
 from amp_migrate.plan.model import Decision, Place, Status
+from amp_migrate.plan.parted import only_left
 from amp_migrate.plan.refusal import Refusal
-from amp_migrate.plan.staying import holding, refused_sites, unspoken
+from amp_migrate.plan.staying import holding, kept_for, refused_sites, unspoken
 from amp_migrate.project import Module
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.base import FileContext
@@ -69,7 +71,32 @@ class Files:
             context.sites = [
                 s for s in context.sites if s.kind is Kind.IMPORT or s.span not in migrated
             ]
-        return decisions + list(unspoken(context, decisions) if self._settings.migrates else ())
+        decisions += unspoken(context, decisions) if self._settings.migrates else ()
+        return self._kept(context, decisions) if module.path in self._left else decisions
+
+    @cached_property
+    def _left(self) -> set[str]:
+        """The files that stay as they are, with all that belongs to the training in them."""
+        return only_left(self._index.project, self._done.left, self._done.edited)
+
+    def _kept(self, context: FileContext, decisions: list[Decision]) -> list[Decision]:
+        """Leave what rules would change in a file that stays, and say nothing of what they would have written."""
+        changed = {d.finding.code for d in decisions if d.edits}
+        migrated = {d.finding.span for d in decisions if d.finding.status is Status.MIGRATED}
+        stay = []
+        for made in decisions:
+            finding = made.finding
+            speaks = finding.status is not Status.NOTE or finding.code not in changed
+            if not made.edits and speaks and finding.span not in migrated:
+                stay.append(made)
+            if finding.status is Status.MIGRATED:
+                sites = [
+                    s
+                    for s in self._index.sites
+                    if s.module is context.module and s.span == finding.span
+                ]
+                stay += kept_for(sites, finding.code, context.cause_of(*sites))
+        return stay
 
     def _context(self, module: Module, sites: list[Site]) -> FileContext:
         done = self._done

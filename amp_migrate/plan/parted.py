@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
@@ -26,7 +26,10 @@ class Parted(NamedTuple):
 
 def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
     """Part the programs that run the cause of a refusal from the others of a unit; None where none is left."""
-    ran = {program: files_of(project, program) for program in _programs(project, found)}
+    ran = {
+        program: files_of(project, program)
+        for program in programs(project, {site.module for site in found})
+    }
     others = [files for files in ran.values() if cause.module.path not in files]
     own = set().union(*ran.values()).difference(*others)
     stay = [site for site in found if site.module.path in own]
@@ -36,11 +39,19 @@ def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
     return Parted(stay, go, frozenset(own))
 
 
-def _programs(project: Project, found: list[Site]) -> list[Module]:
-    """Return the files that none imports, of those that belong together with some sites."""
-    near = project.connected_with({site.module for site in found})
+def programs(project: Project, modules: Collection[Module]) -> list[Module]:
+    """Return the files that none imports, of those that belong together with some files."""
+    near = project.connected_with(modules)
     imported = {path for module in near for path in imports(project, module.path) - {module.path}}
     return [module for module in near if module.path not in imported]
+
+
+def only_left(project: Project, left: Collection[Module], edited: Collection[str]) -> set[str]:
+    """Return the files that only programs run in which uses of Apex are left and none is migrated, and the `left` without edits."""
+    own = {module.path for module in left}.difference(edited)
+    ran = [files_of(project, program) for program in programs(project, left)] if own else []
+    others = [files for files in ran if own.isdisjoint(files) or not files.isdisjoint(edited)]
+    return own | set().union(*ran).difference(*others).difference(edited)
 
 
 def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:

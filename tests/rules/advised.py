@@ -406,6 +406,11 @@ ADVISED = (
         (("    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),
     ),
     Advised(
+        "refused/wrappers_of_a_training_that_stays",
+        "call closure() before the step and write optimizer.step()",
+        (("train.py", "    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),
+    ),
+    Advised(
         "refused/closure_through_a_wrapper",
         "call closure() before the step and write self.optimizer.step()",
         (
