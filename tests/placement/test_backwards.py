@@ -1,0 +1,162 @@
+"""Backward passes that are scaled, that stay beside them, and reads of a loss behind its block."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.placement.backwards import scaled
+from amp_migrate.placement.backwards.behind import read_behind
+from amp_migrate.placement.backwards.freezing import frozen_later
+from amp_migrate.placement.backwards.probes import reads_input
+from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.unit.cannot import Cannot
+from tests.project.helpers import Case
+from tests.unit.helpers import BACKWARD, FORWARD, Training, looped, stepped
+
+BLOCKS: dict[str, str] = {
+    "written as shown": "with amp.scale_loss(loss, optimizer) as s:\n    s.backward()\n",
+    "by keywords": "with amp.scale_loss(optimizers=optimizer, loss=loss) as s:\n    s.backward()\n",
+    "with a graph kept": "with amp.scale_loss(loss, optimizer) as s:\n    s.backward(retain_graph=True)\n",
+    "twice": "with amp.scale_loss(loss, optimizer) as s:\n    s.backward(retain_graph=True)\n    s.backward()\n",
+    "computed with": "with amp.scale_loss(loss, optimizer) as s:\n    t = s * 2\n    t.backward()\n",
+    "beside another": "with lock, amp.scale_loss(loss, optimizer) as s:\n    s.backward()\n",
+    "named as the loss": "with amp.scale_loss(loss, optimizer) as loss:\n    loss.backward()\n",
+    "under a test": "with amp.scale_loss(loss, optimizer) as s:\n    if a:\n        s.backward()\n",
+}
+ODD: dict[str, str] = {
+    "no name": "with amp.scale_loss(loss, optimizer):\n    loss.backward()\n",
+    "an attribute": "with amp.scale_loss(loss, optimizer) as self.s:\n    self.s.backward()\n",
+    "several names": "with amp.scale_loss(loss, optimizer) as (s, t):\n    s.backward()\n",
+    "not called": "with amp.scale_loss(loss, optimizer) as s:\n    print(1)\n",
+    "two at once": "with amp.scale_loss(a, optimizer) as s, amp.scale_loss(b, optimizer) as t:\n    s.backward()\n    t.backward()\n",
+    "used in its own head": "with amp.scale_loss(loss, optimizer) as s, f(s):\n    s.backward()\n",
+    "no with": "s = amp.scale_loss(loss, optimizer)\ns.backward()\n",
+    "unpacked": "with amp.scale_loss(*given) as s:\n    s.backward()\n",
+    "unpacked keywords": "with amp.scale_loss(loss, **given) as s:\n    s.backward()\n",
+    "stored and something else": "t = 0\nwith amp.scale_loss(loss, optimizer) as s:\n    t = s * 2\n    t.backward()\n",
+}
+
+
+def _block(text: str) -> scaled.ScaleLoss:
+    case = Training("from apex import amp\n" + text)
+    sites = [site for site in case.index.sites if site.kind is Kind.SCALE_LOSS]
+    return scaled.read(case.project, sites[0])
+
+
+@pytest.mark.parametrize("text", BLOCKS.values(), ids=BLOCKS)
+def test_blocks_that_are_understood(text: str) -> None:
+    """Loss, optimizer and the backward passes of the block are found."""
+    block = _block(text)
+    assert ast.unparse(block.loss) == "loss"
+    assert [ast.unparse(node) for node in block.optimizer_list()] == ["optimizer"]
+    assert len(block.backwards) == text.count(".backward(")
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_blocks_that_are_refused(text: str) -> None:
+    """What is scaled, or what becomes of it, is not known."""
+    with pytest.raises(Cannot) as caught:
+        _block(text)
+    assert caught.value.code == "AMP902"
+
+
+BEHIND: dict[str, tuple[str, list[bool]]] = {
+    "not at all": ("WITH\n", []),
+    "printed": ("WITH\nprint(s)\n", [False]),
+    "before the block": ("s = 1\nprint(s)\nWITH\n", []),
+    "bound anew": ("WITH\ns = 1\nprint(s)\n", []),
+    "bound anew at times": ("WITH\nif a:\n    s = 1\nprint(s)\n", [False]),
+    "of two blocks": ("if a:\n    WITH\nelse:\n    WITH\nprint(s)\n", [True]),
+    "the next block": ("WITH\nWITH\nprint(s)\n", []),
+    "deleted": ("WITH\ndel s\ns = 2\nprint(s)\n", []),
+    "in a comprehension": ("WITH\ny = [s for z in x]\n", [False]),
+    "its own in a comprehension": ("WITH\ny = [s for s in x]\n", []),
+    "in a function inside": ("WITH\ndef f():\n    return s\n", [False]),
+    "its own in a function inside": ("WITH\ndef f(s):\n    return s\n", []),
+    "in a loop, the round before": ("print(s)\nWITH\n", [False]),
+    "by walrus": ("WITH\n(s := 3)\nprint(s)\n", []),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), BEHIND.values(), ids=BEHIND)
+def test_reads_of_a_scaled_loss_behind_its_block(body: str, expected: list[bool]) -> None:
+    """Bindings that reach the read count, also those of other blocks."""
+    block = "with amp.scale_loss(loss, optimizer) as s:\n    s.backward()"
+    lines = []
+    for line in body.splitlines():
+        space = line[: len(line) - len(line.lstrip())]
+        lines += [space + part for part in block.splitlines()] if "WITH" in line else [line]
+    training = Training(looped(FORWARD + "\n".join(lines) + "\noptimizer.step()\n"))
+    blocks = list(training.context.scaled.values())
+    found = read_behind(training.unit, blocks[0], blocks[1:])
+    assert [other for _, other in found] == expected
+
+
+FROZEN: dict[str, tuple[str, bool]] = {
+    "a part": ("m = DDP(n)\nfor p in m.module.encoder.parameters():\n    p.requires_grad = False\n", True),
+    "some of all": ("m = DDP(n)\nfor k, p in m.named_parameters():\n    if 'e' in k:\n        p.requires_grad_(False)\n", True),
+    "the whole": ("m = DDP(n)\nfor p in m.parameters():\n    p.requires_grad = False\n", False),
+    "before": ("for p in m.encoder.parameters():\n    p.requires_grad = False\nm = DDP(n)\n", False),
+    "of another": ("m = DDP(n)\nfor p in t.encoder.parameters():\n    p.requires_grad = False\n", False),
+    "something else": ("m = DDP(n)\nfor p in m.encoder.parameters():\n    p.data = 0\n", False),
+    "only read": ("m = DDP(n)\nfor p in m.encoder.parameters():\n    print(p.requires_grad)\n", False),
+    "no name": ("f(DDP(n))\nfor p in m.encoder.parameters():\n    p.requires_grad = False\n", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "frozen"), FROZEN.values(), ids=FROZEN)
+def test_parts_that_are_frozen_behind_the_wrap(text: str, frozen: bool) -> None:
+    """They get no gradient; a network frozen whole is a teacher."""
+    case = Case({"m.py": text})
+    module = case.project.modules["m.py"]
+    assert frozen_later(case.project, module, case.call("m.py", "DDP(n)")) is frozen
+
+
+PROBES: dict[str, tuple[str, bool]] = {
+    "an input": ("x.requires_grad_()\nloss.backward()\ny = x.grad\n", True),
+    "an input by flag": ("x.requires_grad = True\nloss.backward()\nprint(x.grad.abs())\n", True),
+    "a parameter of the function": ("loss.backward()\nprint(args.grad)\n", True),
+    "made so": ("z = torch.zeros(3, requires_grad=True)\nloss.backward()\nprint(z.grad)\n", True),
+    "before the backward, a round later": ("x.requires_grad_()\nprint(x.grad)\nloss.backward()\n", True),
+    "only cleared": ("x.requires_grad_()\nloss.backward()\nx.grad.zero_()\n", False),
+    "only asked for None": ("x.requires_grad_()\nloss.backward()\nprint(x.grad is None)\n", False),
+    "a weight": ("loss.backward()\nfor p in model.parameters():\n    p.requires_grad_()\n    print(p.grad)\n", False),
+    "given to an optimizer": ("z = torch.zeros(3, requires_grad=True)\no = torch.optim.SGD([z])\nloss.backward()\nprint(z.grad)\n", False),
+    "another's": ("loss.backward()\nprint(w.grad)\n", False),
+    "set": ("x.requires_grad_()\nloss.backward()\nx.grad = None\n", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "reads"), PROBES.values(), ids=PROBES)
+def test_gradients_of_inputs(body: str, reads: bool) -> None:
+    """A plain backward whose input's gradient is read is run for that."""
+    training = Training(stepped("optimizer.step()\n" + body))
+    call = training.call("train.py", "loss.backward()")
+    assert isinstance(call.func, ast.Attribute)
+    module = training.project.modules["train.py"]
+    backward = Backward(module, training.main, call, call.func.value, (), False)
+    assert reads_input(training.made, backward) is reads
+
+
+CLEAN = "optimizer.zero_grad()\n"
+BESIDE: dict[str, tuple[str, bool]] = {
+    "cleared behind": (f"{FORWARD}loss.backward()\n{CLEAN}{FORWARD}{BACKWARD}optimizer.step()\n", True),
+    "not cleared": (f"x.requires_grad_()\n{FORWARD}loss.backward()\ny = x.grad\n{FORWARD}{BACKWARD}optimizer.step()\n{CLEAN}", False),
+    "an input, cleared behind": (f"x.requires_grad_()\n{FORWARD}loss.backward()\ny = x.grad\n{CLEAN}{FORWARD}{BACKWARD}optimizer.step()\n", True),
+    "an input, behind the step": (f"{FORWARD}{BACKWARD}optimizer.step()\nx.requires_grad_()\n{FORWARD}loss.backward()\ny = x.grad\n{CLEAN}", True),
+    "an input, cleared at times": (f"x.requires_grad_()\n{FORWARD}loss.backward()\ny = x.grad\nif args.a:\n    {CLEAN}{FORWARD}{BACKWARD}optimizer.step()\n", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "migrates"), BESIDE.values(), ids=BESIDE)
+def test_plain_backward_beside_a_scaled_one(body: str, migrates: bool) -> None:
+    """What is not cleared before a scaled backward adds would have another scale."""
+    training = Training(looped(body) + "main(args, loader)\n")
+    if migrates:
+        assert training.unit.steps
+    else:
+        with pytest.raises(Cannot):
+            _ = training.context
