@@ -155,11 +155,22 @@ class Forwards:
             later = runs_later(self._project, module, call)
             callees = [callee for callee in callees if callee not in later]
             return max((self._function(f) for f in callees), default=Forward.NONE)
+        found = self._called(module, func)
+        return self._by_name(module, func) if found is None else found
+
+    def _called(self, module: Module, func: ast.expr) -> Forward | None:
+        """Tell what calling a value computes: a network, a loss, or a lambda or a partial that holds one."""
+        values = self._project.values
         if self.is_network(module, func):
             return Forward.NETWORK
-        if any(_is_loss_class(name) for name in self._project.values.made_by(module, func)):
+        if any(_is_loss_class(name) for name in values.made_by(module, func)):
             return Forward.CRITERION
-        return self._by_name(module, func)
+        found = [self.strength(where, node.body) for where, node in values.written(module, func)]
+        for where, made in values.kept_by(module, func):
+            external = self._project.external(where, made.args[0])
+            kept = _external(external) if external else self._called(where, made.args[0])
+            found.append(self._by_name(where, made.args[0]) if kept is None else kept)
+        return max(found, default=None)
 
     def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
         """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""
@@ -169,13 +180,13 @@ class Forwards:
             if path(node) is not None and self.is_network(module, node)
         }
         return any(
-            i < len(f.parameters.positional) and f.parameters.positional[i] in self._called(f)
+            i < len(f.parameters.positional) and f.parameters.positional[i] in self._names_called(f)
             for f in callees
             if f.cls is None
             for i in given
         )
 
-    def _called(self, function: Function) -> set[str]:
+    def _names_called(self, function: Function) -> set[str]:
         """Return the names that a function calls as they are."""
         return {
             n.func.id

@@ -74,6 +74,17 @@ def may_start(
     return _leads(project, function, [graph_of(project, function).entry], then, between)
 
 
+def may_end(
+    project: Project, function: Function, first: ast.AST, between: Iterable[ast.AST]
+) -> bool:
+    """Tell whether a function may return after a node has run, with nothing of `between` on the way."""
+    graph = graph_of(project, function)
+    avoided = [p for node in between for p in points_of(project, function, node)]
+    starts = points_of(project, function, first)
+    order = graph.order(exceptions=False)
+    return any(order.witness(start, graph.exit, avoided) is not None for start in starts)
+
+
 def _leads(
     project: Project,
     function: Function,

@@ -13,7 +13,7 @@ from amp_migrate.project.model import Class, Module
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
-from amp_migrate.values.objects import Made, Written
+from amp_migrate.values.objects import Held, Made, Written
 from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
@@ -186,6 +186,8 @@ class Expressions:
         result = self.graph.new()
         for name in outside:
             self.graph.state(result, Made(name))
+            if name == "functools.partial" and call.args:
+                self.graph.state(result, Held(module, call))
             if name.rpartition(".")[2] in _NAMESPACES:
                 self._keywords(module, call, result, "{}")
         return result

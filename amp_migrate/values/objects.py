@@ -47,4 +47,12 @@ class Written:
     node: ast.Lambda
 
 
-Fact = Meaning | Instance | Made | Bound | Partial | Written
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A ``functools.partial`` object, by the call that made it: it keeps what it runs, and what that is given first."""
+
+    module: Module
+    call: ast.Call
+
+
+Fact = Meaning | Instance | Made | Bound | Partial | Written | Held

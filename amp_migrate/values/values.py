@@ -14,7 +14,7 @@ from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.onward import Onward, Ways, onward, ways
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Holder, Nodes
-from amp_migrate.values.objects import Fact, Instance, Made, Written
+from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
 
 
 class Values:
@@ -112,6 +112,16 @@ class Values:
     def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""
         return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
+
+    def kept_by(self, module: Module, expression: ast.expr) -> list[tuple[Module, ast.Call]]:
+        """Return the calls of ``functools.partial`` that may have made the object of `expression`."""
+        facts = self.facts(module, expression)
+        return [(fact.module, fact.call) for fact in facts if isinstance(fact, Held)]
+
+    def written(self, module: Module, expression: ast.expr) -> list[tuple[Module, ast.Lambda]]:
+        """Return the lambdas that `expression` may be."""
+        facts = self.facts(module, expression)
+        return [(fact.module, fact.node) for fact in facts if isinstance(fact, Written)]
 
     def may_be_apex(self, module: Module, expression: ast.expr) -> bool:
         """Tell whether Apex, or something of it, can flow to an expression: quickly, and never wrongly no."""

@@ -48,6 +48,7 @@ RAISING = "simple/residual_net_o1"
 THROWING_AWAY = {
     "accumulate/cleared_in_a_helper",
     "fixes/zero_grad_kept_without_fixes",
+    "flags/attack_cleared_where_it_runs",
     "flags/attack_unscaled_without_half",
     "internals/function_of_its_own_without_casts",
     "project/attack_beside_training",

@@ -8,7 +8,8 @@ from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast import bce
-from amp_migrate.autocast.evaluated.inference import evaluated, without_gradients
+from amp_migrate.autocast.evaluated.choosing import choice
+from amp_migrate.autocast.evaluated.inference import evaluated, run_by, without_gradients
 from amp_migrate.autocast.evaluated.losses import (
     collects,
     criterion,
@@ -52,12 +53,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         for node in module.tree.nodes(ast.Call):
             if id(node) in taken or node in gone or not _may_run(unit, near, module, node):
                 continue
-            if _runs(unit, module, node, models) and (
-                without_gradients(unit, module, node) or feeds_nothing(unit, module, node)
-                if unit.scales
-                else not covered(unit, module, node)
-            ):
-                found.append(region_of(unit, module, module.tree.statement(node)))
+            if _runs(unit, module, node, models):
+                found += _at_calls(unit, module, node, taken)
     found += _through_helpers(unit, gone, taken, models)
     found += [
         region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
@@ -76,6 +73,20 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found += measured_apart(unit, found, models)
     return [
         r for r in merged(found) if not _called_inside(unit, r, taken) and not before_apex(unit, r)
+    ]
+
+
+def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> list[Region]:
+    """Return the regions of a forward: where it stands, or where the lambda that holds it is called."""
+    return [
+        region_of(unit, where, where.tree.statement(call))
+        for where, call in run_by(unit.project, module, node)
+        if id(call) not in taken
+        and (
+            without_gradients(unit, where, call) or feeds_nothing(unit, where, call)
+            if unit.scales
+            else not covered(unit, where, call)
+        )
     ]
 
 
@@ -199,7 +210,7 @@ def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
     """Return the region of a forward in `first`: extend it to the last statement that computes a loss of its result."""
     tree = module.tree
     function: Function = unit.project.function_of(module, first)
-    first = _choice(module, first)
+    first = choice(module, first)
     known = defs(first)
     last = _last_of_loss(unit, module, first, known)
     around = tree.holder(first)
@@ -263,22 +274,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
     return last
 
 
-def _choice(module: Module, first: ast.stmt) -> ast.stmt:
-    """Return the test whose branches only choose between forwards, as that of an averaged model, if there is one."""
-    tree = module.tree
-    holder = tree.holder(first)
-    while isinstance(holder, ast.If) and holder.orelse and first in (*holder.body, *holder.orelse):
-        sides = (holder.body, holder.orelse)
-        if not all(len(side) == 1 and isinstance(side[0], _CHOICES) for side in sides):
-            break
-        if defs(holder.body[0]) != defs(holder.orelse[0]):
-            break
-        first, holder = holder, tree.holder(holder)
-    return first
-
-
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
-_CHOICES = (ast.Assign, ast.If)
 
 
 def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:

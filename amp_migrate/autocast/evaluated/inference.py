@@ -16,6 +16,8 @@ from amp_migrate.training.contexts import (
 )
 from amp_migrate.unit.unit import Unit
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
 
 def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a node runs without gradients, where no autocast of the source stands around it."""
@@ -28,6 +30,23 @@ def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr
         return []
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
+
+
+def run_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Module, ast.Call]]:
+    """Return the calls at which one runs: itself, or where the lambda that it stands in is called, however deep."""
+    found, seen = [(module, call)], {call}
+    for where, node in found:
+        up = next((n for n in where.tree.ancestors(node) if isinstance(n, FUNCTIONS)), None)
+        calls = project.values.calls_of_lambdas.get(up, []) if isinstance(up, ast.Lambda) else []
+        found += [site for site in calls if site[1] not in seen]
+        seen |= {site[1] for site in calls}
+    return [place for place in found if not _is_in_called(project, *place)]
+
+
+def _is_in_called(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node stands in a lambda that is seen to be called."""
+    up = next((n for n in module.tree.ancestors(node) if isinstance(n, FUNCTIONS)), None)
+    return isinstance(up, ast.Lambda) and bool(project.values.calls_of_lambdas.get(up))
 
 
 def _runs_without(unit: Unit, module: Module, node: ast.AST, seen: set[Function]) -> bool:

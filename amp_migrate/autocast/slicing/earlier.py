@@ -93,6 +93,8 @@ class Earlier:
             for target in stmt.targets
             for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
         ]
+        if isinstance(stmt.value, ast.Lambda):
+            return False  # it runs where it is called
         if any(self._forwards.is_network(module, target) for target in targets):
             return False
         calls = [part for part in walk(stmt.value) if isinstance(part, ast.Call)]

@@ -47,6 +47,8 @@ class Casting:
                     found = self._context(function, item.context_expr)
                     if found is not None:
                         return found
+            if up is function.scope and isinstance(up, ast.Lambda):
+                return None
             if up is function.node:
                 for decorator in function.node.decorator_list:
                     found = self._context(function, decorator)
@@ -184,7 +186,7 @@ class Casting:
             for point in self._program.graph(function).points:
                 if not isinstance(point.node, ast.Call):
                     continue
-                callees = self._project.callees(point.node)
+                callees = self._program.calls.run(point.node)
                 later = [] if callees or sure else handed(self._program, point.node)
                 if not (callees or later) or not self.reached(function, point.node):
                     continue

@@ -146,7 +146,7 @@ class Forwards:
         native = self._native
         return any(
             native.here(function, node) is not None
-            for function in self.old.functions.get(at[0], ())
+            for function in self._old(at[0])
             for node in ast.walk(function.scope)
             if isinstance(node, ast.Call) and spelled(node) == at[1]
         )
@@ -178,10 +178,21 @@ class Forwards:
     def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
         found = list(self.new.project.callees(call))
-        for function in self.old.functions[at[0]]:
+        for function in self._old(at[0]):
             for node in ast.walk(function.scope):
                 if isinstance(node, ast.Call) and spelled(node) == at[1]:
                     found += self._same(self.old.project.callees(node))
+        return found
+
+    def _old(self, name: Key) -> Sequence[Function]:
+        return self.old.functions.get(name, ()) or self._lambdas.get(name, ())
+
+    @cached_property
+    def _lambdas(self) -> dict[Key, list[Function]]:
+        """The lambdas of the old text, by what names them."""
+        found: dict[Key, list[Function]] = {}
+        for function in self.old.program.calls.anonymous:
+            found.setdefault(key(function), []).append(function)
         return found
 
     def _same(self, functions: Iterable[Function]) -> list[Function]:
@@ -199,11 +210,7 @@ class Forwards:
                         yield at, point.node, function
 
     def _texts(self, name: Key) -> set[str]:
-        return {
-            text
-            for function in self.old.functions.get(name, ())
-            for text in self.networks.texts(function)
-        }
+        return {text for function in self._old(name) for text in self.networks.texts(function)}
 
 
 def _counterparts(

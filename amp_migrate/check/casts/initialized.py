@@ -103,7 +103,7 @@ class Initialized:
         while queue:
             function = queue.pop()
             for call, states in self.calls(function, begins[function]):
-                callees = self._project.callees(call)
+                callees = self._program.calls.run(call)
                 sure = of_one_kind(callees) if callees else states == ON
                 states = states if sure else EITHER
                 for callee in callees or handed(self._program, call):
@@ -144,7 +144,8 @@ def handed(program: Program, call: ast.Call) -> list[Function]:
     project = program.project
     if project.external(project.module_of(call), call.func) is None:
         return []
-    return [f for f in program.calls.handed(call) if f.node is not None and not project.callers(f)]
+    given = program.calls.handed(call)
+    return [f for f in given if f.node is not None and not project.callers(f)]
 
 
 def of_one_kind(callees: Sequence[Function]) -> bool:

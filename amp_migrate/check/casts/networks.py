@@ -11,7 +11,7 @@ from amp_migrate.check.casts.assumed import Initialize, argument
 from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import path, tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
@@ -108,7 +108,7 @@ class Networks:
                 if part in seen:
                     continue
                 seen.add(part)
-                if isinstance(part, ast.Call) and self._is_loss(function.module, part):
+                if isinstance(part, ast.Call) and self._is_loss(function.module, part.func):
                     if not self._prepares(function, part):
                         yield part
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
@@ -136,15 +136,29 @@ class Networks:
 
     def _measures(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call computes a loss of what an initialized network gave: halves, where casts were on."""
-        named = self._project.external(function.module, call.func) or tail(call)
-        made = self._project.values.made_by(function.module, call.func)
-        names = [n.lower() for n in (made or [named])]
-        if not all(n.endswith(_MEASURES) for n in names) or not self._is_loss(
-            function.module, call
+        kept = self._project.values.kept_by(function.module, call.func)
+        if not self._is_measure(function.module, call.func) and not any(
+            self._is_measure(where, made.args[0]) for where, made in kept
         ):
             return False
+        return any(
+            self._are_of_network(self._program.calls.body(where, one), arguments)
+            for where, one, arguments in (
+                (function.module, call, call.args),
+                *((where, made, made.args[1:]) for where, made in kept),
+            )
+        )
+
+    def _is_measure(self, module: Module, func: ast.expr) -> bool:
+        """Tell whether what is called is a loss of torch, by its name or by what made it."""
+        named = self._project.external(module, func) or (path(func) or "").rpartition(".")[2]
+        names = [n.lower() for n in (self._project.values.made_by(module, func) or [named])]
+        return all(n.endswith(_MEASURES) for n in names) and self._is_loss(module, func)
+
+    def _are_of_network(self, function: Function, arguments: list[ast.expr]) -> bool:
+        """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
-        given = (a for a in call.args if not self._is_widened(function, a))
+        given = (a for a in arguments if not self._is_widened(function, a))
         return any(losses.networks(function, a) & self._groups for a in given)
 
     def _is_widened(self, function: Function, node: ast.expr) -> bool:
@@ -154,11 +168,11 @@ class Networks:
             return bool(values) and all(isinstance(v, ast.Call) and _widens(v) for v in values)
         return isinstance(node, ast.Call) and _widens(node)
 
-    def _is_loss(self, module: Module, call: ast.Call) -> bool:
-        name = self._project.external(module, call.func) or ""
+    def _is_loss(self, module: Module, func: ast.expr) -> bool:
+        name = self._project.external(module, func) or ""
         if name.startswith(_LOSSES[0]):
             return name not in REFUSES_CASTS
-        made = self._project.values.made_by(module, call.func)
+        made = self._project.values.made_by(module, func)
         return bool(made) and all(
             m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made
         )

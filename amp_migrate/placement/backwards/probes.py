@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.slicing.later import is_generator
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -17,7 +18,7 @@ from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
 from amp_migrate.unit.order import exclusive
 from amp_migrate.unit.reach import reachable
-from amp_migrate.unit.rounds import may_follow, may_start
+from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
 Zeroings = Callable[[Function], Iterator[ast.stmt]]
@@ -156,12 +157,13 @@ def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | Non
 
     `zeroings` yields those of a function that count; without it all do.
     """
+    zeroings = zeroings or _zero_grads
     seen: set[Function] = set()
     places: list[tuple[Function, ast.AST]] = [(step.function, step.call)]
     for function, at in places:
-        clear = list((zeroings or _zero_grads)(function))
+        clear = list(zeroings(function))
         runs = partial(may_follow, unit.project, function, then=at, between=clear)
-        if any(runs(node) for node in walk(function.scope) if _runs(unit, node, backward)):
+        if any(runs(node) for node in _leaving(unit, function, backward, zeroings, ())):
             return False
         calls = unit.project.callers(function)
         if function.node is None or not may_start(unit.project, function, at, clear):
@@ -174,11 +176,39 @@ def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | Non
     return True
 
 
-def _runs(unit: Unit, node: ast.AST, probe: Backward) -> bool:
-    if node is probe.node:
+def _leaving(
+    unit: Unit,
+    function: Function,
+    probe: Backward,
+    zeroings: Zeroings,
+    around: tuple[Function, ...],
+) -> Iterator[ast.AST]:
+    """Yield the nodes of a function that run a probe, and may leave its gradients behind."""
+    for node in walk(function.scope):
+        if node is probe.node:
+            yield node
+        elif isinstance(node, ast.Call):
+            callees = unit.project.callees(node)
+            if any(_leaves(unit, callee, probe, zeroings, around) for callee in callees):
+                yield node
+
+
+def _leaves(
+    unit: Unit,
+    function: Function,
+    probe: Backward,
+    zeroings: Zeroings,
+    around: tuple[Function, ...],
+) -> bool:
+    """Tell whether a function may run a probe and return with its gradients, not cleared behind it."""
+    if probe.function not in reachable(unit.project, function):
+        return False
+    if function in around or function.node is None or is_generator(function):
         return True
-    return isinstance(node, ast.Call) and any(
-        probe.function in reachable(unit.project, callee) for callee in unit.project.callees(node)
+    clear = list(zeroings(function))
+    return any(
+        may_end(unit.project, function, node, clear)
+        for node in _leaving(unit, function, probe, zeroings, (*around, function))
     )
 
 

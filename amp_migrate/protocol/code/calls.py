@@ -27,6 +27,24 @@ class Calls:
         """Return the functions that a call may run: its callees, or what the object that is called is made of."""
         return self._project.callees(call) or self._runs.get(call, [])
 
+    def run(self, call: ast.Call) -> list[Function]:
+        """Return the functions and lambdas that a call runs by themselves, methods of the objects that it calls apart."""
+        return self._project.callees(call) or self._lambdas_run.get(call, [])
+
+    @cached_property
+    def _lambdas_run(self) -> dict[ast.AST, list[Function]]:
+        found: dict[ast.AST, list[Function]] = {}
+        for function, sites in self._called_lambdas.items():
+            for _, call in sites:
+                found.setdefault(call, []).append(function)
+        return found
+
+    @cached_property
+    def anonymous(self) -> tuple[Function, ...]:
+        """The lambdas of the project."""
+        modules = self._project.modules.values()
+        return tuple(self._anonymous(m, n) for m in modules for n in m.tree.nodes(ast.Lambda))
+
     def at(self, node: ast.AST) -> list[Function]:
         """Return the functions that run where an attribute is read, or a context begins or ends."""
         return self._runs.get(node, [])
