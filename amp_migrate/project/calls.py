@@ -9,6 +9,7 @@ from amp_migrate.project.binding import fits
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.programs.meeting import Meeting
 from amp_migrate.project.targets import Target, Targets
+from amp_migrate.values.decorators import Decorators
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.lambdas import Lambdas
 from amp_migrate.values.links.graph import MIDDLE
@@ -22,33 +23,10 @@ _ROUNDS = 8
 _LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
 # Methods that objects of every kind have: their name says nothing about the class.
 _COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
-    "backward",
-    "close",
-    "cuda",
-    "eval",
-    "fit",
-    "flush",
-    "forward",
-    "info",
-    "load",
-    "load_state_dict",
-    "log",
-    "mean",
-    "open",
-    "parameters",
-    "read",
-    "reset",
-    "run",
-    "save",
-    "start",
-    "state_dict",
-    "step",
-    "sum",
-    "to",
-    "train",
-    "write",
-    "zero_grad",
-}
+    "backward", "close", "cuda", "eval", "fit", "flush", "forward", "info", "load", "load_state_dict", "log",
+    "mean", "open", "parameters", "read", "reset", "run", "save", "start", "state_dict", "step", "sum", "to",
+    "train", "write", "zero_grad",
+}  # fmt: skip
 
 
 class Calls:
@@ -65,6 +43,7 @@ class Calls:
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
         self._lambdas = Lambdas(nodes, expressions)
+        self._decorators = Decorators(nodes, expressions, self.targets)
         self._tools = Tools(nodes, expressions, self._passing)
         self.results: dict[Function, list[tuple[CallSite, int]]] = {}
         self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
@@ -86,6 +65,7 @@ class Calls:
             }
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
+        called = frozenset(self.sites)
         for _ in range(_ROUNDS):
             version = self.graph.version
             # All answers first: linking changes the graph, and what was read of it so far is void.
@@ -108,6 +88,7 @@ class Calls:
                 if not targets:
                     self._lambdas.link(module, call)
             self._tools.store(stores)
+            self._decorators.link(modules, called)
             if self.graph.version == version:
                 break
         unknown = [pair for pair in pending if pair[1] not in self.reached]

@@ -68,6 +68,8 @@ class Flow:
         """Let `target` hold what `value` gives."""
         if isinstance(target, ast.Starred):
             target = target.value
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            self._put(module, target, value)
         if not isinstance(target, (ast.Tuple, ast.List)):
             self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
             return
@@ -80,6 +82,12 @@ class Flow:
             node = self.graph.field(node, VALUES)
         if node is not None:
             self._unpack(module, target, node)
+
+    def _put(self, module: Module, target: ast.Subscript, value: ast.expr) -> None:
+        """Let what is stored under a computed key be what any key gives."""
+        base = self.expressions.node(module, target.value)
+        if base is not None and not isinstance(target.slice, ast.Slice):
+            self._append(module, base, [value])
 
     def _unpack(self, module: Module, target: ast.expr, node: int) -> None:
         if isinstance(target, ast.Starred):

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import string_start
+from amp_migrate.facts.paths import path, string_start
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
@@ -200,6 +200,8 @@ class Expressions:
             return self.nodes.object(cls) if cls is not None else None
         if name == "getattr" and len(call.args) > 1:
             attribute = call.args[1]
+            if _is_module_itself(call.args[0]) and isinstance(attribute, ast.Constant):
+                return self.nodes.of_module(module, str(attribute.value))
             base = self.node(module, call.args[0])
             if base is not None and isinstance(attribute, ast.Constant):
                 return self.graph.field(base, str(attribute.value))
@@ -255,7 +257,12 @@ class Expressions:
         key = call.args[0] if call.args else None
         if isinstance(key, ast.Constant):
             return self.graph.field(base, f"[{key.value!r}]")
-        return self.graph.field(base, EACH) if key is not None else None
+        if key is None:
+            return None
+        each = self.graph.field(base, EACH)
+        if func.attr == "setdefault":
+            self.graph.flow(each, self.graph.field(base, APPENDED))
+        return each
 
     def _keywords(self, module: Module, call: ast.Call, result: int, form: str) -> None:
         for keyword in call.keywords:
@@ -283,3 +290,10 @@ class Expressions:
             if node is not None:
                 self.graph.merge(node, self.graph.field(result, f"[{index}]"))
         return result
+
+
+def _is_module_itself(node: ast.expr) -> bool:
+    """Tell whether an expression is ``sys.modules[__name__]``."""
+    if not isinstance(node, ast.Subscript) or path(node.value) != "sys.modules":
+        return False
+    return isinstance(node.slice, ast.Name) and node.slice.id == "__name__"

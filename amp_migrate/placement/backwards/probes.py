@@ -16,7 +16,6 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
-from amp_migrate.unit.order import exclusive
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
@@ -96,7 +95,7 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
     """Move the backward passes for the gradient of an input from `backwards` to `probes`.
 
     Those in `folded` branches stand for scaled ones. Raises `Cannot` where unscaled gradients could meet scaled
-    ones in a step; one whose counterpart in the other branch of a flag is scaled is scaled too then.
+    ones in a step.
     """
     within = {n for b in unit.backwards if b.scaled for n in ast.walk(b.node)}
     for backward in list(unit.backwards):
@@ -104,8 +103,6 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
         if backward.scaled or node in gone or node in folded or not reads_input(unit, backward):
             continue
         mixed = [s for s in unit.steps if s.call not in gone and not cleared(unit, s, backward)]
-        if mixed and _beside_scaled(unit, backward):
-            continue
         if mixed and not _runs_copies(unit, backward.function):
             raise _cannot(backward, mixed[0])
         if mixed:
@@ -131,12 +128,6 @@ def _runs_copies(unit: Unit, function: Function) -> bool:
             if name is not None and unit.forwards.call(function.module, node) is Forward.NETWORK:
                 called.add(name.partition(".")[0])
     return bool(called) and all(bound.get(name) and all(bound[name]) for name in called)
-
-
-def _beside_scaled(unit: Unit, backward: Backward) -> bool:
-    tree = backward.module.tree
-    others = unit.backwards_of(backward.function)
-    return any(b.scaled and exclusive(tree, b.node, backward.node) for b in others)
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:
