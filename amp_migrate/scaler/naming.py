@@ -8,19 +8,32 @@ from collections.abc import Iterable
 from amp_migrate.project import Module
 
 CANDIDATES = ("scaler", "grad_scaler", "amp_scaler", "native_scaler")
+_NAMING: tuple[type[ast.AST], ...] = (
+    ast.Name, ast.arg, ast.Attribute, ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal,
+)  # fmt: skip
 
 
 def free_name(modules: Iterable[Module]) -> str:
     """Return the first usual name for the scaler that no file of the unit uses for something else."""
-    taken: set[str] = set()
-    for module in modules:
-        for node in module.tree.nodes(ast.Name, ast.arg, ast.Attribute, ast.alias):
-            if isinstance(node, ast.Name):
-                taken.add(node.id)
-            elif isinstance(node, ast.arg):
-                taken.add(node.arg)
-            elif isinstance(node, ast.Attribute):
-                taken.add(node.attr)
-            elif isinstance(node, ast.alias):
-                taken.add((node.asname or node.name).partition(".")[0])
+    nodes = (node for module in modules for node in module.tree.nodes(*_NAMING))
+    taken = {name for node in nodes for name in _names(node)}
     return next((name for name in CANDIDATES if name not in taken), "apex_scaler")
+
+
+def _names(node: ast.AST) -> Iterable[str | None]:
+    """Return the names that a node binds, reads or declares, attributes too."""
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+            return (name,)
+        case ast.MatchMapping(rest=name):
+            return (name,)
+        case ast.alias():
+            return ((node.asname or node.name).partition(".")[0],)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+    return ()

@@ -98,6 +98,14 @@ def test_reads_of_a_scaled_loss_behind_its_block(body: str, expected: list[bool]
 FROZEN: dict[str, tuple[str, bool]] = {
     "a part": ("m = DDP(n)\nfor p in m.module.encoder.parameters():\n    p.requires_grad = False\n", True),
     "some of all": ("m = DDP(n)\nfor k, p in m.named_parameters():\n    if 'e' in k:\n        p.requires_grad_(False)\n", True),
+    "some of all of the module": (
+        "m = DDP(n)\nfor p in m.module.parameters():\n    if p.odd:\n        p.requires_grad = False\n",
+        True,
+    ),
+    "all of the module": (
+        "m = DDP(n)\nfor p in m.module.parameters():\n    p.requires_grad = False\n",
+        False,
+    ),
     "the whole": ("m = DDP(n)\nfor p in m.parameters():\n    p.requires_grad = False\n", False),
     "before": ("for p in m.encoder.parameters():\n    p.requires_grad = False\nm = DDP(n)\n", False),
     "of another": ("m = DDP(n)\nfor p in t.encoder.parameters():\n    p.requires_grad = False\n", False),

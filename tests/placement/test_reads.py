@@ -109,6 +109,10 @@ NORMED: dict[str, tuple[str, bool]] = {
     "asked whether it is finite": ("for p in ps:\n    n = torch.norm(p.grad)\n    if not torch.isnan(n):\n        r = p.grad / n", True),
     "asked for None too": ("for p in ps:\n    if p.grad is not None:\n        n = p.grad.norm()\n        r = p.grad / n", True),
     "asked how large": ("for p in ps:\n    n = p.grad.norm()\n    if n > 1:\n        r = p.grad / n", False),
+    "divided itself": (
+        "for p in ps:\n    n = p.grad.norm()\n    r = p.grad / n\n    y = n / 2",
+        False,
+    ),
     "also multiplied": ("for p in ps:\n    n = p.grad.norm()\n    r = p.grad / n * n", False),
     "divides the norm": ("for p in ps:\n    n = p.grad.norm()\n    r = n / p.grad", False),
     "read once more": ("for p in ps:\n    n = p.grad.norm()\n    r = p.grad / n + p.grad", False),

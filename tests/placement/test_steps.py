@@ -222,6 +222,11 @@ BOUNDARIES: dict[str, tuple[str, str | None]] = {
     "a test": ("if i % 4 == 0:\n    optimizer.step()\n", "if i % 4 == 0:"),
     "the outer of two": ("if a:\n    if b:\n        optimizer.step()\n", "if a:"),
     "none": ("optimizer.step()\n", None),
+    "a test in a loop of its own": (
+        "for _ in range(2):\n    if a:\n        optimizer.step()\n",
+        None,
+    ),
+    "a loop in a test": ("if a:\n    for _ in range(2):\n        optimizer.step()\n", None),
     "the else of a test": ("if a:\n    pass\nelse:\n    optimizer.step()\n", "if a:"),
     "a test in a with": ("with x:\n    if a:\n        optimizer.step()\n", "if a:"),
     "a test in a try": ("try:\n    if a:\n        optimizer.step()\nfinally:\n    pass\n", "if a:"),
