@@ -179,6 +179,8 @@ def _choice(node: ast.IfExp, segment: Spell) -> Condition:
     if isinstance(yes, str) and isinstance(no, str):
         if "O0" not in (yes, no):
             return TRUE
+        if yes == no:
+            return FALSE
         test = Condition(None, segment(node.test))
         return test if no == "O0" else negate(test)
     return Condition(None, f'({segment(node)}) != "O0"')

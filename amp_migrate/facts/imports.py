@@ -53,7 +53,7 @@ class Imports:
         module = statement.module or ""
         if not statement.level:
             return module
-        base = self._parents[: len(self._parents) - statement.level + 1]
+        base = self._parents[: max(len(self._parents) - statement.level + 1, 0)]
         return ".".join([*base, *([module] if module else [])])
 
     def qualified(self, node: ast.expr) -> str | None:

@@ -11,6 +11,14 @@ MUTATORS = frozenset(
     {"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"}
 )
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_NAMED = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+)
 
 
 def path(node: ast.AST) -> str | None:
@@ -120,9 +128,21 @@ def defs(node: ast.AST) -> set[str]:
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             if part.func.attr in MUTATORS:
                 found |= _target(part.func.value)
-        elif isinstance(part, _NESTED) and not isinstance(part, ast.Lambda):
-            found.add(part.name)
+        else:
+            found |= _bound(part)
     return found
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """Return what a definition, import, handler or pattern binds without an `ast.Name`."""
+    name: str | None = None
+    if isinstance(node, _NAMED):
+        name = node.name
+    elif isinstance(node, ast.MatchMapping):
+        name = node.rest
+    elif isinstance(node, ast.alias):
+        name = node.asname or node.name.partition(".")[0]
+    return {name} - {"*"} if name is not None else set()
 
 
 def _target(node: ast.expr) -> set[str]:

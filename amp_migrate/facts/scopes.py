@@ -114,13 +114,22 @@ class Scopes:
                 self._nonlocals.setdefault(self.scope_of(node), set()).update(node.names)
             elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
                 stored.append((node, node.name))
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                stored.append((node, node.rest))
             elif isinstance(node, ast.Subscript):
                 key = global_name(node)
                 if key is not None and isinstance(node.ctx, ast.Store):
                     names = self._bound.setdefault(self.tree.module, {})
                     names.setdefault(key, []).append(node)
+        free = []
         for node, name in stored:
-            self._bound.setdefault(self._target(node, name), {}).setdefault(name, []).append(node)
+            if name in self._nonlocals.get(self._own(node), ()):
+                free.append((node, name))
+            else:
+                self._bind(self._target(node, name), node, name)
+        for node, name in free:
+            self._bind(self.find(self._own(node), name) or self._own(node), node, name)
+        self._found.clear()
         for names in self._bound.values():
             for nodes in names.values():
                 nodes.sort(key=_place)
@@ -134,15 +143,19 @@ class Scopes:
                 found.append((alias, alias.asname or alias.name.partition(".")[0]))
         return found
 
+    def _bind(self, scope: ScopeNode, node: ast.AST, name: str) -> None:
+        self._bound.setdefault(scope, {}).setdefault(name, []).append(node)
+
     def _target(self, node: ast.AST, name: str) -> ScopeNode:
+        scope = self._own(node)
+        return self.tree.module if name in self._globals.get(scope, ()) else scope
+
+    def _own(self, node: ast.AST) -> ScopeNode:
+        """Return the scope whose statement a binding is: that of a walrus is around its comprehensions."""
         scope = self.scope_of(node)
         if isinstance(self.tree.parents[node], ast.NamedExpr):
             while isinstance(scope, _COMPREHENSIONS):
                 scope = self.scope_of(scope)
-        if name in self._globals.get(scope, ()):
-            return self.tree.module
-        while name in self._nonlocals.get(scope, ()):
-            scope = self.scope_of(scope)
         return scope
 
 

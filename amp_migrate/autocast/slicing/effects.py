@@ -97,12 +97,18 @@ class Effects:
     def _summary(self, function: Function) -> Effect:
         read: Needed = set()
         written: Needed = set()
+        bound: Needed = set()
         for stmt in getattr(function.node, "body", ()):
             read |= self.reads(function, stmt)
             written |= self.writes(function, stmt)
+            bound |= self.places.bound(function.module, stmt)
         return (
             frozenset(p for p in read if _lasts(p, function)),
-            frozenset(p for p in written if _lasts(p, function)),
+            frozenset(
+                p
+                for p in written
+                if _lasts(p, function) or (p not in bound and _is_given(p, function))
+            ),
         )
 
     def outward(self, site: CallSite, callee: Function, place: Place) -> Needed:
@@ -171,6 +177,12 @@ def _lasts(place: Place, function: Function) -> bool:
         known = (*parameters.names, parameters.vararg, parameters.kwarg)
         return bool(place.steps) and place.name in known
     return function.scope not in function.module.tree.ancestors(place.owner)
+
+
+def _is_given(place: Place, function: Function) -> bool:
+    """Tell whether a place is a parameter itself: what is changed in it, and not bound to it, those that call see."""
+    own = place.owner is function.scope and not place.steps
+    return own and place.name in function.parameters.names
 
 
 def _position(names: tuple[str, ...], name: str) -> int | None:

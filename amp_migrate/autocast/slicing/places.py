@@ -128,10 +128,19 @@ class Places:
                 target = part.func.value if part.func.attr in MUTATORS else None
             elif isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
                 found.add(Place(module.scopes.scope_of(part), part.name))
+            elif isinstance(part, ast.MatchMapping) and part.rest:
+                found.add(Place(module.scopes.scope_of(part), part.rest))
             place = self._nearest(module, target) if target is not None else None
             if place is not None:
                 found.add(place)
         return found
+
+    def bound(self, module: Module, node: ast.AST) -> Needed:
+        """Return the variables that a node binds or deletes, nested functions apart."""
+        names = (
+            n for n in walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        )
+        return {place for name in names if (place := self._variable(module, name)) is not None}
 
     def _nearest(self, module: Module, node: ast.expr) -> Place | None:
         """Return the place of an expression, or of what holds it where a key varies."""
