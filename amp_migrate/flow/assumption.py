@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from amp_migrate.flow.terms import Operand, Term
 
@@ -44,6 +44,12 @@ class Fact:
     value: Value
 
 
+@lru_cache(maxsize=1 << 16)
+def _fact(term: Term, value: Value) -> Fact:
+    """Return the fact of a term: one object for equal ones, which sets compare at once."""
+    return Fact(term, value)
+
+
 @dataclass(frozen=True)
 class Assumption:
     """Facts that hold together; never changed, only answered with another one.
@@ -68,7 +74,7 @@ class Assumption:
     def with_fact(self, term: Term, value: Value) -> Assumption:
         """Return the same with one term known; what was known of it before goes."""
         kept = frozenset(fact for fact in self.facts if fact.term.text != term.text)
-        return Assumption(kept | {Fact(term, value)})
+        return Assumption(kept | {_fact(term, value)})
 
     def without_term(self, term: Term) -> Assumption:
         """Return what is left when nothing is known of a term any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -181,9 +181,12 @@ class Paths:
         """Return whether `b` may run after `a` on a feasible path."""
         return self._base.may_reach(a, b) and b.index in self._from(a).seen
 
-    def must_pass(self, a: Point, b: Point, through: Iterable[Point]) -> bool:
+    def must_pass(self, a: Point, b: Point, through: Collection[Point]) -> bool:
         """Return whether every feasible path from `a` to `b` passes one of `through` between the two."""
-        return b.index not in self._from(a, frozenset(p.index for p in through)).seen
+        avoided = frozenset(p.index for p in through)
+        if (a.index, avoided) not in self._onward and self._base.must_pass(a, b, through):
+            return True
+        return b.index not in self._from(a, avoided).seen
 
     def must_reach(self, a: Point, targets: Iterable[Point]) -> bool:
         """Return whether every feasible run that goes on from `a` passes one of `targets` after it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
 from amp_migrate.flow.cfg.points import EdgeKind, Kind, Point
@@ -26,8 +27,7 @@ class Initialized:
         self._calls = calls
         self._known = known
         self._leads = self._leading()
-        self._exits: dict[Function, States] = {}
-        self._settle()
+        self._next: dict[Function, dict[Point, list[Point]]] = {}
 
     def _leading(self) -> set[Function]:
         """The functions that initialize, or call one that does."""
@@ -48,38 +48,55 @@ class Initialized:
         """Tell whether any of the calls may run."""
         return any(True in found for found in self._exits.values())
 
-    def _settle(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for function in self._leads:
-                graph = self._program.graph(function)
-                found = self._flow(function, OFF).get(graph.exit, frozenset())
-                if found != self._exits.get(function, frozenset()):
-                    self._exits[function] = found
-                    changed = True
+    @cached_property
+    def _exits(self) -> dict[Function, States]:
+        """Whether Apex may be on behind each function that leads to a call, where it was off before."""
+        exits: dict[Function, States] = {}
+        queue = dict.fromkeys(self._leads)
+        while queue:
+            function = next(iter(queue))
+            del queue[function]
+            graph = self._program.graph(function)
+            found = self._flow(function, OFF, exits).get(graph.exit, frozenset())
+            if found != exits.get(function, frozenset()):
+                exits[function] = found
+                queue |= {site.function: None for site in self._project.callers(function)}
+        return exits
 
-    def _flow(self, function: Function, start: States) -> dict[Point, States]:
+    def _flow(
+        self, function: Function, start: States, exits: dict[Function, States]
+    ) -> dict[Point, States]:
         """Return whether Apex may be on when each point of a function is about to run."""
         graph = self._program.graph(function)
-        known = self._known.at(function)
+        onward = self._onward(function)
         before: dict[Point, States] = {graph.entry: start}
         queue = [graph.entry]
         while queue:
             point = queue.pop()
-            after = self._after(point, before[point])
-            for edge in graph.successors(point):
-                if edge.kind is EdgeKind.EXCEPTION:
-                    continue
-                if edge.test is not None and evaluate(edge.test, known) is (not edge.truth):
-                    continue
-                held = before.get(edge.target, frozenset())
+            after = self._after(point, before[point], exits)
+            for target in onward[point]:
+                held = before.get(target, frozenset())
                 if not after <= held:
-                    before[edge.target] = held | after
-                    queue.append(edge.target)
+                    before[target] = held | after
+                    queue.append(target)
         return before
 
-    def _after(self, point: Point, states: States) -> States:
+    def _onward(self, function: Function) -> dict[Point, list[Point]]:
+        """Return the points that may run behind each point of a function, without an exception."""
+        if function not in self._next:
+            graph, known = self._program.graph(function), self._known.at(function)
+            self._next[function] = {
+                point: [
+                    edge.target
+                    for edge in graph.successors(point)
+                    if edge.kind is not EdgeKind.EXCEPTION
+                    and (edge.test is None or evaluate(edge.test, known) is not (not edge.truth))
+                ]
+                for point in graph.points
+            }
+        return self._next[function]
+
+    def _after(self, point: Point, states: States, exits: dict[Function, States]) -> States:
         node = point.node
         if point.kind is not Kind.CALL or not isinstance(node, ast.Call):
             return states
@@ -91,7 +108,7 @@ class Initialized:
             if callee not in self._leads:
                 found |= states
             else:
-                ends = self._exits.get(callee, frozenset())
+                ends = exits.get(callee, frozenset())
                 found |= states if False in ends else frozenset()
                 found |= {True} if True in ends else frozenset()
         return frozenset(found) if callees else states
@@ -117,7 +134,7 @@ class Initialized:
         """Return the calls of a function, with whether Apex may be on at each."""
         graph = self._program.graph(function)
         if function in self._leads:
-            found = self._flow(function, start)
+            found = self._flow(function, start, self._exits)
         else:
             found = dict.fromkeys(graph.points, start)
         return [
