@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from amp_migrate.equivalence.reference import install, modules
+from amp_migrate.equivalence.reference.fused import FusedAdam
 
 # What every child would repeat: to import the modules of the reference, and half of torch with the first optimizer.
 modules.unregister()
@@ -87,7 +88,20 @@ def _stay_in_fp32() -> None:
         vars_of.half = lambda self: self
 
 
+def _leave_what_stays() -> None:
+    """Let ``import apex`` find the optimizers that are still in Apex, as they are today."""
+    modules.register()
+    for name in [n for n in sys.modules if n.startswith("apex.")]:
+        if not name.startswith(("apex.optimizers", "apex.contrib")) or "fp16" in name:
+            del sys.modules[name]
+    for name in ("apex.optimizers", "apex.contrib.optimizers"):
+        del vars(sys.modules[name])["FP16_Optimizer"]
+    vars(sys.modules["apex.optimizers"])["FusedAdam"] = FusedAdam
+
+
 def _redirect(casts: bool) -> None:
+    _leave_what_stays()
+
     class Autocast(torch.amp.autocast):
         def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
             given = {"dtype": torch.float16, **kwargs}

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from amp_migrate.enable.described.optimizers import Optimizer, Optimizers
 from amp_migrate.facts.paths import path
+from amp_migrate.older.interface import FP16_UTILS as UTILS
+from amp_migrate.older.interface import FUSED, Interface
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.rules.guards.kept import FP16_UTILS
@@ -15,6 +17,8 @@ from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.values.values import Values
 
 _FP16 = "apex.fp16_utils"
+_FUSED = ("apex.optimizers", "apex.contrib.optimizers")
+_OF_FUSED = frozenset({"FP16_Optimizer", "FusedAdam", "FusedLAMB", "FusedSGD"})
 Groups = frozenset[int]
 
 
@@ -70,6 +74,29 @@ class Found:
                 if name is not None:
                     yield module, node, name
 
+    def fused_name(self, module: Module, node: ast.expr) -> str | None:
+        """Return what an expression names of `apex.optimizers`, or of `apex.contrib.optimizers`: "FusedAdam"."""
+        base, _, last = (self.project.apex(module, node) or "").rpartition(".")
+        known = any(base == package or base.startswith(f"{package}.") for package in _FUSED)
+        return last if known and last in _OF_FUSED else None
+
+    def wrappers(self) -> Iterator[tuple[Module, ast.expr, Interface]]:
+        """Yield the expressions that name an FP16_Optimizer, of either interface."""
+        for module, node, name in self.fp16_uses():
+            if name == "FP16_Optimizer":
+                yield module, node, UTILS
+        for module in self.project.modules.values():
+            if "FP16_Optimizer" not in module.tree.text:
+                continue
+            nodes: list[ast.Name | ast.Attribute] = [
+                *module.tree.nodes(ast.Name),
+                *module.tree.nodes(ast.Attribute),
+            ]
+            for node in nodes:
+                if isinstance(node.ctx, ast.Load):
+                    if self.fused_name(module, node) == "FP16_Optimizer":
+                        yield module, node, FUSED
+
     def made_with(self, module: Module, node: ast.expr) -> list[Optimizer]:
         """Return the optimizers that an expression may hold, or makes itself."""
         inside = [o for o in self.optimizers.every if o.call is node]
@@ -117,15 +144,26 @@ class Found:
         found = (self.groups(module, base) for base in bases(module, node, set()))
         return frozenset().union(*found)
 
-    def trained(self, module: Module, optimizer: ast.expr) -> list[ast.expr]:
-        """Return the networks whose parameters the calls get that make an optimizer, where they stand in one function."""
+    def made_here(self, module: Module, optimizer: ast.expr) -> list[ast.Call]:
+        """Return the calls that make an optimizer, where they stand in one function."""
         calls = [optimizer] if isinstance(optimizer, ast.Call) else []
         owner = module.scopes.owner(optimizer) if isinstance(optimizer, ast.Name) else None
         if owner is not None and isinstance(optimizer, ast.Name):
             values = (bound_value(module, b) for b in module.scopes.bindings(owner, optimizer.id))
             calls += [value for value in values if isinstance(value, ast.Call)]
+        return calls
+
+    def trained(self, module: Module, optimizer: ast.expr) -> Groups:
+        """Return the names of the networks whose parameters the calls get that make an optimizer."""
+        calls = self.made_here(module, optimizer)
         given = [a for c in calls for a in (*c.args, *(k.value for k in c.keywords))]
-        return [base for node in given for base in bases(module, node, set())]
+        found = {(module, base) for node in given for base in bases(module, node, set())}
+        for node in given:  # of a helper that sorts them into groups
+            for part in ast.walk(node):
+                for callee in self.project.callees(part) if isinstance(part, ast.Call) else ():
+                    scope = callee.scope
+                    found |= {(callee.module, base) for base in bases(callee.module, scope, set())}
+        return frozenset().union(*(self.groups(where, node) for where, node in found))
 
     def clips(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls that clip gradients, of torch or of `apex.fp16_utils`."""

@@ -107,9 +107,7 @@ def _wrapped(handle: Handle, module: Module, call: ast.Call, found: Found) -> No
     handle.wrapped |= found.group(module, call)
     if "optimizer" in given:
         trains = {g for o in found.made_with(module, wrap.inner) for g in o.trains}
-        for network in found.trained(module, wrap.inner):
-            trains |= found.groups(module, network)
-        handle.networks |= frozenset(trains)
+        handle.networks |= found.trained(module, wrap.inner) | trains
 
 
 def _enabled(handle: Handle) -> ast.expr | None:

@@ -13,8 +13,9 @@ from amp_migrate.project import Module
 ALIAS = "amp_of_an_older_interface"
 NOTHING = "nothing_of_an_older_interface"
 SCALED = "scaled_loss_of_an_older_interface"
-TRACE = (ALIAS, NOTHING, SCALED)
-"""What stands for amp, for a statement that goes, and for a scaled loss; no file that is written may hold them."""
+GROUP = "group_of_an_older_interface"
+TRACE = (ALIAS, NOTHING, SCALED, GROUP)
+"""What stands for amp, for what goes, for a scaled loss, and for a group of parameters that is clipped; no file that is written may hold them."""
 
 STATE = f"{ALIAS}._amp_state.loss_scalers[0]"
 ALONE = "give it a statement on lines of its own, then run again"
@@ -131,7 +132,24 @@ def alike(a: ast.AST, b: ast.AST) -> bool:
 
 def stands_for_nothing(statement: ast.Expr) -> bool:
     """Tell whether a statement is one that goes."""
-    return isinstance(statement.value, ast.Name) and statement.value.id == NOTHING
+    return is_nothing(statement.value)
+
+
+def is_nothing(node: ast.expr) -> bool:
+    """Tell whether an expression stands for one that goes."""
+    return isinstance(node, ast.Name) and node.id == NOTHING
+
+
+def clip_loop(tree: Tree, statement: ast.Expr) -> str | None:
+    """Return the loop for which a statement stands that clips each group of parameters; None for any other."""
+    made = statement.value
+    if not isinstance(made, ast.ListComp) or ast.unparse(made.generators[0].target) != GROUP:
+        return None
+    over = made.generators[0]
+    loop = f"for {GROUP} in {tree.segment(over.iter)}:\n    {tree.segment(made.elt)}"
+    for test in over.ifs:
+        loop = f"if {tree.segment(test)}:\n" + "\n".join(f"    {line}" for line in loop.split("\n"))
+    return loop.replace(GROUP, "group")
 
 
 def stands_for_setting(statement: ast.stmt) -> bool:

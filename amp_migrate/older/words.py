@@ -25,6 +25,19 @@ FP16 = MappingProxyType(
     }
 )
 
+FUSED = MappingProxyType(
+    {
+        **FP16,
+        r"a number stays the scale, but unlike Apex GradScaler skips a step whose gradients overflow": (
+            "a number stays the scale, and a step whose gradients overflow is skipped, as FP16_Optimizer did"
+        ),
+        r"unlike Apex, GradScaler skips a step whose gradients overflow": (
+            "a step whose gradients overflow is skipped, as FP16_Optimizer did"
+        ),
+        r"where Apex counted backward passes in scale_window": "as FP16_Optimizer did in scale_window",
+    }
+)
+
 HANDLE = MappingProxyType(
     {
         r"amp\.initialize": "wrap_optimizer",

@@ -142,6 +142,14 @@ class AddArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class DropKeyword:
+    """Take a keyword argument out of a call: ``f(a, b=1)`` becomes ``f(a)``."""
+
+    call: Span
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddWithItem:
     """Give a ``with`` statement one more item, last."""
 
@@ -192,6 +200,7 @@ Edit = (
     | RenameParameter
     | RenameKeyword
     | AddArgument
+    | DropKeyword
     | AddWithItem
     | DropWithItem
     | DropImportedName

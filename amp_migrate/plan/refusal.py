@@ -13,6 +13,7 @@ from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
     AddParameter,
+    DropKeyword,
     Edit,
     Move,
     RenameKeyword,
@@ -95,7 +96,7 @@ def edited_lines(edit: Edit) -> range:
         return range(edit.first.line, edit.last.end_line + 1)
     if isinstance(edit, AddParameter | RenameParameter):
         span = edit.function
-    elif isinstance(edit, AddArgument | RenameKeyword):
+    elif isinstance(edit, AddArgument | DropKeyword | RenameKeyword):
         span = edit.call
     else:
         span = edit.span

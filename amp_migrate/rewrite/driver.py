@@ -10,6 +10,7 @@ from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
     DropElse,
+    DropKeyword,
     DropWithItem,
     Edit,
     RenameKeyword,
@@ -27,6 +28,7 @@ from amp_migrate.rewrite.locate import Line
 from amp_migrate.rewrite.parts.arguments import (
     add_argument,
     add_with_item,
+    drop_keywords,
     drop_with_item,
     rename_keywords,
 )
@@ -126,12 +128,15 @@ class _Rewriter(cst.CSTTransformer):
             new = add_argument(new, addition)
         return new
 
-    def _with_keywords(self, new: cst.BaseExpression, renames: Sequence[RenameKeyword]) -> cst.Call:
+    def _with_keywords(
+        self, new: cst.BaseExpression, edits: Sequence[RenameKeyword | DropKeyword]
+    ) -> cst.Call:
         if not isinstance(new, cst.Call):
-            raise EditError(renames[0], "the expression is not a call")
-        for rename in renames:
-            self.index.mark(rename)
-        return rename_keywords(new, renames)
+            raise EditError(edits[0], "the expression is not a call")
+        for edit in edits:
+            self.index.mark(edit)
+        new = rename_keywords(new, [e for e in edits if isinstance(e, RenameKeyword)])
+        return drop_keywords(new, {e.keyword for e in edits if isinstance(e, DropKeyword)})
 
     def _touches_word(self, span: Span) -> bool:
         before = self._lines[span.line - 1][: span.column][-1:]

@@ -6,6 +6,7 @@ from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
     AddParameter,
+    DropKeyword,
     Edit,
     RenameKeyword,
     RenameParameter,
@@ -38,7 +39,7 @@ def place(edit: Edit) -> Span | None:
             return edit.first
         case AddParameter() | RenameParameter():
             return edit.function
-        case AddArgument() | RenameKeyword():
+        case AddArgument() | DropKeyword() | RenameKeyword():
             return edit.call
         case _:
             return edit.span

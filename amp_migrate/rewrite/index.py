@@ -15,6 +15,7 @@ from amp_migrate.plan.model import (
     Drop,
     DropElse,
     DropImportedName,
+    DropKeyword,
     DropWithItem,
     Edit,
     Hoist,
@@ -48,7 +49,7 @@ class Index:
     `changes` says what a statement becomes, `leaving` that it goes elsewhere, `before` and `after`
     what comes to stand beside it, `top` and `bottom` what moves into its body. `emptied` are the
     imports that lose every name, `skipped` the branches that go as a whole, `keywords` and
-    `parameters` get other names.
+    `parameters` get other names, or go.
     """
 
     places: Places
@@ -64,7 +65,7 @@ class Index:
     imported: dict[cst.CSTNode, list[DropImportedName]] = field(default_factory=dict)
     expressions: dict[cst.CSTNode, ReplaceExpression] = field(default_factory=dict)
     arguments: dict[cst.CSTNode, list[AddArgument]] = field(default_factory=dict)
-    keywords: dict[cst.CSTNode, list[RenameKeyword]] = field(default_factory=dict)
+    keywords: dict[cst.CSTNode, list[RenameKeyword | DropKeyword]] = field(default_factory=dict)
     parameters: dict[cst.CSTNode, list[RenameParameter]] = field(default_factory=dict)
     imports: list[AddImport] = field(default_factory=list)
     wrap_ends: set[cst.CSTNode] = field(default_factory=set)
@@ -133,7 +134,9 @@ def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
     unique = list(dict.fromkeys(edits))
     statements = [span for edit in unique for span in _statement_spans(edit)]
     expressions = [e.span for e in unique if isinstance(e, ReplaceExpression)]
-    expressions += [e.call for e in unique if isinstance(e, (AddArgument, RenameKeyword))]
+    expressions += [
+        e.call for e in unique if isinstance(e, (AddArgument, DropKeyword, RenameKeyword))
+    ]
     index = Index(locate(module, text, statements, expressions), unique)
     for edit in unique:
         _enter(index, edit)
@@ -146,7 +149,7 @@ def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
 
 def _statement_spans(edit: Edit) -> Sequence[Span]:
     match edit:
-        case ReplaceExpression() | AddArgument() | RenameKeyword() | AddImport():
+        case ReplaceExpression() | AddArgument() | DropKeyword() | RenameKeyword() | AddImport():
             return ()
         case Wrap():
             return (edit.first, edit.last)
@@ -191,7 +194,7 @@ def _enter(index: Index, edit: Edit) -> None:
             index.expressions[node] = edit
         case AddArgument():
             index.arguments.setdefault(index.expression(edit, edit.call), []).append(edit)
-        case RenameKeyword():
+        case RenameKeyword() | DropKeyword():
             index.keywords.setdefault(index.expression(edit, edit.call), []).append(edit)
         case AddImport():
             index.imports.append(edit)

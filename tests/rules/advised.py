@@ -748,6 +748,58 @@ ADVISED = (
         ),
     ),
     Advised(
+        "older/left_fused_clip",
+        "give FusedAdam max_grad_norm where clipping is meant",
+        (
+            (
+                "        torch.nn.utils.clip_grad_norm_(model.parameters(), args.max_grad_norm)\n",
+                "",
+            ),
+            ("bias_correction=False)", "bias_correction=False, max_grad_norm=args.max_grad_norm)"),
+        ),
+    ),
+    Advised(
+        "older/left_fused_of_torch",
+        "make a FusedAdam of apex.optimizers in the function that wraps it",
+        (
+            ("import FP16_Optimizer", "import FP16_Optimizer, FusedAdam"),
+            ("torch.optim.Adam(", "FusedAdam("),
+        ),
+    ),
+    Advised(
+        "older/left_fused_flag_elsewhere",
+        "ask `if args.fp16:` of one flag where FP16_Optimizer is called",
+        (
+            (
+                "def build(model, half, lr):\n    if half:",
+                "def build(model, args):\n    if args.fp16:",
+            ),
+            ("lr=lr", "lr=args.lr"),
+            ('build(model, config["fp16"], config["lr"])', "build(model, args)"),
+            ("def train(model, config, batches)", "def train(model, args, batches)"),
+            ('if config["fp16"]:', "if args.fp16:"),
+        ),
+    ),
+    Advised(
+        "older/left_fused_eps",
+        "delete it and look at `eps` again",
+        ((", eps_inside_sqrt=True", ""),),
+    ),
+    Advised(
+        "older/left_fused_read",
+        "read no gradients",
+        (
+            (
+                "        norm = torch.stack([p.grad.float().norm() for p in self.model.parameters()]).norm()\n",
+                "",
+            ),
+            (
+                '        self.writer.add_scalar("grad_norm", norm / self.optimizer.cur_scale, number)\n',
+                "",
+            ),
+        ),
+    ),
+    Advised(
         "older/left_deferred",
         "call optimizer.update_master_grads() in front of it",
         (("        if step % every == 0:\n    ", ""),),

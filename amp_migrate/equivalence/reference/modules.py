@@ -12,6 +12,7 @@ from amp_migrate.equivalence.reference import contrib, fused, multi_tensor, norm
 from amp_migrate.equivalence.reference.amp import decorators, frontend, handle, old_api, state
 from amp_migrate.equivalence.reference.casts import patching
 from amp_migrate.equivalence.reference.fp16 import convert
+from amp_migrate.equivalence.reference.fp16 import fused as fused_optimizer
 from amp_migrate.equivalence.reference.fp16 import helpers as fp16_utils
 from amp_migrate.equivalence.reference.fp16 import optimizer as fp16_optimizer
 from amp_migrate.equivalence.reference.optimizers import scaler
@@ -70,11 +71,13 @@ _SCALERS: dict[str, object] = {
     "DynamicLossScaler": fp16_utils.DynamicLossScaler,
 }
 _FP16_OPTIMIZER: dict[str, object] = {"FP16_Optimizer": fp16_optimizer.FP16_Optimizer}
+_FUSED_FP16: dict[str, object] = {"FP16_Optimizer": fused_optimizer.FP16_Optimizer}
+_OLD_ADAM: dict[str, object] = {"FusedAdam": fused.OldFusedAdam}
 _CLIP: dict[str, object] = {"clip_grad_norm_": contrib.clip_grad_norm_}
 _XENTROPY: dict[str, object] = {"SoftmaxCrossEntropyLoss": contrib.SoftmaxCrossEntropyLoss}
 _FUSED: dict[str, object] = {
     "FusedAdagrad": fused.FusedAdagrad,
-    "FusedAdam": fused.FusedAdam,
+    "FusedAdam": fused.FusedAdamOfBoth,
     "FusedLAMB": fused.FusedLAMB,
     "FusedNovoGrad": fused.FusedNovoGrad,
     "FusedSGD": fused.FusedSGD,
@@ -117,9 +120,10 @@ CONTENTS: dict[str, dict[str, object]] = {
     "apex.fp16_utils.fp16util": _HELPERS,
     "apex.fp16_utils.fp16_optimizer": _FP16_OPTIMIZER,
     "apex.fp16_utils.loss_scaler": _SCALERS,
-    "apex.optimizers": _FUSED,
+    "apex.optimizers": {**_FUSED, **_FUSED_FP16},
+    "apex.optimizers.fp16_optimizer": _FUSED_FP16,
     "apex.optimizers.fused_adagrad": {"FusedAdagrad": fused.FusedAdagrad},
-    "apex.optimizers.fused_adam": {"FusedAdam": fused.FusedAdam},
+    "apex.optimizers.fused_adam": {"FusedAdam": fused.FusedAdamOfBoth},
     "apex.optimizers.fused_lamb": {"FusedLAMB": fused.FusedLAMB},
     "apex.optimizers.fused_novograd": {"FusedNovoGrad": fused.FusedNovoGrad},
     "apex.optimizers.fused_sgd": {"FusedSGD": fused.FusedSGD},
@@ -132,6 +136,9 @@ CONTENTS: dict[str, dict[str, object]] = {
     "apex.contrib": {},
     "apex.contrib.clip_grad": _CLIP,
     "apex.contrib.clip_grad.clip_grad": _CLIP,
+    "apex.contrib.optimizers": {**_OLD_ADAM, **_FUSED_FP16},
+    "apex.contrib.optimizers.fp16_optimizer": _FUSED_FP16,
+    "apex.contrib.optimizers.fused_adam": _OLD_ADAM,
     "apex.contrib.xentropy": _XENTROPY,
     "apex.contrib.xentropy.softmax_xentropy": _XENTROPY,
 }

@@ -19,7 +19,6 @@ from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable
 
-_BACKWARD = ("loss", "update_master_grads", "retain_graph")
 _AS_THEY_ARE = frozenset({"step", "param_groups", "state", "state_dict", "load_state_dict"})
 
 
@@ -27,14 +26,18 @@ def write_calls(training: Fp16, found: Found) -> None:
     """Write what is done with the optimizers."""
     calls: Passes = []
     for module, node in found.attributes():
-        name = node.attr
+        name = training.interface.has.get(node.attr)
         if not found.groups(module, node.value) & training.groups:
             continue
+        if name is None:
+            raise _unknown(module, node)
         call = module.tree.parent(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
         sheet = training.sheets[module] if name not in _AS_THEY_ARE else None
         if name == "backward" and called is not None and sheet is not None:
-            calls.append((module, called, _backward(sheet, called, node)))
+            calls.append(
+                (module, called, _backward(sheet, called, node, training.interface.backward))
+            )
         elif name == "update_master_grads" and called is not None and sheet is not None:
             statement = _own_statement(sheet, called)
             sheet.drop(statement)
@@ -43,7 +46,7 @@ def write_calls(training: Fp16, found: Found) -> None:
         elif name == "clip_master_grads" and called is not None and sheet is not None:
             _clip(sheet, called, node)
         elif name == "zero_grad" and called is not None and sheet is not None:
-            _zero_grad(sheet, called)
+            _zero_grad(sheet, called, training.interface.fused)
         elif name == "loss_scale" and called is None and sheet is not None:
             load = isinstance(node.ctx, ast.Load)
             sheet.put(node, f"{STATE}.loss_scale()" if load else f"{STATE}._loss_scale")
@@ -59,7 +62,7 @@ def write_calls(training: Fp16, found: Found) -> None:
                 "write the passes of the closure in front of optimizer.step(), then run again",
             )
         elif name not in _AS_THEY_ARE and name not in ("add_param_group", "defaults"):
-            _refuse_unknown(module, node, found)
+            raise _unknown(module, node)
     refuse_asked(training, found)
     refuse_open(training, found, calls)
     refuse_gradients(training, found, calls)
@@ -67,8 +70,8 @@ def write_calls(training: Fp16, found: Found) -> None:
     refuse_clip_of_copies(training, found)
 
 
-def _refuse_unknown(module: Module, node: ast.Attribute, found: Found) -> None:
-    raise Unwritable(
+def _unknown(module: Module, node: ast.Attribute) -> Unwritable:
+    return Unwritable(
         module,
         node,
         f"`{module.tree.segment(node)}` is known to FP16_Optimizer alone, and the optimizer of torch has nothing like it",
@@ -88,10 +91,12 @@ def _own_statement(sheet: Sheet, call: ast.Call) -> ast.stmt:
     )
 
 
-def _backward(sheet: Sheet, call: ast.Call, method: ast.Attribute) -> bool | None:
+def _backward(
+    sheet: Sheet, call: ast.Call, method: ast.Attribute, parameters: tuple[str, ...]
+) -> bool | None:
     """Write a backward pass as a block of a scaled loss; return whether it unscales: None where a run decides."""
     statement = _own_statement(sheet, call)
-    given = named(sheet, call, _BACKWARD)
+    given = named(sheet, call, parameters)
     if "loss" not in given:
         raise Unwritable(sheet.module, call, "no loss is given here", ALONE)
     unscales: bool | None = True
@@ -129,8 +134,18 @@ def _clip(sheet: Sheet, call: ast.Call, method: ast.Attribute) -> None:
         )
 
 
-def _zero_grad(sheet: Sheet, call: ast.Call) -> None:
-    for keyword in call.keywords:
-        if keyword.arg == "set_grads_to_None":
-            text = sheet.text(call.func)
-            sheet.put(call, f"{text}(set_to_none={sheet.text(keyword.value)})")
+def _zero_grad(sheet: Sheet, call: ast.Call, fused: bool) -> None:
+    given = named(sheet, call, ("set_grads_to_None",)).get("set_grads_to_None")
+    if given is None:
+        return
+    if not fused:
+        sheet.put(call, f"{sheet.text(call.func)}(set_to_none={sheet.text(given)})")
+    elif isinstance(given, ast.Constant) and given.value:
+        sheet.put(call, f"{sheet.text(call.func)}()")
+    else:
+        raise Unwritable(
+            sheet.module,
+            call,
+            "zero_grad() of FusedAdam takes no argument, and sets gradients to None",
+            "leave out set_grads_to_None, then run again",
+        )

@@ -11,6 +11,7 @@ from amp_migrate.older.fp16.halves import write_halves
 from amp_migrate.older.fp16.refused import refuse_other_uses
 from amp_migrate.older.fp16.states import write_states
 from amp_migrate.older.fp16.training import Fp16
+from amp_migrate.older.fused.adam import write_fused
 from amp_migrate.older.sheet import STATE, Sheet, Sheets, alike
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
@@ -42,20 +43,22 @@ class Training(Fp16):
 def trainings(found: Found) -> list[Training]:
     """Return the trainings with FP16_Optimizer, those that share an optimizer or a network as one."""
     result: list[Training] = []
-    for module, node, name in found.fp16_uses():
+    for module, node, interface in found.wrappers():
         call = module.tree.parent(node)
-        if name != "FP16_Optimizer" or not isinstance(call, ast.Call) or call.func is not node:
+        if not isinstance(call, ast.Call) or call.func is not node:
             continue
         given = dict(zip(_PARAMETERS, call.args, strict=False))
         given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
         wrap = Wrap(module, call, module.tree.statement(call), given)
-        own = Training([wrap], found.group(module, call))
+        own = Training([wrap], found.group(module, call), interface)
         if "init_optimizer" in given:
             trains = {g for o in found.made_with(module, wrap.inner) for g in o.trains}
-            for network in found.trained(module, wrap.inner):
-                trains |= found.groups(module, network)
-            own.networks = frozenset(trains)
-        joined = [t for t in result if (t.groups | t.networks) & (own.groups | own.networks)]
+            own.networks = found.trained(module, wrap.inner) | trains
+        joined = [
+            t
+            for t in result
+            if t.interface is interface and (t.groups | t.networks) & (own.groups | own.networks)
+        ]
         for other in joined:
             result.remove(other)
             own.wraps = [*other.wraps, *own.wraps]
@@ -73,6 +76,8 @@ def _described(training: Fp16, found: Found) -> dict[Module, Sheet]:
     write_halves(
         found, training.networks, training.sheets, first, "the network that this optimizer trains"
     )
+    if training.interface.fused:
+        write_fused(training, found)
     write_calls(training, found)
     write_states(training, found, any(_moves(wrap) for wrap in training.wraps))
     _initialize(training, found)
@@ -86,7 +91,8 @@ def _initialize(training: Fp16, found: Found) -> None:
             continue
         sheet = training.sheets[wrap.module]
         given = named(sheet, wrap.call, _PARAMETERS)
-        settings = _settings(sheet, wrap, given)
+        fused = training.interface.fused
+        settings = _settings(sheet, wrap, given, fused)
         scale = _loss_scale(sheet, given)
         node: ast.stmt = wrap.statement
         twin = _twin(training, wrap)
@@ -94,8 +100,10 @@ def _initialize(training: Fp16, found: Found) -> None:
             other, choice = twin
             others = named(sheet, other.call, _PARAMETERS)
             more = _loss_scale(sheet, others)
-            if settings or _settings(sheet, other, others):
+            seconds = _settings(sheet, other, others, fused)
+            if not fused and (settings or seconds):
                 raise _unread(wrap)
+            settings = settings or seconds
             scale = f"{scale} if {sheet.text(choice.test)} else {more}"
             node = choice
             done.add(other.statement)
@@ -146,11 +154,18 @@ def _targets(wrap: Wrap) -> list[str | None]:
     return [path(t) for t in getattr(wrap.statement, "targets", [])]
 
 
-def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr]) -> str:
-    """Return what sets the loss scaler as `dynamic_loss_args` says."""
+def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool) -> str:
+    """Return what sets the loss scaler as `dynamic_loss_args` says, or as the `fused` class does without any."""
     node = given.get("dynamic_loss_args")
     if node is None or _is(node, None):
-        return ""
+        return f"; {STATE}._scale_seq_len = 1000" if fused and _moves(wrap) else ""
+    if fused:
+        raise Unwritable(
+            wrap.module,
+            node,
+            "this FP16_Optimizer raises where it is given dynamic_loss_args",
+            "leave them out: a GradScaler is made with init_scale=2.0**16 and growth_interval=1000 then",
+        )
     entries: dict[str, ast.expr] = {}
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):

@@ -19,22 +19,25 @@ Passes = list[tuple[Module, ast.Call, bool | None]]
 """Backward passes, and whether they unscale: None where a run decides."""
 
 _DEEPEST = 5
-_OWN = frozenset({"backward", "update_master_grads", "clip_master_grads", "loss_scale", "overflow"})
+_OWN = frozenset(
+    {"backward", "update_master_grads", "clip_master_grads", "loss_scale", "overflow", "cur_scale"}
+)
 
 
 def refuse_other_uses(training: Fp16, found: Found) -> None:
     """Refuse a class that is asked about, and helpers of fp16_utils that work on the same objects."""
     modules = {wrap.module for wrap in training.wraps}
-    for module, node, name in found.fp16_uses():
+    for module, node, _ in found.wrappers():
         call = module.tree.parent(node)
         called = isinstance(call, ast.Call) and call.func is node
-        if name == "FP16_Optimizer" and not called and module in modules:
+        if not called and module in modules:
             raise Unwritable(
                 module,
                 node,
                 "FP16_Optimizer is used as a value here, and after the migration there is no such class",
                 "ask the flag that turns fp16 on instead, then run again",
             )
+    for module, node, name in found.fp16_uses():
         if name.endswith(("_params", "_grads", "_lists")) or name in ("tofp16", "convert_module"):
             if module in modules:
                 raise Unwritable(
@@ -117,13 +120,16 @@ def refuse_gradients(training: Fp16, found: Found, calls: Passes) -> None:
     starts = {up for function in run for up in upwards(found.project, function)}
     for function in {f for start in starts for f in reachable(found.project, start)}:
         for node in _gradients(function):
-            if not _is_of_masters(function.module, node.value, found):
+            if not _is_of_masters(training, function.module, node.value, found):
                 raise Unwritable(
                     function.module,
                     node,
                     f"`{function.module.tree.segment(node)}` is a scaled gradient of fp16 weights here, and of fp32 weights "
                     "natively",
-                    "read the gradients of the parameters in optimizer.param_groups instead, then run again",
+                    "read no gradients, or those of the parameters in optimizer.param_groups with amp.initialize and "
+                    "amp.scale_loss, then run again"
+                    if training.interface.fused
+                    else "read the gradients of the parameters in optimizer.param_groups instead, then run again",
                 )
 
 
@@ -134,16 +140,22 @@ def _gradients(function: Function) -> Iterator[ast.Attribute]:
             yield node
 
 
-def _is_of_masters(module: Module, node: ast.AST, found: Found, depth: int = 0) -> bool:
-    """Tell whether an expression is made of the parameters in ``optimizer.param_groups``."""
+def _is_of_masters(
+    training: Fp16, module: Module, node: ast.AST, found: Found, depth: int = 0
+) -> bool:
+    """Tell whether an expression is made of the parameters in ``optimizer.param_groups``.
+
+    Those of the fused class have no gradients; another optimizer has its own.
+    """
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr == "param_groups":
-            return True
+            own = found.groups(module, part.value) & training.groups
+            return not (training.interface.fused and own)
         if isinstance(part, ast.Name) and depth < _DEEPEST:
             owner = module.scopes.owner(part)
             for binding in module.scopes.bindings(owner, part.id) if owner is not None else ():
                 value = bound_value(module, binding)
-                if value is not None and _is_of_masters(module, value, found, depth + 1):
+                if value is not None and _is_of_masters(training, module, value, found, depth + 1):
                     return True
     return False
 
@@ -156,6 +168,14 @@ def refuse_clip_of_copies(training: Fp16, found: Found) -> None:
         sheet = training.sheets.get(module)
         if sheet is not None and _beside(sheet, call):
             continue
+        if training.interface.fused:
+            raise Unwritable(
+                module,
+                call,
+                "this clips gradients that are multiplied by the loss scale, and not those that the step takes; natively it "
+                "would clip them as they are",
+                "give FusedAdam max_grad_norm where clipping is meant, else delete it, then run again",
+            )
         raise Unwritable(
             module,
             call,

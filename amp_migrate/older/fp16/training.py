@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amp_migrate.older.found import Groups
+from amp_migrate.older.interface import FP16_UTILS, Interface
 from amp_migrate.older.sheet import Sheets, lines_of
-from amp_migrate.older.words import FP16, Words
+from amp_migrate.older.words import FP16, FUSED, Words
 from amp_migrate.older.wraps import Wrap
 
 
@@ -16,13 +17,14 @@ class Fp16:
 
     wraps: list[Wrap]
     groups: Groups
+    interface: Interface = FP16_UTILS
     networks: Groups = frozenset()
     sheets: Sheets = field(default_factory=Sheets)
 
     @property
     def words(self) -> Words:
         """How it is spoken of."""
-        return FP16
+        return FUSED if self.interface.fused else FP16
 
     @property
     def places(self) -> list[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import libcst as cst
 
@@ -49,6 +49,19 @@ def rename_keywords(call: cst.Call, edits: Sequence[RenameKeyword]) -> cst.Call:
     """Return a call whose keyword arguments have other names."""
     names = new_names([arg.keyword.value for arg in call.args if arg.keyword], edits)
     return call.with_changes(args=[_renamed(arg, names) for arg in call.args])
+
+
+def drop_keywords(call: cst.Call, names: Collection[str]) -> cst.Call:
+    """Return a call without some of its keyword arguments; what follows the last one stays."""
+    if not names:
+        return call
+    args = [a for a in call.args if a.keyword is None or a.keyword.value not in names]
+    last = call.args[-1]
+    if args and args[-1] is not last:
+        args[-1] = args[-1].with_changes(
+            comma=last.comma, whitespace_after_arg=last.whitespace_after_arg
+        )
+    return call.with_changes(args=args)
 
 
 def _renamed(arg: cst.Arg, names: Mapping[str, str]) -> cst.Arg:

@@ -98,10 +98,12 @@ def _import(
 
 def _staying(context: FileContext, site: Site, names: list[ast.alias]) -> Decision:
     """Return why an import stays: what uses it below, else what else asks for it."""
-    removed = any(is_removed(site.node, alias) for alias in names)
+    gone = {bound_name(alias) for alias in names if is_removed(site.node, alias)}
+    removed = bool(gone)
     status = Status.LEFT if removed else Status.NOTE
     bound = {bound_name(alias) for alias in names if alias.name != "*"}
     users = [s for s in context.sites if s.kind is not Kind.IMPORT and root_name(s) in bound]
+    users.sort(key=lambda user: root_name(user) not in gone)
     guard = context.module.tree.enclosing(site.node, ast.Try)
     said, advice, cause = ", ".join(sorted(bound)), "", None
     if users:

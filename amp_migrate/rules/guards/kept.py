@@ -10,6 +10,7 @@ from amp_migrate.rules.base import FileContext
 
 _REMOVED = (
     "apex.amp", "apex.parallel", "apex.fp16_utils", "apex.RNN", "apex.reparameterization", "apex.pyprof",
+    "apex.optimizers.FP16_Optimizer", "apex.optimizers.fp16_optimizer",
 )  # fmt: skip
 
 FP16_UTILS = frozenset(

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.older.sheet import is_nothing
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
@@ -110,7 +111,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
 
 def _note(site: Site, name: str) -> Decision:
     call = call_of(site)
-    given = {k.arg for k in call.keywords} if call is not None else set()
+    given = {k.arg for k in call.keywords if not is_nothing(k.value)} if call is not None else set()
     native = _NOTES.get(name, "keep it, or look for its like in torch.optim")
     old = given & {"max_grad_norm", "use_mt", "eps_inside_sqrt"}
     if name in _OPTIMIZERS and old:

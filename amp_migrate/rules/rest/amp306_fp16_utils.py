@@ -1,4 +1,4 @@
-"""`apex.fp16_utils`, the interface before `apex.amp`.
+"""`apex.fp16_utils`, the interface before `apex.amp`, and the `FP16_Optimizer` of `apex.optimizers`.
 
 ## What it does
 A training with `FP16_Optimizer` becomes a native one as a whole: `network_to_half`, `FP16Model`, `BN_convert_float`,
@@ -7,11 +7,19 @@ A training with `FP16_Optimizer` becomes a native one as a whole: `network_to_ha
 `clip_grad_norm_`, `optimizer.loss_scale` becomes `scaler.get_scale()`, `dynamic_loss_scale` and `static_loss_scale` decide what
 the GradScaler is made with. Master weights that a program keeps by hand go as well: both lists of `prep_param_lists` become
 that of the weights, `model_grads_to_master_grads` and `master_params_to_model_params` go, and the loss and its gradients stay
-scaled as the program does it. Any other use is reported with what to write. `to_python_float(x)` becomes `x.item()`, and an
+scaled as the program does it.
+
+The `FP16_Optimizer` of `apex.optimizers` (until 2019) or `apex.contrib.optimizers` around a `FusedAdam` becomes native in the
+same way; `optimizer.cur_scale` becomes `scaler.get_scale()`. The FusedAdam stays, as Apex still has it, without
+`max_grad_norm`, `use_mt`, `eps_inside_sqrt=False` and `amp_scale_adjustment`: for `max_grad_norm=n`, `scaler.unscale_(optimizer)` and
+`clip_grad_norm_(group["params"], n)` for each group of parameters stand in front of the step, under the flag of fp16 where
+another optimizer takes the step without it. Its dynamic scale grows every 1000 steps, so does the GradScaler.
+
+Any other use is reported with what to write. `to_python_float(x)` becomes `x.item()`, and an
 `import *` of which nothing is used is removed.
 
 ## Why
-`apex.fp16_utils` was removed from Apex in May 2025. It keeps the model in fp16 and master weights beside it, where
+`apex.fp16_utils` was removed from Apex in May 2025, `apex.optimizers.FP16_Optimizer` in 2019. It keeps the model in fp16 and master weights beside it, where
 autocast keeps one set of fp32 weights.
 
 ## Example
@@ -37,7 +45,10 @@ autocast keeps one set of fp32 weights.
 ## Safety
 As faithful as O2 under autocast: the same losses are scaled, the same gradients clipped and the same steps taken, with weights
 that stay fp32 instead of fp16 beside fp32 masters; names in state dicts lose what `network_to_half` and `FP16Model` put before
-them, and both are said in a finding. What cannot be said with a GradScaler, as a closure, leaves the training as it is.
+them, and both are said in a finding. A clip by `max_grad_norm` is the same as that of FusedAdam, which divided by
+`(norm + 1e-6) / n` where torch multiplies by `n / (norm + 1e-6)`: results agree to rounding. A dynamic scale stopped at 1 there.
+Without `bias_correction=False`, the FusedAdam of today corrects `eps` and `weight_decay` in another way than that of 2019, which a
+finding says. What cannot be said with a GradScaler, as a closure, leaves the training as it is.
 `to_python_float` is faithful: a list, of which Apex took the first element, has no `item` and raises.
 """
 
@@ -46,8 +57,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.older.sheet import stands_for_nothing
-from amp_migrate.plan.model import Decision, Drop, Finding, ReplaceExpression, Status
+from amp_migrate.older.sheet import clip_loop, is_nothing, stands_for_nothing
+from amp_migrate.plan.model import (
+    Decision,
+    Drop,
+    DropKeyword,
+    Finding,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.kept import starred_fp16
 from amp_migrate.rules.rest.found.uses import ORDER, public, uses
@@ -116,6 +135,15 @@ def _written(context: FileContext) -> Iterator[Decision]:
         if stands_for_nothing(statement):
             edits = [Drop(tree.span(statement))]
             yield decision(RULE, Status.ROUTINE, context.module, statement, "goes", edits)
+        loop = clip_loop(tree, statement)
+        if loop is not None:
+            edit = Replace(tree.span(statement), loop)
+            yield decision(RULE, Status.ROUTINE, context.module, statement, "clips", [edit])
+    for call in tree.nodes(ast.Call):
+        going = [k.arg for k in call.keywords if k.arg and is_nothing(k.value)]
+        drops = [DropKeyword(tree.span(call), name) for name in going]
+        if drops:
+            yield decision(RULE, Status.ROUTINE, context.module, call, "goes", drops)
 
 
 def _number(context: FileContext, node: ast.AST) -> Decision | None:

@@ -1,0 +1,91 @@
+"""Which optimizers an `FP16_Optimizer` of apex.optimizers wraps, and which others the same names hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from amp_migrate.flow import Graphs, Kind
+from amp_migrate.older.feasible import feasible
+from amp_migrate.older.found import Found
+from amp_migrate.older.fp16.training import Fp16
+from amp_migrate.older.wraps import Wrap
+from amp_migrate.project import Module
+from amp_migrate.training.bindings import returned
+from amp_migrate.unit.cannot import Unwritable
+
+Made = tuple[Module, ast.Call]
+
+
+def fused(training: Fp16, found: Found) -> list[Made]:
+    """Return the calls of FusedAdam whose optimizers are wrapped. Raises `Unwritable` where another may be."""
+    result: dict[ast.Call, Module] = {}
+    for wrap in training.wraps:
+        own: list[Made] = []
+        others: list[Made] = []
+        for module, call in _makers(training, wrap.module, wrap.inner, found):
+            fused_adam = found.fused_name(module, call.func) == "FusedAdam"
+            (own if fused_adam else others).append((module, call))
+        if not own:
+            raise _not_fused(wrap, others[0][1] if others else wrap.call)
+        for other in others:
+            _refuse_wrapped(wrap, other, own, found)
+        result |= {call: module for module, call in own}
+    return [(module, call) for call, module in result.items()]
+
+
+def others(
+    training: Fp16, found: Found, module: Module, receiver: ast.expr, made: Iterable[Made]
+) -> bool:
+    """Tell whether an expression may hold an optimizer besides those that are wrapped."""
+    calls = {call for _, call in made}
+    return any(call not in calls for _, call in _makers(training, module, receiver, found))
+
+
+def _makers(training: Fp16, module: Module, node: ast.expr, found: Found) -> list[Made]:
+    """Return the calls that make the optimizers that an expression may hold, without those that wrap them."""
+    queue = [(module, node)]
+    known: dict[ast.Call, Module] = {}
+    result: list[Made] = []
+    while queue:
+        where, holds = queue.pop()
+        calls = {o.call: o.module for o in found.made_with(where, holds)}
+        calls |= dict.fromkeys(found.made_here(where, holds), where)
+        for call, at in calls.items():
+            if call in known:
+                continue
+            known[call] = at
+            callees = found.project.callees(call)
+            queue += [(f.module, value) for f in callees for value in returned(f)]
+            if not callees or found.project.constructed(call):
+                result.append((at, call))
+    wraps = {wrap.call for wrap in training.wraps}
+    return [(at, call) for at, call in result if call not in wraps]
+
+
+def _refuse_wrapped(wrap: Wrap, other: Made, own: list[Made], found: Found) -> None:
+    """Refuse an optimizer of another class that may be the one that is wrapped."""
+    function = found.project.function_of(wrap.module, wrap.call)
+    makers = [found.project.function_of(module, call) for module, call in own]
+    if found.project.function_of(*other) is function and all(maker is function for maker in makers):
+        graph = Graphs().of(function.scope)
+        order = feasible(found, graph)
+        between = [p for _, call in own for p in graph.at(call, Kind.CALL)]
+        if not any(
+            order.may_reach(start, end) and not order.must_pass(start, end, between)
+            for start in graph.at(other[1], Kind.CALL)
+            for end in graph.at(wrap.call, Kind.CALL)
+        ):
+            return
+    raise _not_fused(wrap, other[1])
+
+
+def _not_fused(wrap: Wrap, call: ast.Call) -> Unwritable:
+    what = ast.unparse(call.func) if call is not wrap.call else "an optimizer that is not seen here"
+    return Unwritable(
+        wrap.module,
+        wrap.call,
+        f"this FP16_Optimizer may wrap {what}, and how anything but FusedAdam steps with scaled gradients of fp16 weights is "
+        "not known",
+        "make a FusedAdam of apex.optimizers in the function that wraps it, then run again",
+    )
