@@ -136,7 +136,7 @@ class _Rewriter(cst.CSTTransformer):
         for edit in edits:
             self.index.mark(edit)
         new = rename_keywords(new, [e for e in edits if isinstance(e, RenameKeyword)])
-        return drop_keywords(new, {e.keyword for e in edits if isinstance(e, DropKeyword)})
+        return drop_keywords(new, [e for e in edits if isinstance(e, DropKeyword)])
 
     def _touches_word(self, span: Span) -> bool:
         before = self._lines[span.line - 1][: span.column][-1:]

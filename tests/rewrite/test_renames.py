@@ -1,10 +1,11 @@
-"""Parameters and keyword arguments under other names."""
+"""Parameters and keyword arguments under other names, and keyword arguments that go."""
 
 from __future__ import annotations
 
 import pytest
 
 from amp_migrate.plan.model import (
+    DropKeyword,
     Edit,
     Hoist,
     RenameKeyword,
@@ -92,6 +93,16 @@ DOCSTRINGS = [
     pytest.param("Train with amp: fast\n\n    amp: fast\n    ", "", id="no_list"),
 ]
 
+DROPPED = [
+    ("f(amp=x)", "f()"),
+    ("f(a, amp=x)", "f(a)"),
+    ("f(amp=x, k=1)", "f(k=1)"),
+    ("f(a,\n  k=1,\n  amp=x)", "f(a,\n  k=1)"),
+    ("f(\n    a,\n    amp=x,\n)", "f(\n    a,\n)"),
+    ("f(\n    a,\n    amp=x,\n    k=1,\n)", "f(\n    a,\n    k=1,\n)"),
+    ("f(g(amp=1), amp=2)", "f(g(amp=1))"),
+]
+
 PROGRAM = """
 def f(amp, b): pass
 if c:
@@ -121,6 +132,10 @@ REFUSED: dict[str, tuple[Plan, str]] = {
     "keyword_twice": (
         lambda p: [keyword(p, "amp", "s"), keyword(p, "amp", "t")],
         "RenameKeyword at .* another edit renames amp",
+    ),
+    "no_such_keyword_to_drop": (
+        lambda p: [DropKeyword(p.call("f"), "x")],
+        "DropKeyword at 4:4-4:17: .* named x",
     ),
     "not_a_function": (
         lambda p: [RenameParameter(p.statement("if"), "amp", "s")],
@@ -189,3 +204,9 @@ def test_refused(name: str) -> None:
 
     with pytest.raises(EditError, match=message):
         rewrite(PROGRAM, plan(Places(PROGRAM)))
+
+
+@pytest.mark.parametrize(("before", "after"), DROPPED)
+def test_dropped_keyword(before: str, after: str) -> None:
+    """The argument of that very call goes, with its comma and the line that it had."""
+    assert applied(before, lambda p: [DropKeyword(p.call("f"), "amp")]) == after

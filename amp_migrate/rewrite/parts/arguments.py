@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan.model import AddArgument, AddWithItem, DropWithItem, RenameKeyword
+from amp_migrate.plan.model import (
+    AddArgument,
+    AddWithItem,
+    DropKeyword,
+    DropWithItem,
+    RenameKeyword,
+)
 from amp_migrate.rewrite.blocks.lines import statements
 from amp_migrate.rewrite.blocks.snippet import parse_argument, parse_statements
 from amp_migrate.rewrite.errors import EditError
@@ -51,10 +57,15 @@ def rename_keywords(call: cst.Call, edits: Sequence[RenameKeyword]) -> cst.Call:
     return call.with_changes(args=[_renamed(arg, names) for arg in call.args])
 
 
-def drop_keywords(call: cst.Call, names: Collection[str]) -> cst.Call:
+def drop_keywords(call: cst.Call, edits: Sequence[DropKeyword]) -> cst.Call:
     """Return a call without some of its keyword arguments; what follows the last one stays."""
-    if not names:
+    if not edits:
         return call
+    names = {edit.keyword for edit in edits}
+    given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    for edit in edits:
+        if edit.keyword not in given:
+            raise EditError(edit, f"no keyword argument is named {edit.keyword}")
     args = [a for a in call.args if a.keyword is None or a.keyword.value not in names]
     last = call.args[-1]
     if args and args[-1] is not last:
