@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import enum
-import re
 from collections.abc import Hashable
 
 from amp_migrate.autocast.indifferent import Indifferent
 from amp_migrate.autocast.slicing.later import runs_later
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.training.beliefs import CRITERION_NAME, NETWORK_LETTER, NETWORK_NAME
 
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
@@ -25,15 +25,6 @@ NOT_FORWARD = frozenset(
         "resize_token_embeddings", "clip_grad_norm", "update_moving_average", "reset_parameters",
     }
 )  # fmt: skip
-_NETWORK = re.compile(
-    r"(^|_)(net|nets|model|models|module|network|encoder|decoder|generator|discriminator|critic|backbone|"
-    r"classifier|teacher|student|vae|unet|bert|resnet|netg|netd|gen|dis|disc)(_?\d+|_?[a-z])?(_ema|_ddp)?$",
-    re.I,
-)
-_LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
-_CRITERION = re.compile(
-    r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
-)
 
 
 _HOUSEKEEPING = (
@@ -110,8 +101,8 @@ class Forwards:
         if any(name.startswith("torch.nn.") for name in made):
             return not any(name.endswith("Loss") for name in made)
         if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
-            return not _CRITERION.search(tail)
-        return bool(_NETWORK.search(tail) or _LETTER.match(tail))
+            return not CRITERION_NAME.search(tail)
+        return bool(NETWORK_NAME.search(tail) or NETWORK_LETTER.match(tail))
 
     def _is_module_class(self, cls: Class) -> bool:
         tails = {base.rpartition(".")[2] for base in cls.externals()}
@@ -223,7 +214,7 @@ class Forwards:
         if dotted is None:
             return Forward.NONE
         tail = dotted.rpartition(".")[2]
-        if _CRITERION.search(tail):
+        if CRITERION_NAME.search(tail):
             return Forward.CRITERION
         if isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # torch's functions that clip gradients or compute their norm. Copies of them in a project are read instead; a
 # function of an unknown library that has their name does what they do.
 READS_GRADIENTS = frozenset(
@@ -63,7 +65,10 @@ CLEARS = frozenset({"zero_", "zero_grad"})
 
 # Collective operations add gradients of processes, or copy them: the scale stays. The words are those of
 # torch.distributed, horovod and apex.
-REDUCES = ("all_reduce", "allreduce", "reduce_scatter", "all_gather", "broadcast", "synchronize")
+REDUCES = (
+    "all_reduce", "allreduce", "reduce_", "all_gather", "broadcast", "synchronize",
+    "average_grad", "sync_grad", "zero_none_grad",
+)  # fmt: skip
 
 # Methods of a network that run none of its layers.
 RUNS_NO_FORWARD = frozenset(
@@ -235,3 +240,23 @@ HAND_OUT_STATE = frozenset(
 
 # Classes of libraries whose names end so make input of text or images, on the CPU.
 PREPARES_INPUT = ("Tokenizer", "FeatureExtractor", "ImageProcessor")
+
+# Names of variables, believed only where nothing in sight makes what they hold: networks, losses and criteria of public
+# code are called so, and a loss goes by its name where a library computes it.
+NETWORK_NAME = re.compile(
+    r"(^|_)(net|nets|model|models|module|network|encoder|decoder|generator|discriminator|critic|backbone|"
+    r"classifier|teacher|student|vae|unet|bert|resnet|netg|netd|gen|dis|disc)(_?\d+|_?[a-z])?(_ema|_ddp)?$",
+    re.I,
+)
+NETWORK_LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
+CRITERION_NAME = re.compile(
+    r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
+)
+LOSS_NAME = re.compile(r"loss|cost|err", re.I)
+# Engines of libraries take the loss as an argument of their backward.
+ENGINE_NAME = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)
+# Helpers that are not in sight clip or log gradients where they say so, or clip what is called as these are.
+CLIP_WORDS = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
+OWNER_NAME = re.compile(r"(optim|model|param|net$|^opt)", re.I)
+# What a file was loaded into, where no call of torch.load is in sight.
+CHECKPOINT_NAME = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)

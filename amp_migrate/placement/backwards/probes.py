@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -14,6 +13,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
+from amp_migrate.training.bindings import bases
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
 from amp_migrate.unit.reach import reachable
@@ -21,13 +21,12 @@ from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
 Zeroings = Callable[[Function], Iterator[ast.stmt]]
-_PARAMETERS = re.compile(r"param|optim|module|weight")
 
 
 def reads_input(unit: Unit, backward: Backward) -> bool:
     """Tell whether the gradient of an input is read behind a plain backward, maybe a round later: ``x.grad``."""
     function, tree = backward.function, backward.module.tree
-    inputs = _inputs(function)
+    inputs = _inputs(unit, backward)
     return any(
         isinstance(node, ast.Attribute)
         and node.attr == "grad"
@@ -39,8 +38,9 @@ def reads_input(unit: Unit, backward: Backward) -> bool:
     )
 
 
-def _inputs(function: Function) -> set[str]:
-    """Return the tensors that a function lets require gradients, except those that an optimizer gets."""
+def _inputs(unit: Unit, backward: Backward) -> set[str]:
+    """Return the tensors that the function of a backward lets require gradients, except those that an optimizer gets."""
+    function = backward.function
     found = set(function.parameters.names)
     barred: set[str] = set()
     for node in walk(function.scope):
@@ -49,11 +49,27 @@ def _inputs(function: Function) -> set[str]:
         elif isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_"):
             found |= {name for name in [path(node.value)] if name}
         elif isinstance(node, ast.For | ast.comprehension):
-            if _PARAMETERS.search(ast.unparse(node.iter)):
-                barred |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        elif isinstance(node, ast.Call) and "optim" in (path(node.func) or ""):
+            barred |= set(_of_parameters(unit, backward, node))
+        elif isinstance(node, ast.Call) and node in unit.losses.objects.makes:
             barred |= {name for n in ast.walk(node) if (name := path(n))}
     return found - barred - {"self"}
+
+
+def _of_parameters(
+    unit: Unit, backward: Backward, loop: ast.For | ast.comprehension
+) -> Iterator[str]:
+    """Yield the names that a loop gives to parameters: those of a network, or what its loss is not computed of."""
+    names = [n for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    if any(bases(backward.module, loop.iter, set())):
+        yield from (name.id for name in names)
+        return
+    function = backward.function
+    computing = {
+        node.id
+        for node in walk(function.scope)
+        if isinstance(node, ast.Name) and unit.losses.computes(function, backward.loss, node)
+    }
+    yield from (name.id for name in names if name.id not in computing)
 
 
 def _requires_grad(node: ast.expr) -> bool:

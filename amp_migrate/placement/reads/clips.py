@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.facts.tree import Tree
-
-_CLIP = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
-_OWNERS = re.compile(r"(optim|model|param|net$|^opt)", re.I)
+from amp_migrate.training.beliefs import CLIP_WORDS, OWNER_NAME
 
 
 def clips(call: ast.Call, name: str) -> bool:
     """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
-    if any(word in name for word in _CLIP) or ("clip" in name and "grad" in name):
+    if any(word in name for word in CLIP_WORDS) or ("clip" in name and "grad" in name):
         return bool(call.args) or isinstance(call.func, ast.Attribute)
     given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
-    return "clip" in name and any(_OWNERS.search(g.rpartition(".")[2]) for g in given if g)
+    return "clip" in name and any(OWNER_NAME.search(g.rpartition(".")[2]) for g in given if g)
 
 
 def named_optimizer(

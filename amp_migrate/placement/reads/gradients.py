@@ -10,7 +10,6 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.placement.reads import normed
 from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
@@ -19,7 +18,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.beliefs import READS_GRADIENTS, REDUCES
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.unit.order import inside, key, levels
@@ -149,7 +148,7 @@ def _use(
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(_statement(tree, node), node, True, None)
     name = called(function.module, node)
-    if any(word in name for word in normed.REDUCES):
+    if any(word in name for word in REDUCES):
         return None
     if name in READS_GRADIENTS or clips(node, name):
         named = named_optimizer(node, masters) or twin(tree, node, masters)

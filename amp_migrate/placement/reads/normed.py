@@ -6,16 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
-
-REDUCES = (
-    "allreduce",
-    "all_reduce",
-    "reduce_",
-    "synchronize",
-    "average_grad",
-    "sync_grad",
-    "zero_none_grad",
-)
+from amp_migrate.training.beliefs import REDUCES
 
 
 def only_averaged(tree: Tree, stmt: ast.stmt) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.beliefs import CHECKPOINT_NAME
 from amp_migrate.unit.reach import reachable, upwards
 
-_CHECKPOINT = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)
 _SETTINGS = ("json", "yaml", "toml", "tomllib", "np", "numpy")
 
 
@@ -166,7 +165,7 @@ def _is_checkpoint(function: Function, owner: ast.expr) -> bool:
     dotted = path(owner)
     if dotted is None:
         return False
-    if _CHECKPOINT.search(dotted.rpartition(".")[2]):
+    if CHECKPOINT_NAME.search(dotted.rpartition(".")[2]):
         return True
     return any(
         isinstance(part, ast.Assign)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -13,6 +12,7 @@ from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Function, Module
+from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.finding.optimizers import Optimizers
 from amp_migrate.unit.order import exclusive, inside, key
@@ -225,20 +225,18 @@ def _plain_loss(
     return None if _takes_loss(call) else receiver
 
 
-_LOSS = re.compile(r"loss|cost|err", re.I)
-_ENGINE = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)
 _OF_TENSOR = frozenset({"gradient", "retain_graph", "create_graph", "inputs", None})
 
 
 def _takes_loss(call: ast.Call) -> bool:
     """Tell whether a backward is that of somebody's engine: ``accelerator.backward(loss)``."""
     receiver = ast.unparse(call.func).rpartition(".")[0]
-    if any(k.arg not in _OF_TENSOR for k in call.keywords) or _ENGINE.search(receiver):
+    if any(k.arg not in _OF_TENSOR for k in call.keywords) or ENGINE_NAME.search(receiver):
         return True
-    if not call.args or _LOSS.search(receiver):
+    if not call.args or LOSS_NAME.search(receiver):
         return False
     given = path(call.args[0]) or ""
-    return bool(_LOSS.search(given)) and "grad" not in given
+    return bool(LOSS_NAME.search(given)) and "grad" not in given
 
 
 def _feeds_unit(unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call]) -> bool:
