@@ -19,7 +19,7 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
-from amp_migrate.training.contexts import in_autocast
+from amp_migrate.training.contexts import enters_autocast, in_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, position
 from amp_migrate.unit.reach import reachable, upwards
@@ -105,8 +105,17 @@ def training(
         regions = [shortened(unit.forwards, part) for part in parts]
     for region in regions:
         setup.refuse(region)
-    kept = [r for r in regions if not in_autocast(unit.project, r.module, r.first)]
+    kept = [r for r in regions if not _has_its_own(unit, r)]
     return kept, inlines, names
+
+
+def _has_its_own(unit: Unit, region: Region) -> bool:
+    """Tell whether the source has an autocast around a region, or the region is no more than one."""
+    first, project = region.first, unit.project
+    own = isinstance(first, ast.With) and len(first.items) == 1 and first is region.last
+    return in_autocast(project, region.module, first) or (
+        own and isinstance(first, ast.With) and enters_autocast(project, region.module, first)
+    )
 
 
 def _copying(unit: Unit) -> list[Region]:

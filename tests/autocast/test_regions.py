@@ -187,6 +187,11 @@ MORE: dict[str, tuple[str, str, list[list[str]]]] = {
         "", f"with torch.cuda.amp.autocast():\n    {F}\n    {BACKWARD.replace(chr(10), chr(10) + '    ').strip()}\noptimizer.step()\n",
         [],
     ),
+    "a generator with an autocast of its own": (
+        "def batches(model, xs):\n    for x in xs:\n        with torch.cuda.amp.autocast():\n            y = model(x)\n        yield y\n",
+        f"for y in batches(model, x):\n    loss = y.mean()\n    {LAST.strip().replace(chr(10), chr(10) + '    ')}\n",
+        [],
+    ),
     "control handed back between": (
         f"def train(model, optimizer, x):\n    y = model(x)\n    yield y\n    loss = model(y).mean()\n    {LAST.strip().replace(chr(10), chr(10) + '    ')}\n",
         "for _ in train(model, optimizer, x):\n    pass\n",
@@ -205,7 +210,7 @@ def test_regions_of_more_than_a_loop(functions: str, body: str, regions: list[li
     """Methods, generators and helpers compute parts of a loss; what a mean gives of them needs no cast."""
     training = Training(looped(body) + f"\n\n{functions}\n\nmain(args, loader)\n")
     assert _lines(training, training.unit.regions) == regions
-    assert bool(regions) != bool(training.context.inlines) or "torch.cuda" in body
+    assert bool(regions) != bool(training.context.inlines) or "torch.cuda" in body + functions
 
 
 TAILS: dict[str, tuple[str, list[str]]] = {

@@ -106,6 +106,41 @@ def test_tests_that_are_reduced(test: str, settles: bool, text: str, value: bool
     assert availability.truth(node) is value
 
 
+OPTIONAL = "if args.fp16:\n    from apex import amp\nelse:\n    amp = None\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "test", "text"),
+    [
+        ("", "amp is not None", "args.fp16"),
+        ("", "amp is None", "not args.fp16"),
+        ("", "amp is not None and args.a", "args.fp16 and args.a"),
+        ("if amp is None:\n    x = 1\n", "args.a", "args.a"),
+    ],
+)
+def test_names_that_hold_amp_or_none(more: str, test: str, text: str) -> None:
+    """They stand for the option that decides, where they are only asked."""
+    case = Case({"m.py": f"{OPTIONAL}{more}if {test}:\n    y = 1\n"})
+    module = case.project.modules["m.py"]
+    last = module.tree.module.body[-1]
+    assert isinstance(last, ast.If)
+    availability = Availability(case.project, module)
+    assert availability.reduce(last.test).text == text
+    assert availability.settles(last.test) is ("amp is" in test)
+
+
+def test_name_that_holds_amp_or_none_and_is_handed_on() -> None:
+    """It is a switch of the program then, and says nothing of its option."""
+    case = Case({"m.py": f"{OPTIONAL}run(amp)\nif amp is not None:\n    y = 1\n"})
+    module = case.project.modules["m.py"]
+    last = module.tree.module.body[-1]
+    assert isinstance(last, ast.If)
+    availability = Availability(case.project, module)
+    assert availability.switched
+    assert availability.reduce(last.test).text == "amp is not None"
+    assert not availability.settles(last.test)
+
+
 def test_flags_of_a_file() -> None:
     """A `try` sets them True, its handlers False."""
     for text, found in (

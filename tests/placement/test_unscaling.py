@@ -83,10 +83,35 @@ REFUSED: dict[str, str] = {
     "skipped and kept": (
         f"{CLIP}\nif args.wait:\n    continue\noptimizer.step()\noptimizer.zero_grad()\n"
     ),
+    "skipped and cleared at times": (
+        f"{CLIP}\nif args.wait:\n    if i == 0:\n        optimizer.zero_grad()\n    continue\n"
+        "optimizer.step()\noptimizer.zero_grad()\n"
+    ),
     "a further backward adds": (
         f"{CLIP}\nloss = model(x).sum()\n{BACKWARD}optimizer.step()\noptimizer.zero_grad()\n"
     ),
 }
+
+
+CLEARED: dict[str, str] = {
+    "before it goes on": f"{CLIP}\nif args.wait:\n    optimizer.zero_grad()\n    continue\n{STEP}",
+    "before it leaves": f"{CLIP}\nif args.wait:\n    optimizer.zero_grad()\n    return\n{STEP}",
+}
+
+
+@pytest.mark.parametrize("body", CLEARED.values(), ids=CLEARED)
+def test_steps_that_are_left_out_with_their_gradients_cleared(body: str) -> None:
+    """Nothing that is unscaled is there at the next backward."""
+    assert unscaled(stepped(body)) == [(CLIP, "optimizer")]
+
+
+def test_steps_that_are_left_out_before_gradients_are_cleared_anew() -> None:
+    """What clears in front of every backward clears what is left too, but not where it is left out at times."""
+    body = f"{FORWARD}{BACKWARD}{CLIP}\nif args.wait:\n    continue\noptimizer.step()\n"
+    assert unscaled(looped("optimizer.zero_grad()\n" + body)) == [(CLIP, "optimizer")]
+    with pytest.raises(Cannot) as caught:
+        unscaled(looped("if i % 9 == 0:\n    optimizer.zero_grad()\n" + body))
+    assert caught.value.code == "AMP908"
 
 
 @pytest.mark.parametrize(("body", "before"), NEEDED.values(), ids=NEEDED)

@@ -123,6 +123,11 @@ CASES: dict[str, tuple[str, dict[str, str], list[str]]] = {
         f"def make(a):\n{M1}    if a:\n        return model, optimizer\n    return model, optimizer\ndef main(x):\n    model, optimizer = make(x)\n{T1}\nmain(1)\n",
         {"make": "scaler", "main": "scaler"}, ["make() returns the GradScaler too"],
     ),
+    "a function of nobody": (
+        f"def old(model, optimizer, x):\n{T1}\ndef main(x):\n{M1}{T1}\nmain(1)\n",
+        {"old": "scaler", "main": "scaler"},
+        ["old() takes the GradScaler as parameter `scaler` (0 calls pass it)"],
+    ),
 }  # fmt: skip
 
 
@@ -144,6 +149,7 @@ REFUSED: dict[str, str] = {
     "called from elsewhere": f"def train(model, optimizer, x):\n{T1}\ndef main(x):\n{M1}    run(train, model)\nmain(1)\n",
     "not called": f"def train(model, optimizer, x):\n{T1}\ndef main(x):\n{M1}    pass\nmain(1)\n\n__all__ = ['train']\nregister(train)\n",
     "before it is made": f"def main(x):\n    model = Net()\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n{T1}    model, optimizer = amp.initialize(model, optimizer)\nmain(1)\n",
+    "called by whoever imports it": f"def train(model, optimizer, x):\n{T1}\ndef make():\n{M1}    return model, optimizer\n",
     "nothing makes it": f"def train(model, optimizer, x):\n{T1}\ntrain(1, 2, 3)\n",
     "returned at times": f"def make(a):\n{M1}    if a:\n        return\n    return model, optimizer\ndef main(x):\n    model, optimizer = make(x)\n{T1}\nmain(1)\n",
     "returned to one that takes two": f"def make():\n{M1}    return model, optimizer\ndef main(x):\n    both = make()\n    model, optimizer = make()\n{T1}\nmain(1)\n",

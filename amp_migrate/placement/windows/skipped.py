@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import same, walk
+from amp_migrate.flow import Paths
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.zeroing import counts
 from amp_migrate.placement.steps.steps import Step
-from amp_migrate.placement.windows.surviving import survive
+from amp_migrate.placement.windows.surviving import onward, survive
 from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import exclusive, inside, levels, loop_of
-from amp_migrate.unit.rounds import may_skip, runs_before
+from amp_migrate.unit.rounds import graph_of, may_skip, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 
@@ -36,11 +37,10 @@ def refuse_kept(
     message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
     if limit is not None and waits:
         raise _kept(step, limit, message)
-    zeroing = list(clearing(unit.project).nodes(step.function))
-    if not zeroing:
+    if not any(clearing(unit.project).nodes(step.function)):
         return
     for jump in jumps(unit.project, step, first):
-        if not any(_clears(unit.project, step, node, jump) for node in zeroing):
+        if not isinstance(jump, ast.Break) and _keeps(unit, step.function, first, jump):
             raise _kept(step, jump, message)
 
 
@@ -85,15 +85,14 @@ def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:
     return found
 
 
-def _clears(project: Project, step: Step, zeroing: ast.AST, jump: ast.stmt) -> bool:
-    """Tell whether a zero_grad runs in the iteration that a jump ends, before it."""
-    tree = step.tree
-    loop = None if isinstance(jump, ast.Return) else loop_of(tree, jump)
-    around = loop if loop is not None else step.function.scope
-    return isinstance(jump, ast.Break) or (
-        inside(tree, zeroing, around)
-        and runs_before(project, step.function, zeroing, jump, exceptions=True)
-    )
+def _keeps(unit: Unit, function: Function, first: ast.stmt, jump: ast.stmt) -> bool:
+    """Tell whether gradients that are there at a statement may get by a jump to a backward, with nothing that clears them."""
+    graph = graph_of(unit.project, function)
+    cleared = clearing(unit.project).points(function)
+    starts, goals = (points_of(unit.project, function, node) for node in (first, jump))
+    paths = Paths(graph, exceptions=True)
+    comes = any(paths.witness(a, b, cleared) is not None for a in starts[:1] for b in goals[:1])
+    return comes and onward(unit, function, goals[-1:], []) is not None
 
 
 def _kept(step: Step, node: ast.AST, message: str) -> Cannot:
