@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.options import number
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.clips import write_clips
@@ -60,9 +61,9 @@ def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.e
         )
     norm = given.get(_CLIP)
     going = [name for name in (*(() if contrib else _GONE), _CLIP) if name in given]
+    clips = norm is not None and not _is_off(norm)
     if going:
         _take_out(sheet, call, going)
-        clips = norm is not None and not _is_zero(norm)
         instead = (
             ": clip_grad_norm_ clips each group of parameters by it in front of the step, as FusedAdam did"
             if clips
@@ -80,7 +81,7 @@ def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.e
             "first thousand steps or so; that of today does not",
             migrated=False,
         )
-    return None if norm is None or _is_zero(norm) else norm
+    return norm if clips else None
 
 
 def _take_out(sheet: Sheet, call: ast.Call, names: list[str]) -> None:
@@ -120,5 +121,7 @@ def _is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value in (0, None)
+def _is_off(node: ast.expr) -> bool:
+    """Tell whether a norm is a number by which nothing is clipped."""
+    value = number(node)
+    return value is not None and value <= 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from amp_migrate.apex.options import number
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.clips import need_torch
 from amp_migrate.older.fp16.training import Fp16
@@ -17,18 +19,18 @@ from amp_migrate.unit.cannot import Unwritable
 
 def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) -> None:
     """Write a clip in front of each step that FusedAdam takes. Raises `Unwritable`."""
-    for module, step in found.method_calls("step"):
-        func = step.func
-        if not isinstance(func, ast.Attribute):
-            continue
-        if not found.groups(module, func.value) & training.groups:
-            continue
+    steps = list(_steps(training, found, made))
+    if not steps:
+        raise Unwritable(
+            *made[0],
+            "this FusedAdam clips in its step, and where it steps is not seen",
+            "call its step() where it is known by a name, then run again",
+        )
+    for module, step, receiver in steps:
         test: ast.expr | None = None
-        if others(training, found, module, func.value, made):
+        if others(training, found, module, receiver, made):
             test = _test(training, module, step)
-            if test is not None and not readable(
-                found, test, training.wraps[0].module, step, module
-            ):
+            if not readable(found, test, training.wraps[0].module, step, module):
                 raise _unknown(module, step)
         if not readable(found, norm, made[0][0], step, module):
             raise Unwritable(
@@ -40,6 +42,20 @@ def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) 
         inside = _inside(module, step, test)
         if inside is not False:
             _write(training, module, step, norm, None if inside else test)
+
+
+def _steps(
+    training: Fp16, found: Found, made: list[Made]
+) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
+    """Yield the steps of the optimizers that are wrapped, with what they are called on."""
+    calls = {call for _, call in made}
+    for module, step in found.method_calls("step"):
+        if not isinstance(step.func, ast.Attribute):
+            continue
+        receiver = step.func.value
+        own = found.groups(module, receiver) & training.groups
+        if own or any(optimizer.call in calls for optimizer in found.made_with(module, receiver)):
+            yield module, step, receiver
 
 
 def _write(
@@ -57,12 +73,16 @@ def _write(
     need_torch(sheet, step)
     optimizer = sheet.text(step.func.value)
     clip = f'torch.nn.utils.clip_grad_norm_({GROUP}["params"], {ast.unparse(norm)})'
-    only = "" if test is None else f" if {ast.unparse(test)}"
+    asked = [] if test is None else [test]
+    if number(norm) is None:
+        asked.append(ast.Compare(norm, [ast.Gt()], [ast.Constant(0)]))
+    whole = ast.BoolOp(ast.And(), asked) if len(asked) > 1 else next(iter(asked), None)
+    only = "" if whole is None else f" if {ast.unparse(whole)}"
     loop = f"[{clip} for {GROUP} in {optimizer}.param_groups{only}]"
     sheet.put(statement, f"{loop}; {sheet.line(statement)}")
 
 
-def _test(training: Fp16, module: Module, step: ast.Call) -> ast.expr | None:
+def _test(training: Fp16, module: Module, step: ast.Call) -> ast.expr:
     """Return what is asked where the optimizer is wrapped."""
     around = [_around(wrap, module, step) for wrap in training.wraps]
     tests = {ast.unparse(test): test for test in around if test is not None}

@@ -27,7 +27,7 @@ def fused(training: Fp16, found: Found) -> list[Made]:
             fused_adam = found.fused_name(module, call.func) == "FusedAdam"
             (own if fused_adam else others).append((module, call))
         if not own:
-            raise _not_fused(wrap, others[0][1] if others else wrap.call)
+            raise _not_fused(wrap, others[0] if others else None, found)
         for other in others:
             _refuse_wrapped(wrap, other, own, found)
         result |= {call: module for module, call in own}
@@ -77,15 +77,21 @@ def _refuse_wrapped(wrap: Wrap, other: Made, own: list[Made], found: Found) -> N
             for end in graph.at(wrap.call, Kind.CALL)
         ):
             return
-    raise _not_fused(wrap, other[1])
+    raise _not_fused(wrap, other, found)
 
 
-def _not_fused(wrap: Wrap, call: ast.Call) -> Unwritable:
-    what = ast.unparse(call.func) if call is not wrap.call else "an optimizer that is not seen here"
+def _not_fused(wrap: Wrap, other: Made | None, found: Found) -> Unwritable:
+    name = "an optimizer that is not seen here"
+    why = "how anything but FusedAdam steps with scaled gradients of fp16 weights is not known"
+    if other is not None:
+        module, call = other
+        name = ast.unparse(call.func)
+        of_torch = (found.project.external(module, call.func) or "").startswith("torch.optim.")
+        if of_torch or found.fused_name(module, call.func) == "FusedLAMB":
+            why = "its step() takes no gradients, so this raises under Apex"
     return Unwritable(
         wrap.module,
         wrap.call,
-        f"this FP16_Optimizer may wrap {what}, and how anything but FusedAdam steps with scaled gradients of fp16 weights is "
-        "not known",
+        f"this FP16_Optimizer may wrap {name}, and {why}",
         "make a FusedAdam of apex.optimizers in the function that wraps it, then run again",
     )
