@@ -149,7 +149,9 @@ def clip_loop(tree: Tree, statement: ast.Expr) -> str | None:
     loop = f"for {GROUP} in {tree.segment(over.iter)}:\n    {tree.segment(made.elt)}"
     for test in over.ifs:
         loop = f"if {tree.segment(test)}:\n" + "\n".join(f"    {line}" for line in loop.split("\n"))
-    return loop.replace(GROUP, "group")
+    taken = {name.id for name in tree.nodes(ast.Name)}
+    free = [name for name in ("group", "param_group", "clipped_group") if name not in taken]
+    return loop.replace(GROUP, next(iter(free), "group_of_parameters"))
 
 
 def stands_for_setting(statement: ast.stmt) -> bool:

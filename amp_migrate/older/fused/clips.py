@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from amp_migrate.apex.options import number
+from amp_migrate.flow import Graphs, Kind
+from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.clips import need_torch
 from amp_migrate.older.fp16.training import Fp16
@@ -27,11 +29,12 @@ def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) 
             "call its step() where it is known by a name, then run again",
         )
     for module, step, receiver in steps:
-        test: ast.expr | None = None
-        if others(training, found, module, receiver, made):
-            test = _test(training, module, step)
-            if not readable(found, test, training.wraps[0].module, step, module):
-                raise _unknown(module, step)
+        tests: list[ast.expr] | None = []
+        beside = others(training, found, module, receiver, made)
+        if beside:
+            tests = _condition(training, found, module, step, beside)
+        if tests is None:
+            continue
         if not readable(found, norm, made[0][0], step, module):
             raise Unwritable(
                 module,
@@ -39,9 +42,7 @@ def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) 
                 f"FusedAdam clips by `{ast.unparse(norm)}` in this step, and what that was is not known here",
                 "keep the norm in an attribute that nothing sets later, or write it as a number, then run again",
             )
-        inside = _inside(module, step, test)
-        if inside is not False:
-            _write(training, module, step, norm, None if inside else test)
+        _write(training, module, step, norm, tests)
 
 
 def _steps(
@@ -59,7 +60,7 @@ def _steps(
 
 
 def _write(
-    training: Fp16, module: Module, step: ast.Call, norm: ast.expr, test: ast.expr | None
+    training: Fp16, module: Module, step: ast.Call, norm: ast.expr, tests: list[ast.expr]
 ) -> None:
     sheet = training.sheets[module]
     statement = sheet.tree.statement(step)
@@ -73,7 +74,7 @@ def _write(
     need_torch(sheet, step)
     optimizer = sheet.text(step.func.value)
     clip = f'torch.nn.utils.clip_grad_norm_({GROUP}["params"], {ast.unparse(norm)})'
-    asked = [] if test is None else [test]
+    asked = [*tests]
     if number(norm) is None:
         asked.append(ast.Compare(norm, [ast.Gt()], [ast.Constant(0)]))
     whole = ast.BoolOp(ast.And(), asked) if len(asked) > 1 else next(iter(asked), None)
@@ -82,59 +83,79 @@ def _write(
     sheet.put(statement, f"{loop}; {sheet.line(statement)}")
 
 
-def _test(training: Fp16, module: Module, step: ast.Call) -> ast.expr:
-    """Return what is asked where the optimizer is wrapped."""
-    around = [_around(wrap, module, step) for wrap in training.wraps]
-    tests = {ast.unparse(test): test for test in around if test is not None}
-    if len(tests) != 1 or None in around:
+def _condition(
+    training: Fp16, found: Found, module: Module, step: ast.Call, beside: list[Made]
+) -> list[ast.expr] | None:
+    """Return what holds at a step where it is that of the optimizers that are wrapped; None where it never is."""
+    around = [_asked(wrap.module, wrap.statement, training.wraps) for wrap in training.wraps]
+    here = _asked(module, step, ())
+    alike = all(asked.keys() == around[0].keys() for asked in around)
+    if not alike or not all(_excluded(training, found, around[0], other) for other in beside):
         raise _unknown(module, step)
-    return next(iter(tests.values()))
-
-
-def _around(wrap: Wrap, module: Module, step: ast.Call) -> ast.expr | None:
-    """Return the one test around a call that wraps, but for those that chose between two ways to wrap, or hold the step."""
-    tree = wrap.module.tree
-    shared = {
-        stmt
-        for up in (module.tree.ancestors(step) if module is wrap.module else ())
-        if isinstance(up, ast.If)
-        for stmt in up.body
-    }
-    inner: ast.AST = wrap.statement
-    tests: list[ast.expr] = []
-    for up in tree.ancestors(wrap.statement):
-        if isinstance(up, ast.If):
-            wraps_anyway = up.orelse and _only_wraps(up)
-            if inner not in up.body and not wraps_anyway:
-                return None
-            if not wraps_anyway and inner not in shared:
-                tests.append(up.test)
-        inner = up
-    return tests[0] if len(tests) == 1 else None
-
-
-def _only_wraps(choice: ast.If) -> bool:
-    """Tell whether both branches of a test assign a call of one class to one name."""
-    branches = [branch[0] for branch in (choice.body, choice.orelse) if len(branch) == 1]
-    assigned = [s for s in branches if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
-    calls = [s.value.func for s in assigned if isinstance(s.value, ast.Call)]
-    return len(assigned) == 2 and len({ast.unparse(c) for c in calls}) == 1
-
-
-def _inside(module: Module, step: ast.Call, test: ast.expr | None) -> bool | None:
-    """Tell whether a step stands where a test held, or where it did not; None where it is not asked around it."""
-    inner: ast.AST = step
-    for up in module.tree.ancestors(step):
-        if (
-            isinstance(up, ast.If)
-            and test is not None
-            and ast.unparse(up.test) == ast.unparse(test)
-        ):
-            return inner in up.body if inner in (*up.body, *up.orelse) else None
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+    left: list[ast.expr] = []
+    for asked, test in around[0].items():
+        if asked in here and test is here[asked]:
+            continue
+        if not readable(found, test, training.wraps[0].module, step, module):
+            raise _unknown(module, step)
+        text, holds = asked
+        if (text, not holds) in here:
             return None
+        if asked not in here:
+            left.append(test if holds else ast.UnaryOp(ast.Not(), test))
+    return left
+
+
+def _excluded(
+    training: Fp16, found: Found, asked: Mapping[tuple[str, bool], ast.expr], other: Made
+) -> bool:
+    """Tell whether another optimizer is made only where a test comes out otherwise than where these are wrapped."""
+    function = found.project.function_of(*other)
+    if any(found.project.function_of(w.module, w.call) is not function for w in training.wraps):
+        return False
+    here = _asked(*other, ())
+    if any(here.get((text, not holds)) is test for (text, holds), test in asked.items()):
+        return True
+    graph = Graphs().of(function.scope)
+    paths = feasible(found, graph)
+    return all(
+        any(paths.evaluate(point, test) is (not holds) for (_, holds), test in asked.items())
+        for point in graph.at(other[1], Kind.CALL)
+    )
+
+
+def _asked(
+    module: Module, node: ast.AST, wraps: Sequence[Wrap]
+) -> dict[tuple[str, bool], ast.expr]:
+    """Return the tests around a node and how they come out, but for those that choose between ways to wrap."""
+    statements = {wrap.statement for wrap in wraps}
+    result: dict[tuple[str, bool], ast.expr] = {}
+    inner: ast.AST = node
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            break
+        if isinstance(up, ast.If) and inner is not up.test:
+            if not (_wraps(up.body, statements) and _wraps(up.orelse, statements)):
+                test, holds = up.test, inner in up.body
+                while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                    test, holds = test.operand, not holds
+                result[ast.unparse(test), holds] = test
         inner = up
-    return None
+    return result
+
+
+def _wraps(block: list[ast.stmt], statements: set[ast.stmt]) -> bool:
+    """Tell whether a block wraps an optimizer, or raises, whatever its tests give."""
+    return any(
+        stmt in statements
+        or isinstance(stmt, ast.Raise)
+        or (
+            isinstance(stmt, ast.If)
+            and _wraps(stmt.body, statements)
+            and _wraps(stmt.orelse, statements)
+        )
+        for stmt in block
+    )
 
 
 def _unknown(module: Module, step: ast.Call) -> Unwritable:

@@ -36,10 +36,10 @@ def fused(training: Fp16, found: Found) -> list[Made]:
 
 def others(
     training: Fp16, found: Found, module: Module, receiver: ast.expr, made: Iterable[Made]
-) -> bool:
-    """Tell whether an expression may hold an optimizer besides those that are wrapped."""
+) -> list[Made]:
+    """Return the calls that make the other optimizers that an expression may hold, besides those that are wrapped."""
     calls = {call for _, call in made}
-    return any(call not in calls for _, call in _makers(training, module, receiver, found))
+    return [one for one in _makers(training, module, receiver, found) if one[1] not in calls]
 
 
 def _makers(training: Fp16, module: Module, node: ast.expr, found: Found) -> list[Made]:

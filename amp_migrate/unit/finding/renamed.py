@@ -29,6 +29,8 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
         stmt = made[0]
         other = path(stmt.value) if isinstance(stmt, ast.Assign) else None
         if other is None or (graph.within(stmt)[-1] is here[0]):
+            if len(function.module.scopes.bindings(function.scope, base)) > 1:
+                return text  # a tuple that is unpacked gives it as well
             raise Cannot(
                 "AMP907",
                 function.module,
