@@ -10,6 +10,7 @@ from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
+from amp_migrate.plan.elsewhere import named_elsewhere
 from amp_migrate.plan.model import Decision
 from amp_migrate.plan.parted import parted, refuse_silent
 from amp_migrate.plan.refusal import Refusal, refuse_skipped, refused_unit
@@ -147,7 +148,7 @@ class Deciding:
     ) -> tuple[Context, list[Decision]]:
         leaving = self._leaving.get(found[0], frozenset())
         context = prepare(index, found, self._settings, self._spelling, module_level, leaving)
-        decisions = list(self._decide(context))
+        decisions = list(named_elsewhere(index.project, found, self._decide(context)))
         refuse_silent(context.unit, decisions)
         return context, decisions
 
@@ -165,7 +166,7 @@ class Deciding:
         try:
             leaving = self._leaving.get(found[0], frozenset())
             context = prepare(index, found, self._settings, self._spelling, leaving=leaving)
-            return list(fixes(context)), gone, ""
+            return list(named_elsewhere(index.project, found, fixes(context))), gone, ""
         except Cannot as cause:
             return [Decision(cause.finding())], None, cause.message
 

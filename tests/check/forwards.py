@@ -47,6 +47,17 @@ _WAYS = {
     "a partial": ("go = partial(model, x)", "out = go()"),
     "a partial that is called at once": ("out = partial(model, x)()",),
     "its forward under another name": ("forward = model.forward", "out = forward(x)"),
+    "a lambda": ("go = lambda: model(x)", "out = go()"),
+    "a lambda in a dictionary": ('table = {"go": lambda a: model(a)}', 'out = table["go"](x)'),
+    "a loop until its iterator is used up": (
+        "rest = iter([x])",
+        "while True:",
+        "    try:",
+        "        out = model(next(rest))",
+        "    except StopIteration:",
+        "        break",
+        "out = model(out[:, :4].repeat(1, 4))",
+    ),
     "a map": ("out = torch.cat(list(map(model, [x])))",),
     "a checkpoint": ("out = checkpoint(model, x)",),
     "data_parallel": ("out = nn.parallel.data_parallel(model, x)",),
@@ -101,7 +112,43 @@ def _handed(name: str, imported: str, parameters: str, handing: str) -> Training
     return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
 
 
+def _around_a_lambda() -> Training:
+    """Return a training whose evaluation is a lambda that is made under autocast, and called outside of it."""
+    sound = _training("a lambda made aside", _WAYS["a lambda"])
+    cast = next(edits[0][0] for edits in sound.faults.values())
+    made, called = _WAYS["a lambda"]
+    aside = f"{_CAST}            {made}\n        {called}\n"
+    faults = {"the casts are where it is made": ((cast, aside),)}
+    return Training(sound.name, sound.before, sound.after, faults)
+
+
+def _twice() -> Training:
+    """Return a training that evaluates by one function, before it initializes and behind it."""
+    head = "def score(model, x):\n    with torch.no_grad():\n        return model(x).sum()\n"
+    texts = []
+    for text, cast in ((_BEFORE, ""), (_AFTER, "with torch.cuda.amp.autocast():\n            ")):
+        body = text.replace("    with torch.no_grad():\n", f"    {cast}print(score(model, x))\n")
+        body = body.replace("            print", "        print")
+        made = "    model, optimizer = amp" if text is _BEFORE else "    scaler ="
+        body = body.replace(made, f"    print(score(model, loader[0]))\n{made}")
+        head_of = "from apex import amp\n" if text is _BEFORE else ""
+        texts.append(f"{_IMPORTS}{head_of}\n{head}{body}{_CALL}")
+    cast_inside = (
+        (
+            "        return model(x).sum()",
+            "        with torch.cuda.amp.autocast():\n            return model(x).sum()",
+        ),
+    )
+    lost = (("    with torch.cuda.amp.autocast():\n        print(score", "    print(score"),)
+    faults = {"the first one is cast too": cast_inside, "the casts are lost": lost}
+    return Training(
+        "evaluated before and behind it", {"train.py": texts[0]}, {"train.py": texts[1]}, faults
+    )
+
+
 EVALUATIONS = (
+    _around_a_lambda(),
+    _twice(),
     *(_training(name, lines) for name, lines in _WAYS.items()),
     *(_handed(name, *words) for name, words in _HANDED.items()),
 )

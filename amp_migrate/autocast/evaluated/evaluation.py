@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.choosing import choice
-from amp_migrate.autocast.evaluated.inference import evaluated, run_by, without_gradients
+from amp_migrate.autocast.evaluated.inference import (
+    before_apex,
+    evaluated,
+    run_by,
+    without_gradients,
+)
 from amp_migrate.autocast.evaluated.losses import (
     collects,
     criterion,
@@ -33,7 +37,6 @@ from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.finding.networks import initialized, is_made_anew
 from amp_migrate.unit.order import position
-from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.links.onward import Onward
 
@@ -88,13 +91,6 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> li
             else not covered(unit, where, call)
         )
     ]
-
-
-def before_apex(unit: Unit, region: Region) -> bool:
-    """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
-    sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is region.function]
-    follows = partial(may_follow, unit.project, region.function, then=region.first)
-    return bool(sites) and not any(follows(s.node) for s in sites)
 
 
 def _through_helpers(

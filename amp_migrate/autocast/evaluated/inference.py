@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
+from amp_migrate.apex.sites import Kind
+from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
@@ -14,6 +17,7 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
+from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -88,3 +92,19 @@ def _is_aside(unit: Unit, function: Function) -> bool:
         and not names & {"backward", "step"}
         and not any(unit.trains(function.module, stmt) for stmt in body)
     )
+
+
+def before_apex(unit: Unit, region: Region) -> bool:
+    """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
+    return _is_before(unit, region.function, region.first, frozenset())
+
+
+def _is_before(unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]) -> bool:
+    """Tell whether a node runs before its function, or all that call it, initialize."""
+    sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is function]
+    if sites:
+        follows = partial(may_follow, unit.project, function, then=node)
+        return not any(follows(s.node) for s in sites)
+    calls = unit.project.callers(function) if function not in around else []
+    around |= {function}
+    return bool(calls) and all(_is_before(unit, s.function, s.call, around) for s in calls)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.autocast.evaluated.evaluation import before_apex, region_of
+from amp_migrate.autocast.evaluated.evaluation import region_of
+from amp_migrate.autocast.evaluated.inference import before_apex
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region

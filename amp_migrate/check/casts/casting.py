@@ -158,6 +158,11 @@ class Casting:
             return inside
         return next(iter(around)) if len(around) == 1 else Casts.UNKNOWN
 
+    def lacks(self, function: Function, node: ast.AST, around: frozenset[Casts]) -> bool:
+        """Tell whether casts are off at a node for one way at least to begin its function."""
+        inside = self.here(function, node)
+        return inside is Casts.OFF if inside is not None else Casts.OFF in around
+
     def within(self, functions: Iterable[Function]) -> bool:
         """Tell whether functions have blocks of their own, or call some that have."""
         found = list(functions)
@@ -195,7 +200,7 @@ class Casting:
                 inside = self.here(function, point.node)
                 found = begins[function] if inside is None else frozenset({inside})
                 certain = found == {Casts.OFF} if later else of_one_kind(callees)
-                found = found if certain else found | {Casts.UNKNOWN}
+                found = found if certain else frozenset({Casts.UNKNOWN})
                 for callee in callees or later:
                     held = begins.get(callee, frozenset())
                     if not found <= held:

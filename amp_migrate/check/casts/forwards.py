@@ -10,7 +10,7 @@ from functools import cached_property
 from amp_migrate.check.casts.assumed import Facts, Initialize
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.initialized import OFF, ON, Initialized, States
+from amp_migrate.check.casts.initialized import ON, Initialized, States
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
@@ -89,16 +89,26 @@ class Forwards:
             before = was.get(at, {})
             ran = _counterparts(before, [c for w, c, _ in runs if w == at], call)
             wanted = frozenset(state for old in ran for state in before[old])
-            if wanted == ON and inside is Casts.OFF and not self._keeps_apex(function):
+            known = None not in wanted
+            lacking = (known and True in wanted and inside is Casts.OFF) or (
+                wanted == ON
+                and native.lacks(function, call, begun[function])
+                and self._is_forward(at)
+            )
+            if lacking and not self._keeps_apex(function):
                 reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
-            elif wanted == OFF and inside is Casts.ON:
+            elif False in wanted and known and inside is Casts.ON:
                 yield _differs(CAST, at, call)
             elif wanted == ON and native.other_dtype(function, call, self.claims.dtype):
                 yield _differs(DTYPE, at, call)
         if item.trains and _is_scaled(item):
             yield from self._scalers(native, begun, False, DISABLED)
+
+    def _is_forward(self, at: _Where) -> bool:
+        """Tell whether a call of the old text runs a network by itself, to which casts always matter."""
+        return any(at[1] in self.networks.forwards(f) for f in self._old(at[0]))
 
     def _keeps_apex(self, function: Function) -> bool:
         """Tell whether a function of the new text still scales by Apex, which is not there: it raises as it did."""

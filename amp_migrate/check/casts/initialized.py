@@ -7,15 +7,18 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
-from amp_migrate.flow.cfg.points import EdgeKind, Kind, Point
+from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 
-States = frozenset[bool]
-OFF, ON = frozenset({False}), frozenset({True})
+States = frozenset[bool | None]
+"""Whether Apex may be on; None where it is not known to be either."""
+
+OFF: States = frozenset({False})
+ON: States = frozenset({True})
+UNSURE: States = frozenset({None})
 _DISABLES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
-EITHER = OFF | ON
 
 
 class Initialized:
@@ -89,7 +92,7 @@ class Initialized:
                 point: [
                     edge.target
                     for edge in graph.successors(point)
-                    if edge.kind is not EdgeKind.EXCEPTION
+                    if not edge.fails
                     and (edge.test is None or evaluate(edge.test, known) is not (not edge.truth))
                 ]
                 for point in graph.points
@@ -103,7 +106,7 @@ class Initialized:
         if node in self._calls:
             return ON
         callees = self._project.callees(node)
-        found: set[bool] = set()
+        found: set[bool | None] = set()
         for callee in callees:
             if callee not in self._leads:
                 found |= states
@@ -122,7 +125,7 @@ class Initialized:
             for call, states in self.calls(function, begins[function]):
                 callees = self._program.calls.run(call)
                 sure = of_one_kind(callees) if callees else states == ON
-                states = states if sure else EITHER
+                states = states if sure else UNSURE
                 for callee in callees or handed(self._program, call):
                     held = begins.get(callee, frozenset())
                     if not states <= held:
@@ -134,7 +137,8 @@ class Initialized:
         """Return the calls of a function, with whether Apex may be on at each."""
         graph = self._program.graph(function)
         if function in self._leads:
-            found = self._flow(function, start, self._exits)
+            flow = self._flow(function, start, self._exits)
+            found = {p: states if len(states) == 1 else UNSURE for p, states in flow.items()}
         else:
             found = dict.fromkeys(graph.points, start)
         return [

@@ -76,6 +76,15 @@ class Networks:
             self._found[function] = {spelled(c) for c in self._runs(function)}
         return self._found[function]
 
+    def forwards(self, function: Function) -> set[str]:
+        """Return how a function runs networks."""
+        calls = (p.node for p in self._program.graph(function).points)
+        return {
+            spelled(c)
+            for c in calls
+            if isinstance(c, ast.Call) and self._is_forward(function.module, c)
+        }
+
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module
         for point in self._program.graph(function).points:

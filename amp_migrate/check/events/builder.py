@@ -66,7 +66,7 @@ class Builder:
             at = self._behind(made, function, point, states[point], above)
             for edge in graph.successors(point):
                 possible = edge.test is None or evaluate(edge.test, known) is not (not edge.truth)
-                if possible and edge.kind is not EdgeKind.EXCEPTION:
+                if possible and not edge.fails:
                     made.move(at, self._of_edge(function, edge), place, states[edge.target])
         return states[graph.entry], states[graph.exit]
 

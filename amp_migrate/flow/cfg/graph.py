@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
+from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.order import Order
 
 Root = (
@@ -98,7 +98,5 @@ class Graph:
 
     @cached_property
     def _without_exceptions(self) -> Order:
-        plain = tuple(
-            tuple(edge for edge in out if edge.kind is not EdgeKind.EXCEPTION) for out in self.edges
-        )
+        plain = tuple(tuple(edge for edge in out if not edge.fails) for out in self.edges)
         return Order(self.points, plain, self.entry, (self.exit,))

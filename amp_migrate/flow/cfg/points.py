@@ -108,6 +108,30 @@ class Edge(NamedTuple):
             return None
         return self.kind is EdgeKind.TRUE
 
+    @property
+    def fails(self) -> bool:
+        """Whether it is taken only where something goes wrong: an iterator that is used up is none of that."""
+        return self.kind is EdgeKind.EXCEPTION and not (
+            _draws(self.source.node) and _is_told_of_the_end(self.target.node)
+        )
+
+
+def _draws(node: ast.AST) -> bool:
+    """Tell whether a node is ``next(iterator)``."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return False
+    return isinstance(node.func, ast.Name) and node.func.id in ("next", "anext")
+
+
+def _is_told_of_the_end(node: ast.AST) -> bool:
+    """Tell whether a `try` has a handler for the end of an iterator."""
+    return isinstance(node, ast.Try) and any(
+        isinstance(part, ast.Name) and part.id in ("StopIteration", "StopAsyncIteration")
+        for handler in node.handlers
+        if handler.type is not None
+        for part in ast.walk(handler.type)
+    )
+
 
 def lines(path: Iterable[Point]) -> tuple[int, ...]:
     """Return the lines that a path goes through, one after the other, without the whole module's."""

@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.autocast.evaluated.evaluation import before_apex, evaluations, runs_in
+from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
+from amp_migrate.autocast.evaluated.inference import before_apex
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads

@@ -27,6 +27,10 @@ def rest(context: Context, site: Site, options: Options) -> str:
         if parent in context.unit.home.returning.extended:
             return f"return {_pair(site, options)}, {target_of(context, site)}"
         return f"return {result(context, site, options)}"
+    if isinstance(parent, ast.AnnAssign):
+        target, _, value = _alias(context, site, options, parent.target).partition(" = ")
+        typed = f"{target}: {tree.segment(parent.annotation)}"
+        return f"{typed} = {value}" if target else ""
     if not isinstance(parent, ast.Assign):
         return ""
     return "\n".join(

@@ -34,13 +34,14 @@ UGLY = 1.5
 class Migrated:
     """What the codemod makes of a project: its files after, what is wrong with them, codes of what is left and fixed.
 
-    `lost`: a note tells that an overflow in gradients that are cleared skips no step any more.
+    `told` are the messages of what is fixed. `lost`: a note tells that an overflow in gradients that are cleared skips no step any more.
     """
 
     after: Mapping[str, bytes]
     flaw: str
     left: tuple[str, ...]
     fixed: tuple[str, ...]
+    told: tuple[str, ...]
     lines: int
     lost: bool
 
@@ -77,6 +78,7 @@ def migrated(project: Project) -> Migrated:
         flaw,
         tuple(f"{f.code}: {f.message}" for f in causes),
         tuple(f.code for f in found if f.status is Status.FIXED),
+        tuple(f.message for f in found if f.status is Status.FIXED),
         sum(_changed(files[name], after[name]) for name in files if name not in aside),
         any(f.code == "AMP106" and f.status is Status.NOTE for f in found),
     )
@@ -184,7 +186,7 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
     difference = _difference(start, like.after, after)
     if result.left:
         return Judged("left", result.left[0])
-    other = _others(start, before, after)
+    other = _others(start, result.told, before, after)
     if other:
         return Judged("wrong", other)
     if difference:
@@ -213,9 +215,11 @@ def _ended(start: Base, side: Side) -> str:
     return ""
 
 
-def _others(start: Base, before: Side, after: Side) -> str:
-    """Return what scripts beside the one that trains do otherwise after the migration."""
+def _others(start: Base, told: tuple[str, ...], before: Side, after: Side) -> str:
+    """Return what scripts beside the one that trains do otherwise after the migration, but for fixes that name them."""
     for name in before.keys() - set(start.modes):
+        if any(name.rpartition("/")[2] in message for message in told):
+            continue
         crashed: Record = [("ended", "a crash")]
         sides = _neutral(before[name]), _neutral(after.get(name, crashed))
         difference = first_difference(*sides)
