@@ -31,8 +31,11 @@ class Flow:
             ast.AsyncFor: self._loop,
             ast.comprehension: self._loop,
             ast.With: self._with,
+            ast.AsyncWith: self._with,
+            ast.Match: self._match,
             ast.Return: self._return,
             ast.Yield: self._yield,
+            ast.YieldFrom: self._yield_from,
             ast.Call: self._call,
         }
 
@@ -156,7 +159,7 @@ class Flow:
             self._unpack(module, node.target, self.graph.field(items, EACH))
 
     def _with(self, module: Module, node: ast.AST) -> None:
-        assert isinstance(node, ast.With)
+        assert isinstance(node, ast.With | ast.AsyncWith)
         for item in node.items:
             if item.optional_vars is None:
                 continue
@@ -189,6 +192,47 @@ class Flow:
                 self.graph.merge(value, items)
             else:
                 self.graph.flow(value, items)
+
+    def _yield_from(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.YieldFrom)
+        value = self.expressions.node(module, node.value)
+        if value is not None:
+            items = self.graph.field(self.nodes.returned(function_of(module, node)), EACH)
+            self.graph.flow(self.graph.field(value, EACH), items)
+
+    def _match(self, module: Module, node: ast.AST) -> None:
+        assert isinstance(node, ast.Match)
+        subject = self.expressions.node(module, node.subject)
+        for case in node.cases if subject is not None else ():
+            self._pattern(module, case.pattern, subject)
+
+    def _pattern(self, module: Module, pattern: ast.pattern, node: int | None) -> None:
+        """Let the names of a pattern hold the parts of what it is matched with."""
+        if node is None:
+            return
+        if isinstance(pattern, ast.MatchAs | ast.MatchStar) and pattern.name is not None:
+            owner = module.scopes.find(module.scopes.scope_of(pattern), pattern.name)
+            if owner is not None:
+                self._merge(self.nodes.variable(module, owner, pattern.name), node)
+        if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+            self._pattern(module, pattern.pattern, node)
+        elif isinstance(pattern, ast.MatchOr):
+            for other in pattern.patterns:
+                self._pattern(module, other, node)
+        elif isinstance(pattern, ast.MatchSequence):
+            exact = True
+            for index, part in enumerate(pattern.patterns):
+                exact = exact and not isinstance(part, ast.MatchStar)
+                whole = isinstance(part, ast.MatchStar)
+                step = f"[{index}]" if exact else EACH
+                self._pattern(module, part, node if whole else self.graph.field(node, step))
+        elif isinstance(pattern, ast.MatchMapping):
+            for key, part in zip(pattern.keys, pattern.patterns, strict=True):
+                if isinstance(key, ast.Constant):
+                    self._pattern(module, part, self.graph.field(node, f"[{key.value!r}]"))
+        elif isinstance(pattern, ast.MatchClass):
+            for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+                self._pattern(module, part, self.graph.field(node, name))
 
     def _call(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.Call)

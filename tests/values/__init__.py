@@ -1,0 +1,1 @@
+"""Which object an expression is."""

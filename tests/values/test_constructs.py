@@ -1,0 +1,69 @@
+"""Which names hold the same object through the constructs of Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.values.test_values import same
+
+SAME: dict[str, tuple[str, str, str]] = {
+    "try": ("try:\n    b = a\nexcept E:\n    b = None\nb", "a", "b"),
+    "finally": ("try:\n    pass\nfinally:\n    b = a\nb", "a", "b"),
+    "nonlocal": ("def f():\n    b = None\n    def g():\n        nonlocal b\n        b = a\n    g()\n    b\nf()", "a", "b"),
+    "nonlocal two deep": ("def f():\n    b = None\n    def g():\n        def h():\n            nonlocal b\n            b = a\n        h()\n    g()\n    b\nf()", "a", "b"),
+    "global": ("def f():\n    global b\n    b = a\nf()\nb", "a", "b"),
+    "a class body": ("class C:\n    x = a\nC.x", "C.x", "a"),
+    "a class attribute of an object": ("class C:\n    x = a\nC().x", "C().x", "a"),
+    "a default": ("def f(b=a):\n    b\nf()", "b", "a"),
+    "an unpacking in a comprehension": ("[b for b, c in [(a, d)]]", "b", "a"),
+    "a walrus in a comprehension": ("[(b := a) for x in y]\nb", "b", "a"),
+    "a coroutine": ("async def f():\n    return a\nasync def g():\n    b = await f()\n    b", "a", "b"),
+    "an asynchronous loop": ("async def f():\n    async for b in [a]:\n        b", "a", "b"),
+    "an asynchronous context": ("async def held(x):\n    yield x\nasync def f():\n    async with held(a) as b:\n        b", "a", "b"),
+    "a pattern": ("match a:\n    case b:\n        b", "a", "b"),
+    "a pattern by name": ("match a:\n    case C() as b:\n        b", "a", "b"),
+    "a pattern of a sequence": ("match (a, d):\n    case [b, c]:\n        b, c", "a", "b"),
+    "a pattern of a mapping": ("c = {'G': a, 'D': d}\nmatch c:\n    case {'G': b}:\n        b", "a", "b"),
+    "a pattern of a class": ("class C:\n    def __init__(self, x):\n        self.x = x\nc = C(a)\nmatch c:\n    case C(x=b):\n        b", "a", "b"),
+    "one of two patterns": ("match a:\n    case int(b) | b:\n        b", "a", "b"),
+    "behind a star": ("match (a, d):\n    case [*_, b]:\n        b", "a", "b"),
+    "the last behind a star": ("x = [a, d, e]\n*c, b = x\nb", "e", "b"),
+    "an annotated assignment": ("b: Net = a\nb", "a", "b"),
+    "a wrapper with a number first": ("b = DDP(0, a)\nb", "a", "b"),
+    "a method by another name": ("class C:\n    def f(self, x):\n        x\ng = C().f\ng(a)", "x", "a"),
+    "a static method by another name": ("class C:\n    @staticmethod\n    def f(x):\n        x\ng = C().f\ng(a)", "x", "a"),
+    "a dictionary in another": ("k = {'G': a}\nc = {'D': d, **k}\nc['G']", "c['G']", "a"),
+    "an annotated attribute": ("class C:\n    def __init__(self, x):\n        self.x: Net = x\nC(a).x", "C(a).x", "a"),
+    "yield from": ("def g():\n    yield a\ndef f():\n    yield from g()\nfor b in f():\n    b", "a", "b"),
+    "star arguments": ("def f(b, c):\n    b, c\nf(*[a, d])", "a", "b"),
+    "or": ("b = None or a\nb", "a", "b"),
+    "a chain": ("b = c = d = a\nb, d", "b", "d"),
+    "a swap": ("b, c = a, d\nb, c = c, b\nc", "c", "a"),
+    "a tuple with a star": ("b, *c = a, d\nb, c", "b", "a"),
+    "a static method": ("class C:\n    @staticmethod\n    def f(x):\n        x\nC.f(a)", "x", "a"),
+    "a class method": ("class C:\n    @classmethod\n    def f(cls, x):\n        x\nC.f(a)", "x", "a"),
+    "super": ("class B:\n    def f(self, x):\n        x\nclass C(B):\n    def f(self, y):\n        super().f(y)\nC().f(a)", "x", "a"),
+}  # fmt: skip
+APART: dict[str, tuple[str, str, str]] = {
+    "a class body and its method": ("class C:\n    x = a\n    def f(self):\n        x", "x", "a"),
+    "a name of a comprehension": ("b = d\n[b for b in [a]]\nb", "b", "a"),
+    "a parameter that hides": ("b = a\ndef f(b):\n    b\nf(d)", "b", "a"),
+    "another branch's name": ("if x:\n    b = a\nelse:\n    c = d\nb, c", "b", "c"),
+    "a second of a pair": ("b, c = a, d\nb, c", "c", "a"),
+    "a static method's first": ("class C:\n    @staticmethod\n    def f(x, y):\n        x, y\nC.f(a, d)", "y", "a"),
+    "a rebound parameter of another": ("def f(x):\n    y = x\n    y\nf(d)\nb = a\nb", "y", "b"),
+    "another key of a pattern": ("c = {'G': a, 'D': d}\nmatch c:\n    case {'G': b}:\n        b", "d", "b"),
+    "a second of a pattern": ("match (a, d):\n    case [b, c]:\n        b, c", "a", "c"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "one", "other"), SAME.values(), ids=SAME)
+def test_same_object(text: str, one: str, other: str) -> None:
+    """What one name holds, the other may hold."""
+    assert same(text, one, other)
+
+
+@pytest.mark.parametrize(("text", "one", "other"), APART.values(), ids=APART)
+def test_different_objects(text: str, one: str, other: str) -> None:
+    """Names of other scopes, other elements and other branches stay apart."""
+    assert not same(text, one, other)
