@@ -33,6 +33,7 @@ _WRAPPED = """
         else:
             loss.backward()
         optimizer.step()
+        optimizer.zero_grad()
 """
 _ALWAYS = """
     model.half()
@@ -100,6 +101,28 @@ def test_a_step_that_may_clip_otherwise_is_left(body: str, why: str) -> None:
     left = [f.message for f in result.plan.findings() if f.status is Status.LEFT]
     assert any(why in message for message in left), left
     assert [outcome.after for outcome in result.outcomes] == [None]
+
+
+def test_trainings_of_one_network_clip_each_by_its_norm() -> None:
+    """A function makes the networks of both, and one of them has another optimizer by a flag."""
+    made = "    model = build()\n" + _WRAPPED.replace("fp16 = args.fp16\n", "pass\n")
+    body = (
+        "import torch\nfrom apex.optimizers import FP16_Optimizer, FusedAdam\n\n"
+        "def build():\n    return torch.nn.Linear(4, 1)\n\n"
+        "def first(args, batches):\n"
+        + made.replace("if fp16", "if args.fp16")
+        + "\ndef second(batches):\n    model = build()\n"
+        + _ALWAYS.format("model.parameters(), max_grad_norm=0.5")
+    )
+
+    result = migrate([Source.from_bytes("train.py", body.encode())], Settings())
+
+    (outcome,) = result.outcomes
+    assert not [f.message for f in result.plan.findings() if f.status is Status.LEFT]
+    clip = 'for group in optimizer.param_groups:\n{}torch.nn.utils.clip_grad_norm_(group["params"], {})'
+    first, second = (outcome.after or "").split("def second")
+    assert "if args.fp16:\n            " + clip.format(" " * 16, "1.0") in first
+    assert "        " + clip.format(" " * 12, "0.5") in second
 
 
 def test_the_same_programs_migrate_otherwise() -> None:

@@ -24,18 +24,19 @@ _WHY = {False: "which it takes no longer", True: "which is for FP16_Optimizer al
 
 def write_fused(training: Fp16, found: Found) -> None:
     """Write the optimizers that are wrapped as those of today, with clips in front of their steps. Raises `Unwritable`."""
-    made = fused(training, found)
-    norms = [_norm(training.sheets[module], call, made, found) for module, call in made]
-    given = [norm for norm in norms if norm is not None]
-    _refuse_own_norms(training, found, bool(given))
-    if given:
+    for part, made in fused(training, found):
+        norms = [_norm(part.sheets[module], call, made, found) for module, call in made]
+        given = [norm for norm in norms if norm is not None]
+        _refuse_own_norms(part)
+        if not given:
+            continue
         if len(given) < len(made) or len({ast.unparse(norm) for norm in given}) > 1:
             raise Unwritable(
                 *made[0],
-                "optimizers that share a training clip by different norms",
+                "optimizers that take one step clip by different norms",
                 "give each optimizer code of its own, then run again",
             )
-        write_clips(training, found, made, given[0])
+        write_clips(part, found, made, given[0])
 
 
 def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.expr | None:
@@ -97,7 +98,7 @@ def _take_out(sheet: Sheet, call: ast.Call, names: list[str]) -> None:
     sheet.put(call, f"{sheet.text(call.func)}({', '.join(stays)})")
 
 
-def _refuse_own_norms(training: Fp16, found: Found, clips: bool) -> None:
+def _refuse_own_norms(training: Fp16) -> None:
     """Refuse a group of parameters with a norm of its own."""
     for module in {wrap.module for wrap in training.wraps}:
         for key in _keys(module):
@@ -111,8 +112,14 @@ def _refuse_own_norms(training: Fp16, found: Found, clips: bool) -> None:
 
 
 def _keys(module: Module) -> list[ast.expr]:
-    """Return what is a key of a dictionary that is written out, or that something is stored under."""
-    keys = [k for d in module.tree.nodes(ast.Dict) for k in d.keys if k is not None]
+    """Return what is a key of a group of parameters that is written out, or that something is stored under."""
+    written = [[k for k in d.keys if k is not None] for d in module.tree.nodes(ast.Dict)]
+    keys = [
+        key
+        for group in written
+        if any(isinstance(k, ast.Constant) and k.value == "params" for k in group)
+        for key in group
+    ]
     stored = [s.slice for s in module.tree.nodes(ast.Subscript) if not isinstance(s.ctx, ast.Load)]
     return [*keys, *stored]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from amp_migrate.apex.options import number
 from amp_migrate.flow import Graphs, Kind
@@ -11,7 +11,7 @@ from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.clips import need_torch
 from amp_migrate.older.fp16.training import Fp16
-from amp_migrate.older.fused.makers import Made, others
+from amp_migrate.older.fused.makers import Made, others, steps_of
 from amp_migrate.older.fused.readable import readable
 from amp_migrate.older.sheet import ALONE, GROUP
 from amp_migrate.older.wraps import Wrap
@@ -21,7 +21,7 @@ from amp_migrate.unit.cannot import Unwritable
 
 def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) -> None:
     """Write a clip in front of each step that FusedAdam takes. Raises `Unwritable`."""
-    steps = list(_steps(training, found, made))
+    steps = steps_of(training, found, made)
     if not steps:
         raise Unwritable(
             *made[0],
@@ -43,20 +43,6 @@ def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) 
                 "keep the norm in an attribute that nothing sets later, or write it as a number, then run again",
             )
         _write(training, module, step, norm, tests)
-
-
-def _steps(
-    training: Fp16, found: Found, made: list[Made]
-) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
-    """Yield the steps of the optimizers that are wrapped, with what they are called on."""
-    calls = {call for _, call in made}
-    for module, step in found.method_calls("step"):
-        if not isinstance(step.func, ast.Attribute):
-            continue
-        receiver = step.func.value
-        own = found.groups(module, receiver) & training.groups
-        if own or any(optimizer.call in calls for optimizer in found.made_with(module, receiver)):
-            yield module, step, receiver
 
 
 def _write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from amp_migrate.flow import Graphs, Kind
 from amp_migrate.older.feasible import feasible
@@ -17,9 +18,12 @@ from amp_migrate.unit.cannot import Unwritable
 Made = tuple[Module, ast.Call]
 
 
-def fused(training: Fp16, found: Found) -> list[Made]:
-    """Return the calls of FusedAdam whose optimizers are wrapped. Raises `Unwritable` where another may be."""
-    result: dict[ast.Call, Module] = {}
+def fused(training: Fp16, found: Found) -> list[tuple[Fp16, list[Made]]]:
+    """Return the parts of a training that share no FusedAdam and no step, with what makes their optimizers.
+
+    Raises `Unwritable` where another optimizer may be wrapped.
+    """
+    result: list[tuple[Fp16, list[Made]]] = []
     for wrap in training.wraps:
         own: list[Made] = []
         others: list[Made] = []
@@ -30,8 +34,37 @@ def fused(training: Fp16, found: Found) -> list[Made]:
             raise _not_fused(wrap, others[0] if others else None, found)
         for other in others:
             _refuse_wrapped(wrap, other, own, found)
-        result |= {call: module for module, call in own}
-    return [(module, call) for call, module in result.items()]
+        part = replace(training, wraps=[wrap], groups=found.group(wrap.module, wrap.call))
+        shared = [one for one in result if _meet(one, (part, own), found)]
+        for one in shared:
+            result.remove(one)
+            part.wraps = [*one[0].wraps, *part.wraps]
+            part.groups |= one[0].groups
+            own = list(dict.fromkeys([*one[1], *own]))
+        result.append((part, own))
+    return result
+
+
+def _meet(one: tuple[Fp16, list[Made]], other: tuple[Fp16, list[Made]], found: Found) -> bool:
+    mine, theirs = ({call for _, call in made} for _, made in (one, other))
+    if mine & theirs:
+        return True
+    steps = [{step for _, step, _ in steps_of(part, found, made)} for part, made in (one, other)]
+    return bool(steps[0] & steps[1])
+
+
+def steps_of(
+    training: Fp16, found: Found, made: list[Made]
+) -> list[tuple[Module, ast.Call, ast.expr]]:
+    """Return the steps of the optimizers that are wrapped, with what they are called on."""
+    calls = {call for _, call in made}
+    return [
+        (module, step, step.func.value)
+        for module, step in found.method_calls("step")
+        if isinstance(step.func, ast.Attribute)
+        if found.groups(module, step.func.value) & training.groups
+        or any(o.call in calls for o in found.made_with(module, step.func.value))
+    ]
 
 
 def others(
