@@ -133,3 +133,16 @@ def test_the_same_programs_migrate_otherwise() -> None:
         assert not [f.message for f in result.plan.findings() if f.status is Status.LEFT]
         (outcome,) = result.outcomes
         assert "for group in optimizer.param_groups:" in (outcome.after or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("", True), (", bias_correction=True", True), (", bias_correction=False", False)],
+)
+def test_the_other_bias_correction_of_today_is_told(given: str, told: bool) -> None:
+    """Eps and the decay of the weights were part of it in 2019."""
+    body = _ALWAYS.format(f"model.parameters(){given}")
+    result = migrate([Source.from_bytes("train.py", (_START + body).encode())], Settings())
+
+    notes = [f.message for f in result.plan.findings() if f.status is Status.NOTE]
+    assert any("by its bias correction" in note for note in notes) is told
