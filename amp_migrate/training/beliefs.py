@@ -215,6 +215,22 @@ PACKAGES_WITHOUT_CASTS = frozenset(
     }
 )  # fmt: skip
 
+# Packages that do nothing with the gradients of an optimizer, or of what holds one: they keep, copy, count, log or store
+# what they are given; Apex is known by itself, and neither it nor a GradScaler runs where torch_xla does.
+LEAVE_HOLDERS_ALONE = (
+    LEAVE_GRADIENTS_ALONE
+    | PACKAGES_WITHOUT_CASTS
+    | frozenset(
+        {
+            "abc", "absl", "apex", "contextlib", "dataclasses", "easydict", "enum", "functools", "inspect", "joblib",
+            "operator", "pprint", "tempfile", "tensorboard", "textwrap", "torch_xla", "traceback", "types",
+            "weakref",
+        }
+    )
+)  # fmt: skip
+# Words in the names of functions and classes of libraries that make learning rate schedulers.
+MAKES_SCHEDULE = ("schedule", "warmup")
+
 # Methods that tensors, containers and strings have, and that no cast changes.
 METHODS_WITHOUT_CASTS = frozenset(
     {

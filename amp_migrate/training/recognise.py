@@ -193,8 +193,11 @@ class Training:
             yield from self._forward(function, call)
             yield from self._handed(function, call, name)
             given = self._unseen.given(function, call, name)
+            held = self._unseen.optimizers(function, call, name) if not given else set()
             if given and call not in self.losses.computing:
                 yield Event(Kind.READ_GRAD, call, self.objects.training(given), assumed=True)
+            elif held and call not in self.losses.computing:
+                yield Event(Kind.READ_GRAD, call, frozenset(held), assumed=True)
             elif (written := self._writes.of(module, call)) is not None:
                 yield Event(Kind.WEIGHT_WRITE, call, networks=written)
             if ran := self._runs.of(function, call, name):

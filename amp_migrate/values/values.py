@@ -11,6 +11,7 @@ from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.links.inside import inside
 from amp_migrate.values.links.onward import Onward, Ways, onward, ways
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Holder, Nodes
@@ -112,6 +113,11 @@ class Values:
     def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""
         return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
+
+    def inside(self, module: Module, expression: ast.expr) -> frozenset[int]:
+        """Return the groups of what the object of `expression` holds in attributes and items, some levels down."""
+        node = self._node(module, expression)
+        return frozenset() if node is None else frozenset(inside(self.nodes, node))
 
     def kept_by(self, module: Module, expression: ast.expr) -> list[tuple[Module, ast.Call]]:
         """Return the calls of ``functools.partial`` that may have made the object of `expression`."""

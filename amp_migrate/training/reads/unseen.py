@@ -13,7 +13,9 @@ from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     KEEPS_PARAMETERS,
     LEAVE_GRADIENTS_ALONE,
+    LEAVE_HOLDERS_ALONE,
     LOADS_PARAMETERS,
+    MAKES_SCHEDULE,
     REDUCES,
     RUNS_NO_FORWARD,
 )
@@ -53,6 +55,31 @@ class Unseen:
                 networks = self._networks(module, argument)
                 found |= networks if not self._fresh.is_new(function, argument) else set()
         return found | (self._kept(module, call) if name is None else set())
+
+    def optimizers(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
+        """Return the numbers of the optimizers that a call of a library is given, itself or in an object that holds them.
+
+        One that holds the network alone counts as its optimizers.
+        """
+        module = function.module
+        if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
+            return set()
+        if name is None or name.partition(".")[0] in LEAVE_HOLDERS_ALONE or _makes_schedule(name):
+            return set()
+        if any(word in tail(call) for word in REDUCES):
+            return set()
+        found: set[int] = set()
+        for given in _arguments(call):
+            if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
+                continue
+            held = self._objects.groups(module, given)
+            if held & self._trained or self._fresh.is_new(function, given):
+                continue  # networks are asked for by themselves
+            held |= self._project.values.inside(module, given)
+            for optimizer in self._objects.optimizers:
+                if (optimizer.groups | (optimizer.networks or set())) & held:
+                    found.add(optimizer.number)
+        return found
 
     def _is_harmless(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a lambda, or a method of a text, a logger or the like, which use no gradients."""
@@ -110,6 +137,11 @@ class Unseen:
         if isinstance(argument, ast.Name | ast.Attribute):
             return set(self._networks(module, argument))
         return set()
+
+
+def _makes_schedule(name: str) -> bool:
+    """Tell whether a callee makes what sets learning rates, by its name."""
+    return any(word in name.rpartition(".")[2].lower() for word in MAKES_SCHEDULE)
 
 
 def hands_over(module: Module, node: ast.expr) -> bool:

@@ -1,0 +1,36 @@
+"""What an object holds: the objects in its attributes and items, some levels down."""
+
+from __future__ import annotations
+
+from amp_migrate.values.nodes import Nodes
+from amp_migrate.values.objects import Instance
+
+_DEEP = 3
+_MANY = 400
+
+
+def inside(nodes: Nodes, node: int) -> set[int]:
+    """Return the representatives of the objects that the object at `node` may hold."""
+    graph = nodes.graph
+    found: set[int] = set()
+    level = {graph.find(node)}
+    for _ in range(_DEEP):
+        held = {graph.find(one) for at in level for one in _fields(nodes, at)} - found
+        found |= held
+        level = held
+        if len(found) > _MANY:
+            break
+    return found
+
+
+def _fields(nodes: Nodes, node: int) -> set[int]:
+    graph = nodes.graph
+    found: set[int] = set()
+    for one in set().union(*graph.reach(node)):
+        root = graph.find(one)
+        found.update(graph.fields[root].values())
+        for fact in list(graph.stated[root]):
+            if isinstance(fact, Instance):
+                names = {n for cls in fact.cls.mro() for n in nodes.mentions.get(cls, ())}
+                found.update(nodes.attribute(fact.cls, name) for name in names)
+    return {other for at in found for other in graph.reach(at)[0]}
