@@ -110,6 +110,9 @@ GROWING: dict[str, str] = {
     "from itself": (
         "n = 0\nfor epoch in range(9):\n    n = n + 1\n    for x in loader:\n        HERE(n % 4 == 0)\n"
     ),
+    "asked through a variable": (
+        "n = 0\nfor epoch in range(9):\n    for x in loader:\n        n += 1\n        full = n % 4 == 0\n        HERE(full)\n"
+    ),
     "an attribute": (
         "for epoch in range(9):\n    for x in loader:\n        args.n += 1\n        HERE(args.n % 4 == 0)\n"
     ),
@@ -134,7 +137,7 @@ def _restarts(loop: str) -> bool:
     (step,) = training.unit.steps
     test = step.tree.holder(step.anchor)
     assert isinstance(test, ast.If)
-    return restarts(training.main, test)
+    return restarts(training.unit, training.main, test)
 
 
 @pytest.mark.parametrize("loop", RESTARTING.values(), ids=RESTARTING)

@@ -10,6 +10,7 @@ from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
+from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module
@@ -49,7 +50,7 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             continue
         backward = backward_before(unit, step, gone)
         limit = boundary(step, backward.node) if backward is not None else None
-        if backward is None or limit is None or not counts_micro_batches(limit):
+        if backward is None or limit is None or not counts(unit, step.function, limit.test):
             continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):
@@ -73,7 +74,9 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
         limit = boundary(step, backward.node) if backward is not None else None
         if backward is None or limit is None or backward.node in found:
             continue
-        if counts_micro_batches(limit) and not any(inside(step.tree, a, limit) for a in moved):
+        if counts(unit, step.function, limit.test) and not any(
+            inside(step.tree, a, limit) for a in moved
+        ):
             if lost(unit, backward, [s.call for s in unit.steps_of(step.function)]):
                 found[backward.node] = limit
     for backward in unit.backwards:
@@ -82,16 +85,6 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
             if lost(unit, backward, helped):
                 found[backward.node] = None
     return found
-
-
-def counts_micro_batches(limit: ast.If) -> bool:
-    """Tell whether the test of an `if` counts micro-batches: ``(i + 1) % k == 0``."""
-    return counts(limit.test)
-
-
-def counts(test: ast.expr) -> bool:
-    """Tell whether a test counts: ``(i + 1) % k == 0``."""
-    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
 
 
 def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:

@@ -3,21 +3,73 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function
+from amp_migrate.training.bindings import returned
 from amp_migrate.unit.order import inside, loop_of
+from amp_migrate.unit.unit import Unit
+
+_Asked = tuple[Function, ast.expr]
 
 
-def restarts(function: Function, limit: ast.If) -> bool:
+def counts(unit: Unit, function: Function, test: ast.expr) -> bool:
+    """Tell whether a test counts micro-batches: ``(i + 1) % k == 0``, also in a variable, a function or a property."""
+    return any(_remainders(unit, function, test))
+
+
+def _remainders(
+    unit: Unit, function: Function, test: ast.expr
+) -> Iterator[tuple[Function, ast.BinOp]]:
+    """Yield the remainders that a test asks for, each with the function that computes it."""
+    for where, asked in closure([(function, test)], lambda item: _onward(unit, *item)):
+        for node in ast.walk(asked):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not _formats(node):
+                yield where, node
+
+
+def _formats(node: ast.BinOp) -> bool:
+    return isinstance(node.left, ast.JoinedStr) or (
+        isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    )
+
+
+def _onward(unit: Unit, function: Function, node: ast.expr) -> Iterator[_Asked]:
+    """Yield what decides an expression: its operands, what its variables hold, what its functions return."""
+    if isinstance(node, ast.BoolOp):
+        yield from ((function, value) for value in node.values)
+    elif isinstance(node, ast.UnaryOp):
+        yield function, node.operand
+    elif isinstance(node, ast.Compare):
+        yield from ((function, value) for value in (node.left, *node.comparators))
+    elif isinstance(node, ast.NamedExpr):
+        yield function, node.value
+    elif isinstance(node, ast.Name):
+        reached = unit.losses.reached
+        for value in reached.of(function, node):
+            if isinstance(value, ast.expr):
+                yield reached.holder(function, value), value
+    elif isinstance(node, ast.Call):
+        callees = unit.project.callees(node)
+        yield from ((callee, end) for callee in callees for end in returned(callee))
+    elif isinstance(node, ast.Attribute):
+        for cls in unit.project.instance_classes(function.module, node.value):
+            method = cls.method(node.attr)
+            if method is not None and method.is_property:
+                yield from ((method, end) for end in returned(method))
+
+
+def restarts(unit: Unit, function: Function, limit: ast.If) -> bool:
     """Tell whether a window of micro-batches may be cut short: its count begins anew with every epoch.
 
     A count that only grows, over all epochs, cuts none.
     """
     counted = {
         name
-        for node in ast.walk(limit.test)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+        for where, node in _remainders(unit, function, limit.test)
+        if where is function
         for name in _paths(node.left)
     }
     return not counted or any(_starts_anew(function, limit, name) for name in counted)

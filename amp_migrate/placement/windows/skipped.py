@@ -7,8 +7,8 @@ import ast
 from amp_migrate.facts.paths import same, walk
 from amp_migrate.flow import Paths
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.reads.zeroing import counts
 from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.surviving import onward, survive
 from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
@@ -19,7 +19,7 @@ from amp_migrate.unit.unit import Unit
 
 def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: ast.If) -> bool:
     """Tell whether a test around a step waits for several micro-batches: it counts, or gradients outlive it."""
-    return counts(limit.test) or survive(unit, function, stepping, limit)
+    return counts(unit, function, limit.test) or survive(unit, function, stepping, limit)
 
 
 def refuse_kept(
@@ -30,9 +30,9 @@ def refuse_kept(
     `limit` is the test around the step that gradients are read outside of; `by_norm`: what they are decides it.
     """
     waits = limit is not None and accumulates(unit, step.function, step.anchor, limit)
-    if limit is not None and waits and (counts(limit.test) or not by_norm):
+    if limit is not None and waits and (counts(unit, step.function, limit.test) or not by_norm):
         message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
-        advice = f"read them inside `if {_counting(limit.test)}:` and zero them there in any case, then run again"
+        advice = f"read them inside `if {_counting(unit, step.function, limit.test)}:` and zero them there in any case, then run again"
         raise Cannot("AMP908", step.module, limit, message, advice)
     message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
     if limit is not None and waits:
@@ -44,10 +44,12 @@ def refuse_kept(
             raise _kept(step, jump, message)
 
 
-def _counting(test: ast.expr) -> str:
+def _counting(unit: Unit, function: Function, test: ast.expr) -> str:
     """Return the part of a test that waits for several micro-batches."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return next((ast.unparse(part) for part in parts if counts(part)), ast.unparse(test))
+    return next(
+        (ast.unparse(part) for part in parts if counts(unit, function, part)), ast.unparse(test)
+    )
 
 
 def leaves_out(

@@ -26,8 +26,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, tail, uses, walk
-from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches, lost_windows
+from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
 from amp_migrate.placement.steps.steps import Backward, boundary
+from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -50,7 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
             backward is None
             or limit is None
             or backward.node in seen
-            or not counts_micro_batches(limit)
+            or not counts(context.unit, step.function, limit.test)
             or backward.node in lost
         ):
             continue

@@ -24,9 +24,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches, lost_windows
+from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
 from amp_migrate.placement.steps.steps import boundary
-from amp_migrate.placement.windows.counting import restarts
+from amp_migrate.placement.windows.counting import counts, restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
@@ -46,12 +46,12 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         backward = backward_before(context.unit, step, context.gone_nodes)
         limit = boundary(step, backward.node) if backward is not None else None
-        if limit is None or limit in seen or not counts_micro_batches(limit):
+        if limit is None or limit in seen or not counts(context.unit, step.function, limit.test):
             continue
         seen.add(limit)
         if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
-        if not restarts(step.function, limit):
+        if not restarts(context.unit, step.function, limit):
             continue
         if backward is not None and backward.node in lost:
             continue

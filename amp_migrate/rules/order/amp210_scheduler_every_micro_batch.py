@@ -27,8 +27,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path
-from amp_migrate.placement.reads.zeroing import backward_before, counts_micro_batches
+from amp_migrate.placement.reads.zeroing import backward_before
 from amp_migrate.placement.steps.steps import boundary
+from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.order import loop_of
@@ -43,7 +44,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for step in context.unit.steps:
         backward = backward_before(context.unit, step, context.gone_nodes)
         limit = boundary(step, backward.node) if backward is not None else None
-        if limit is None or not counts_micro_batches(limit):
+        if limit is None or not counts(context.unit, step.function, limit.test):
             continue
         for stmt in step.tree.block(limit):
             if _steps_scheduler(stmt) and loop_of(step.tree, stmt) is not None:
