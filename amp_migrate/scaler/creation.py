@@ -15,6 +15,7 @@ from amp_migrate.project import Function, Project
 from amp_migrate.scaler.out_of_reach import entered_unmade
 from amp_migrate.scaler.places import always_constructed, sometimes_called
 from amp_migrate.unit.cannot import OutOfReach
+from amp_migrate.unit.choices import acts, choices
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
@@ -119,7 +120,7 @@ def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -
                 "amp.initialize does not run on every way to the code that scales and steps",
                 "call amp.initialize once, before the training loop, then run again",
             )
-    outer = [condition for _, condition in reversed(within)]
+    outer = [*(condition for _, condition in reversed(within)), *_chosen(unit, site)]
     apart = set(unit.home.users) - reachable(unit.project, function)
     sometimes = (
         unit.home.is_attribute(function)
@@ -192,8 +193,29 @@ def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
     return condition if positive else negate(condition)
 
 
+def _chosen(unit: Unit, site: Site) -> list[Condition]:
+    """Return what must hold for the arms of conditional expressions in which an initialize stands, outer first."""
+    availability = unit.availability[site.module]
+    found = []
+    for choice, child in choices(site):
+        if acts(choice.test):
+            raise OutOfReach(
+                "AMP901",
+                site.module,
+                site.node,
+                f"amp.initialize runs where `{ast.unparse(choice.test)}` says so, which may come out otherwise when it is "
+                "asked again",
+                "put what it gives into a variable above and test that, then run again",
+            )
+        if child is not choice.test:
+            condition = availability.reduce(choice.test)
+            found.append(condition if child is choice.body else negate(condition))
+    return found[::-1]
+
+
 def _in_place(unit: Unit, site: Site) -> Creation:
-    return Creation(site, site.statement, *_conditions(unit, site, []), shared=True, sometimes=True)
+    conditions = _conditions(unit, site, _chosen(unit, site))
+    return Creation(site, site.statement, *conditions, shared=True, sometimes=True)
 
 
 def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:

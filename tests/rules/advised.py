@@ -32,6 +32,19 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/backward_by_flag_unknown",
+        "change the code so that gradients are touched only between the last backward and the step",
+        (("backward=self.seen > self.warm_up", "backward=True"),),
+    ),
+    Advised(
+        "refused/initialize_in_a_choice_that_draws",
+        "put what it gives into a variable above and test that",
+        (
+            ("net, opt = amp.initialize", "use_amp = wanted()\nnet, opt = amp.initialize"),
+            ("if wanted() else", "if use_amp else"),
+        ),
+    ),
+    Advised(
         "refused/trains_without_casts_at_times",
         "call a function of its own here, with the body of perturbed()",
         (

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import Assumption, Known, Value
@@ -25,6 +22,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.renaming import renamed
+from amp_migrate.protocol.run.shared import last, shared
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -166,21 +164,15 @@ class Memory:
 
     def _is_shared(self, term: Term) -> bool:
         return term.text.startswith(_ABOUT_OBJECTS) or all(
-            _last(operand.text) in self._shared
+            last(operand.text) in self._shared
             for operand in term.operands
             if operand.aspect is not Aspect.CONTENT
         )
 
     @cached_property
     def _shared(self) -> frozenset[str]:
-        """The last parts of names that several tests read on which events hang."""
-        counts: Counter[str] = Counter()
-        for function in self._program.relevant:
-            for node in every(function.scope):
-                if isinstance(node, ast.If | ast.While | ast.IfExp):
-                    if self.course.trains(function, node):
-                        counts.update(set(map(_last, _read(node.test))))
-        return frozenset(text for text, n in counts.items() if n >= self.fewest)
+        """The last parts of names that are worth remembering: several tests read them, or calls state them."""
+        return shared(self._program, self.course, self.fewest, self._constants)
 
     def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
         """Return the parameters of a function by the paths that a call gives for them."""
@@ -287,12 +279,3 @@ def _operand(text: str) -> Operand:
     if "." in text:
         return Operand(text, Aspect.PATH, text.rpartition(".")[2])
     return Operand(text, Aspect.BINDING)
-
-
-def _last(text: str) -> str:
-    return re.split(r"[.\[]", text)[-1]
-
-
-def _read(test: ast.expr) -> set[str]:
-    read = ast.Name | ast.Attribute | ast.Subscript
-    return {ast.unparse(node) for node in every(test) if isinstance(node, read)}

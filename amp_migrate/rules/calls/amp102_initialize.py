@@ -34,7 +34,7 @@ from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.calls.initialized import rest, result, target_of
+from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.scaler.creation import Creation, outermost, reaches
@@ -107,7 +107,7 @@ def _replaced(
     stmt = site.statement
     if stays and isinstance(stmt, ast.Return):
         lines = [*lines[1:], stays]
-    if isinstance(site.module.tree.parent(site.node), ast.stmt):
+    if isinstance(site.module.tree.parent(whole(context, site, options)), ast.stmt):
         edits += _in_place(site, lines)
     else:
         edits.append(ReplaceExpression(site.span, f"({result(context, site, options)})"))

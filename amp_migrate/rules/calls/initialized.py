@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.rules.base import Context
 from amp_migrate.unit.apart import elements
+from amp_migrate.unit.choices import without_choice
 from amp_migrate.unit.finding.nothing import may_be_none
 
 
@@ -22,7 +23,7 @@ def target_of(context: Context, site: Site) -> str:
 def rest(context: Context, site: Site, options: Options) -> str:
     """Return what is left of the statement: an assignment where names change, a return, or nothing."""
     tree = site.module.tree
-    parent = tree.parent(site.node)
+    parent = tree.parent(whole(context, site, options))
     if isinstance(parent, ast.Return):
         if parent in context.unit.home.returning.extended:
             return f"return {_pair(site, options)}, {target_of(context, site)}"
@@ -36,6 +37,11 @@ def rest(context: Context, site: Site, options: Options) -> str:
     return "\n".join(
         text for target in parent.targets if (text := _alias(context, site, options, target))
     )
+
+
+def whole(context: Context, site: Site, options: Options) -> ast.AST:
+    """Return the expression that goes with an initialize: a choice whose other arm gives the same goes with it."""
+    return without_choice(site, result(context, site, options))
 
 
 def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> str:

@@ -1,0 +1,50 @@
+"""The names that a path remembers: what tests read on which events hang."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from amp_migrate.facts.below import every
+from amp_migrate.flow.assumption import Value
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.course import Course
+from amp_migrate.protocol.code.program import Program
+
+Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
+"""Gives the parameters of a function that a call gives a constant for, and those constants."""
+
+
+def shared(program: Program, course: Course, fewest: int, constants: Constants) -> frozenset[str]:
+    """Return the last parts of the names that `fewest` tests read, and of parameters that calls differ in and one reads."""
+    counts: Counter[str] = Counter()
+    for function in program.relevant:
+        for node in every(function.scope):
+            if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
+                counts.update(set(map(last, _read(node.test))))
+    several = {text for text, n in counts.items() if n >= fewest}
+    return frozenset(several | _stated(program, counts.keys() - several, constants))
+
+
+def _stated(program: Program, names: set[str], constants: Constants) -> set[str]:
+    """Return which of some names are parameters that calls give several constants for, as `backward=False` does."""
+    found: dict[tuple[Function, str], set[Value]] = {}
+    for function in program.relevant if names else ():
+        asked = names.intersection(function.parameters.names)
+        for site in program.project.callers(function) if asked else ():
+            for name, value in constants(site.call, function):
+                if name in asked:
+                    found.setdefault((function, name), set()).add(value)
+    return {name for (_, name), values in found.items() if len(values) > 1}
+
+
+def last(text: str) -> str:
+    """Return the last part of a path."""
+    return re.split(r"[.\[]", text)[-1]
+
+
+def _read(test: ast.expr) -> set[str]:
+    read = ast.Name | ast.Attribute | ast.Subscript
+    return {ast.unparse(node) for node in every(test) if isinstance(node, read)}
