@@ -12,13 +12,13 @@ from amp_migrate.placement.reads.clips import clips
 from amp_migrate.placement.reads.normed import added_to, divides_by_norm, only_averaged, only_freed
 from amp_migrate.placement.reads.zeroing import (
     before_step,
-    counts,
     every_micro_batch,
     leaves_first,
     lost_windows,
 )
+from amp_migrate.placement.windows.counting import counts
 from tests.project.helpers import Case
-from tests.unit.helpers import BACKWARD, FORWARD, Training, looped, stepped
+from tests.unit.helpers import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 
 CLEARING: dict[str, tuple[str, bool]] = {
     "of an optimizer": ("optimizer.zero_grad()", True),
@@ -158,6 +158,27 @@ def test_gradients_that_are_asked_for_or_added_to() -> None:
         assert (only_freed(tree, node), added_to(tree, node)) == (freed, added), text
 
 
+COUNTED = """
+def due(i):
+    ready = not i % 4
+    return ready
+
+
+def named(i):
+    return "batch %d" % i
+
+
+class Window:
+    length = 4
+
+    @property
+    def full(self):
+        return self.seen % self.length == 0
+
+
+"""
+
+
 @pytest.mark.parametrize(
     ("test", "counting"),
     [
@@ -168,11 +189,23 @@ def test_gradients_that_are_asked_for_or_added_to() -> None:
         ("args.step", False),
         ("(n := i % 4) == 0", True),
         ("divmod(i, 4)[1] == 0", False),
+        ("due(i) or last", True),
+        ("named(i)", False),
+        ("Window().full", True),
+        ("Window().length == i", False),
     ],
 )
 def test_tests_that_count(test: str, counting: bool) -> None:
-    """A remainder counts."""
-    assert counts(ast.parse(test, mode="eval").body) is counting
+    """A remainder counts, also one that a variable, a function or a property stands for."""
+    program = f"x = loader\n{FORWARD}{BACKWARD}asked = {test}\noptimizer.step()"
+    body = "".join(f"    {line}\n" for line in [*START.splitlines(), *program.splitlines()])
+    training = Training(HEAD + COUNTED + "def main(args, loader, i, last):\n" + body)
+    asked = next(
+        a
+        for a in training.main.module.tree.nodes(ast.Assign)
+        if ast.unparse(a.targets[0]) == "asked"
+    )
+    assert counts(training.unit, training.main, asked.value) is counting
 
 
 FIRST: dict[str, bool] = {

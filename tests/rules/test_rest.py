@@ -77,7 +77,7 @@ def test_a_line_that_fits_is_not_broken() -> None:
 
 
 def test_a_wrapper_beside_a_unit_that_is_left() -> None:
-    """The unit stays with its import; the wrapper needs neither."""
+    """The wrapper is part of the training, and stays with it; another program's goes."""
     files = {
         "main.py": """
             import torch
@@ -94,12 +94,19 @@ def test_a_wrapper_beside_a_unit_that_is_left() -> None:
                     with amp.scale_loss(model(x), optimizer) as scaled:
                         scaled.backward()
                     optimizer.step()
-            """
+            """,
+        "other.py": """
+            from apex.parallel import DistributedDataParallel
+
+            def wrap(model):
+                return DistributedDataParallel(model)
+            """,
     }
     result, after = _run(files)
     assert result.tally.left
-    assert "    from apex import amp\nexcept ImportError:" in after["main.py"]
-    assert "model = torch.nn.parallel.DistributedDataParallel(" in after["main.py"]
+    assert "ApexDDP(model)" in after["main.py"]
+    assert "from apex.parallel import DistributedDataParallel as ApexDDP" in after["main.py"]
+    assert "apex" not in after["other.py"]
 
 
 def test_arguments_that_are_kept_exist_in_torch() -> None:
