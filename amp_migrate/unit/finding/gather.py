@@ -11,7 +11,7 @@ from amp_migrate.dual.alternatives import is_alternative, refuse_beside
 from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.finding.optimizers import Optimizers
@@ -97,9 +97,20 @@ def _delegates(function: Function) -> bool:
     derived = any(
         base.rpartition(".")[2] in ("Optimizer", "SGD", "Adam", "AdamW") for base in cls.externals()
     )
-    return derived or "param_groups" in {
-        n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute)
-    }
+    return derived or any(map(_has_groups, cls.mro()))
+
+
+def _has_groups(cls: Class) -> bool:
+    """Tell whether the objects of a class have parameter groups, which a GradScaler asks an optimizer for."""
+    if not {"param_groups", "__getattr__", "__getattribute__"}.isdisjoint(cls.methods):
+        return True
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "param_groups"
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        for node in ast.walk(cls.node)
+    )
 
 
 def _is_step(node: ast.AST) -> bool:
