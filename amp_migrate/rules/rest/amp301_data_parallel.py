@@ -6,6 +6,7 @@ Writes `torch.nn.parallel.DistributedDataParallel` with the device of the proces
 Arguments that only tuned Apex's buckets (`message_size`, `delay_allreduce`, `num_allreduce_streams`, `prof`, ...)
 go. Type checks and the import follow, and classes derived from it, where all that makes their objects is seen. `model.disable_allreduce()` and `model.enable_allreduce()` set
 `model.require_backward_grad_sync`, where the passes of the model are in the same function and none lies around them.
+A variable that holds Apex's class or torch's by an option (`DDP = ApexDDP if args.apex else TorchDDP`) holds torch's, and its calls get `broadcast_buffers=not args.apex`.
 
 ## Why
 `apex.parallel` was removed from Apex in May 2025. torch overlaps its reductions with the backward pass by itself.
@@ -36,6 +37,7 @@ from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
+from amp_migrate.rules.rest.found.chosen import Chosen, chosen
 from amp_migrate.rules.rest.found.derived import constructions, derived
 from amp_migrate.rules.rest.found.device import device
 from amp_migrate.rules.rest.found.reduced import switched
@@ -122,6 +124,8 @@ def _group(context: FileContext, alias: ast.alias | None, sites: list[Site]) -> 
 
 def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obstacle | None:
     call = call_of(site)
+    if chosen(context, site, TORCH) is not None:
+        return None
     if context.keeps_guards and alias is not None and _guarded(site, alias):
         return Obstacle(
             "the `try` that imports DistributedDataParallel stays, with other Apex code that is left",
@@ -203,6 +207,10 @@ def _argument_obstacle(given: dict[str, ast.expr]) -> Obstacle | None:
 
 def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[Decision]:
     call = call_of(site)
+    choice = chosen(context, site, TORCH)
+    if choice is not None:
+        yield from _chosen(context, site, choice, spelled)
+        return
     if call is None:
         edits = _renamed(site, spelled)
         yield decision(
@@ -210,6 +218,26 @@ def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[De
         )
         return
     yield from _called(context, site, call, spelled.name)
+
+
+def _chosen(
+    context: FileContext, site: Site, choice: Chosen, spelled: Spelled
+) -> Iterator[Decision]:
+    """Put torch's class into both arms of a choice, and keep apart at its calls what the two did with buffers."""
+    tree, call = site.module.tree, call_of(site)
+    edits: list[ReplaceExpression] = []
+    if site.node in (choice.node.body, choice.node.orelse):
+        name = spelled.name if spelled.imported else tree.segment(choice.native)
+        edits = [ReplaceExpression(tree.span(choice.node), name)]
+    elif call is not None:
+        given = [tree.segment(a) for a in call.args] + [f"broadcast_buffers={choice.broadcast}"]
+        text = call_text(site, call, tree.segment(call.func), given)
+        edits = [ReplaceExpression(tree.span(call), text)]
+    message = "becomes torch's DistributedDataParallel, which is chosen either way"
+    yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+    if call is not None:
+        note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
+        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
 
 
 def _made(context: FileContext, site: Site) -> Iterator[Decision]:

@@ -19,7 +19,7 @@ def device(project: Project, module: Module, call: ast.Call) -> str:
     own = [item for item in given if item[0] is here]
     texts = {path(node) for _, node in own or given}
     text = texts.pop() if len(texts) == 1 else None
-    if text is None or "." not in text or not _stays(project, module, text.rpartition(".")[2]):
+    if text is None or "." not in text or not stays(project, module, text.rpartition(".")[2]):
         return CURRENT
     return text if own or _reads(here, text) else CURRENT
 
@@ -33,7 +33,7 @@ def _given(project: Project, module: Module) -> Iterator[tuple[Function, ast.exp
                     yield project.function_of(near, call), call.args[0]
 
 
-def _stays(project: Project, module: Module, name: str) -> bool:
+def stays(project: Project, module: Module, name: str) -> bool:
     """Tell whether an attribute is what the command line says, or is written once, in a constructor.
 
     Then all that have an attribute of this name in a program mean the same by it.

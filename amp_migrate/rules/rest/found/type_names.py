@@ -57,7 +57,7 @@ def _holds_types(
         return False
     scope = module.tree.scope(target)
     if isinstance(scope, ast.Module | ast.ClassDef):
-        reads = list(_mentions(context, module, target.id))
+        reads = list(mentions(context, module, target.id))
     else:
         names = (n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id)
         reads = [(module, n) for n in names if isinstance(n.ctx, ast.Load)]
@@ -67,7 +67,7 @@ def _holds_types(
     )
 
 
-def _mentions(context: FileContext, module: Module, name: str) -> Iterator[tuple[Module, ast.AST]]:
+def mentions(context: FileContext, module: Module, name: str) -> Iterator[tuple[Module, ast.AST]]:
     """Yield what may read a variable of a file or a class, in all files: by its name, as an attribute, or imported under another name."""
     for other in context.project.modules.values():
         if name not in other.tree.text:

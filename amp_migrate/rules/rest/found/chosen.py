@@ -1,0 +1,141 @@
+"""A variable that holds Apex's wrapper or torch's, by a flag: ``DDP = ApexDDP if args.apex else TorchDDP``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.placement.backwards.freezing import frozen_later
+from amp_migrate.rules.base import FileContext
+from amp_migrate.rules.rest.found.device import stays
+from amp_migrate.rules.rest.found.type_names import mentions, names_type
+from amp_migrate.rules.rest.found.uses import Native, is_skipped, is_variable, origin
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A conditional expression between the two classes, and the argument that keeps apart what they did."""
+
+    node: ast.IfExp
+    native: ast.expr
+    broadcast: str
+
+
+def chosen(context: FileContext, site: Site, native: Native) -> Chosen | None:
+    """Return the choice that a use is an arm of, or reads by its variable, where torch's class can stand in both arms.
+
+    Buffers are sent as before: torch sends them, Apex never did. So the flag has to mean the same at each call.
+    """
+    tree = site.module.tree
+    node = tree.parent(site.node)
+    if not isinstance(node, ast.IfExp):
+        node = _value(site)
+    target = tree.parent(node) if isinstance(node, ast.IfExp) else None
+    if not isinstance(node, ast.IfExp) or not isinstance(target, ast.Assign):
+        return None
+    arms = {s.node: s for s in context.of(Kind.OTHER)}
+    apex, other = (node.body, node.orelse) if node.body in arms else (node.orelse, node.body)
+    of_apex = arms.get(apex)
+    if of_apex is None or not _imported(context, of_apex) or not _is(context, site, other, native):
+        return None
+    flag, name = path(node.test), target.targets[0]
+    if flag is None or len(target.targets) != 1 or not isinstance(name, ast.Name):
+        return None
+    if not _same_flag(context, node.test, node):
+        return None
+    reads = _reads(context, site, name)
+    if reads is None or not all(_follows(context, arms, node, read) for read in reads):
+        return None
+    return Chosen(node, other, f"not {flag}" if apex is node.body else f"bool({flag})")
+
+
+def _value(site: Site) -> ast.expr | None:
+    """Return what the variable of a use is assigned, the only time that it is."""
+    if not isinstance(site.node, ast.Name):
+        return None
+    owner = site.module.scopes.owner(site.node)
+    bindings = site.module.scopes.bindings(owner, site.node.id) if owner is not None else []
+    only = bindings[0] if len(bindings) == 1 else None
+    return assigned(site.module.tree, only) if isinstance(only, ast.Name) else None
+
+
+def _imported(context: FileContext, site: Site) -> bool:
+    alias = origin(site)
+    if alias is None or is_variable(context, site) or is_skipped(site):
+        return False
+    return site.module.tree.enclosing(alias, ast.Try) is None
+
+
+def _is(context: FileContext, site: Site, node: ast.expr, native: Native) -> bool:
+    meanings = context.project.lookup.expression(site.module, node)
+    return len(meanings) == 1 and meanings[0] in (native.dotted, *native.also)
+
+
+def _reads(context: FileContext, site: Site, name: ast.Name) -> list[ast.Name] | None:
+    """Return the reads of a variable that is bound once, in its own file; None where others may read it."""
+    module = site.module
+    owner = module.scopes.owner(name)
+    if owner is None or isinstance(owner, ast.ClassDef):
+        return None
+    if module.scopes.bindings(owner, name.id) != [name]:
+        return None
+    if isinstance(owner, ast.Module) and any(
+        where is not module or not isinstance(node, ast.Name)
+        for where, node in mentions(context, module, name.id)
+    ):
+        return None
+    return list(_own_reads(site, owner, name.id))
+
+
+def _own_reads(site: Site, owner: ast.AST, name: str) -> Iterator[ast.Name]:
+    for node in site.module.tree.nodes(ast.Name):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            if site.module.scopes.owner(node) is owner:
+                yield node
+
+
+def _follows(
+    context: FileContext, arms: dict[ast.expr | ast.stmt, Site], choice: ast.IfExp, read: ast.Name
+) -> bool:
+    """Tell whether a read only names the type, or wraps a model and gives nothing else, under the same flag."""
+    module = context.module
+    if read not in arms or is_skipped(arms[read]):
+        return False
+    call = module.tree.parent(read)
+    if not isinstance(call, ast.Call) or call.func is not read:
+        return names_type(context, module, read)
+    plain = len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
+    if not plain or frozen_later(context.project, module, call):
+        return False
+    return _same_flag(context, choice.test, call)
+
+
+def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
+    """Tell whether an attribute as ``args.apex`` is the same where the class is chosen and at another place."""
+    module, root = context.module, test
+    if not isinstance(test, ast.Attribute) or not stays(context.project, module, test.attr):
+        return False
+    if _is_property(context, test.attr):
+        return False
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    owner = module.scopes.owner(root)
+    if owner is None or module.scopes.find(module.scopes.scope_of(place), root.id) is not owner:
+        return False
+    bindings = module.scopes.bindings(owner, root.id)
+    return len(bindings) == 1 and not isinstance(bindings[0], ast.alias)
+
+
+def _is_property(context: FileContext, name: str) -> bool:
+    """Tell whether a function of the project has the name of an attribute, and may compute it anew each time."""
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == name
+        for module in context.project.modules.values()
+        for node in module.tree.nodes(ast.FunctionDef)
+    )
