@@ -27,7 +27,7 @@ def exits(
     those that an update follows.
     """
     tree = function.module.tree
-    return [
+    jumps = [
         node
         for node in walk(function.scope)
         if isinstance(node, Jump)
@@ -35,8 +35,13 @@ def exits(
             inside(tree, place, _left(tree, node)) and may_skip(project, function, node, place)
             for place in places
         )
-        and _needs_update(project, function, node, steps, unscaled, places)
     ]
+    found: list[ast.stmt] = []
+    for jump in jumps:
+        updated = [*places, *(other for other in jumps if other is not jump)]
+        if _needs_update(project, function, jump, steps, unscaled, updated):
+            found.append(jump)
+    return found
 
 
 def _left(tree: Tree, jump: Jump) -> ast.AST:
@@ -51,8 +56,9 @@ def _needs_update(
     jump: Jump,
     steps: list[ast.stmt],
     unscaled: list[ast.stmt],
-    places: list[ast.stmt],
+    updated: list[ast.stmt],
 ) -> bool:
+    """Tell whether a jump comes behind a step without an update: `updated` have one, or need one themselves."""
     tree = function.module.tree
     left = _left(tree, jump)
     open_marks = [
@@ -60,8 +66,8 @@ def _needs_update(
         for mark in [*steps, *unscaled]
         if mark is not left
         and inside(tree, mark, left)
-        and mark not in places
-        and runs_before(project, function, mark, jump, places)
+        and mark not in updated
+        and runs_before(project, function, mark, jump, updated)
     ]
     if any(_always(tree, mark, jump, mark in unscaled) for mark in open_marks):
         return True
