@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from amp_migrate.project.binding import fits
 from amp_migrate.project.model import CallSite, Class, Function, Module
 from amp_migrate.project.programs.meeting import Meeting
 from amp_migrate.project.targets import Target, Targets
-from amp_migrate.values.decorators import Decorators
+from amp_migrate.values.calling.decorators import Decorators
+from amp_migrate.values.calling.lambdas import Lambdas
+from amp_migrate.values.calling.passing import Passing
+from amp_migrate.values.calling.results import Results
+from amp_migrate.values.calling.tools import Tools, stores_of
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.lambdas import Lambdas
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of
-from amp_migrate.values.objects import Instance, Made, Partial
-from amp_migrate.values.passing import Passing
-from amp_migrate.values.tools import Tools, stores_of
-from amp_migrate.values.wrappers import wrapped_argument, wraps
+from amp_migrate.values.objects import Made, Partial
 
 _ROUNDS = 8
 _LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
@@ -45,7 +46,8 @@ class Calls:
         self._lambdas = Lambdas(nodes, expressions)
         self._decorators = Decorators(nodes, expressions, self.targets)
         self._tools = Tools(nodes, expressions, self._passing)
-        self.results: dict[Function, list[tuple[CallSite, int]]] = {}
+        self._results = Results(nodes, expressions, self._passing)
+        self.results = self._results.given
         self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
         self._linked: set[tuple[ast.Call, Target]] = set()
         self._methods: dict[str, list[Function]] = {}
@@ -87,6 +89,9 @@ class Calls:
             for module, call, targets in found:
                 if not targets:
                     self._lambdas.link(module, call)
+            for module, call in pending:
+                self._results.outside(module, call)
+            self._results.resolve(self.reached)
             self._tools.store(stores)
             self._decorators.link(modules, called)
             if self.graph.version == version:
@@ -141,7 +146,10 @@ class Calls:
             return
         if target not in self.reached.setdefault(call, []):
             self.reached[call].append(target)
-            self._note(site, target, self.expressions.node(module, call))
+            self._note(site, target)
+            result = self.expressions.node(module, call)
+            if result is not None:
+                self._results.give(module, call, target, result)
 
     def _initialize(self, module: Module, call: ast.Call) -> None:
         """Read ``args.amp.initialize(...)`` as the call of Apex that it is."""
@@ -226,46 +234,36 @@ class Calls:
                     self.unclear.setdefault(target.function, []).append((module, call))
 
     def _link(self, module: Module, call: ast.Call, target: Target, partial: bool = False) -> None:
+        result = self.expressions.node(module, call)
+        function = target.function
+        if not partial and function is not None and target.cls is None and result is not None:
+            self._results.give(module, call, target, result)
+        target = replace(target, receiver=None)
         if (call, target) in self._linked:
             return
         self._linked.add((call, target))
-        result = self.expressions.node(module, call)
-        if partial and target.function is not None and result is not None:
+        if partial and function is not None and result is not None:
             taken = target.bound + sum(not isinstance(a, ast.Starred) for a in call.args[1:])
-            self.graph.state(result, Partial(target.function, taken))
+            self.graph.state(result, Partial(function, taken))
         if not partial:
             self.reached.setdefault(call, []).append(target)
         if target.cls is not None and not partial:
-            self._construct(module, call, target.cls, result)
-        if target.function is None:
+            self._results.construct(module, call, target.cls, result)
+        if function is None:
             return
         site = CallSite(
             function_of(module, call), call, target.bound, partial, target.cls is not None
         )
         self._passing.arguments(module, site, target)
-        self._note(site, target, result)
+        self._note(site, target)
 
-    def _note(self, site: CallSite, target: Target, result: int | None) -> None:
+    def _note(self, site: CallSite, target: Target) -> None:
         assert target.function is not None
         if target.taken is None:
             # The arguments of a call of a partial object are threaded through ``partial(...)``.
             self.sites.setdefault(target.function, []).append(site)
         else:
             self.completions.setdefault(target.function, []).append((site, target.taken))
-        if not site.partial and target.cls is None and result is not None:
-            self.results.setdefault(target.function, []).append((site, result))
-            self.graph.make(self.nodes.returned(target.function), result)
-
-    def _construct(self, module: Module, call: ast.Call, cls: Class, result: int | None) -> None:
-        if result is None:
-            return
-        self.graph.state(result, Instance(cls, exact=True))
-        inner = wrapped_argument(call) if wraps(cls.externals()) else None
-        node = self.expressions.node(module, inner) if inner is not None else None
-        if node is not None:
-            self.graph.flow(node, result)
-        if cls.method("__init__") is None:
-            self._passing.fields(module, call, cls)
 
 
 def _spreads(call: ast.Call) -> bool:

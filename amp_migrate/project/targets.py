@@ -17,13 +17,15 @@ from amp_migrate.values.objects import Bound, Fact, Instance, Partial
 class Target:
     """What a call reaches: a function, or a class with the ``__init__`` it has, if any.
 
-    `taken` counts the positional parameters that a ``functools.partial`` object has given already.
+    `taken` counts the positional parameters that a ``functools.partial`` object has given already; `receiver`
+    is the class, or the highest one, of the object that a method is called on.
     """
 
     function: Function | None
     bound: bool = False
     cls: Class | None = None
     taken: int | None = None
+    receiver: Class | None = None
 
 
 class Targets:
@@ -73,7 +75,7 @@ class Targets:
             if isinstance(fact, Instance):
                 for method in reachable(fact, func.attr):
                     if not method.is_property:
-                        yield Target(method, bound=not method.is_static)
+                        yield Target(method, bound=not method.is_static, receiver=fact.cls)
             elif isinstance(fact, Class):
                 method_or_none = fact.method(func.attr)
                 if method_or_none is not None:
@@ -86,7 +88,7 @@ class Targets:
             if isinstance(fact, Function):
                 yield Target(fact)
             elif isinstance(fact, Bound):
-                yield Target(fact.function, bound=True)
+                yield Target(fact.function, bound=True, receiver=fact.receiver)
             elif isinstance(fact, Partial):
                 yield Target(fact.function, taken=fact.taken)
             elif isinstance(fact, Class):
@@ -106,7 +108,7 @@ class Targets:
                 if func.attr in base.methods:
                     found[base.methods[func.attr]] = None
                     break
-        return [Target(method, bound=not method.is_static) for method in found]
+        return [Target(method, bound=not method.is_static, receiver=cls) for method in found]
 
 
 def constructor(cls: Class) -> Target:

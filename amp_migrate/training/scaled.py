@@ -14,7 +14,7 @@ from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins import Origin
 from amp_migrate.training.reaching import Body, Reaching
-from amp_migrate.values.lambdas import given
+from amp_migrate.values.calling.lambdas import given
 
 _Step = tuple[frozenset[int], tuple[Origin, ...]]
 

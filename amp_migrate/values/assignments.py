@@ -50,6 +50,8 @@ class Flow:
             if function.takes_receiver
         }
         for node in module.tree.parents:
+            if isinstance(node, ast.Attribute) and _is_stored(module, node):
+                self.nodes.stored.add(node.attr)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 owner = enclosing_class(module, node) if node.value.id in receivers else None
                 if owner is not None and not node.attr.startswith("__"):
@@ -73,6 +75,8 @@ class Flow:
             target = target.value
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             self._put(module, target, value)
+            if self._is_fed(module, target.value):
+                return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
             return
@@ -91,6 +95,11 @@ class Flow:
         base = self.expressions.node(module, target.value)
         if base is not None and not isinstance(target.slice, ast.Slice):
             self._append(module, base, [value])
+
+    def _is_fed(self, module: Module, base: ast.expr) -> bool:
+        """Tell whether an expression may be one of several containers: its items are no single object."""
+        node = self.expressions.node(module, base)
+        return node is not None and self.graph.is_fed(node)
 
     def _unpack(self, module: Module, target: ast.expr, node: int) -> None:
         if isinstance(target, ast.Starred):
@@ -116,11 +125,11 @@ class Flow:
         for name, method in cls.methods.items():
             if name.startswith("__"):
                 continue
-            node = self.nodes.attribute(cls, name)
+            node = self.nodes.body(cls, name)
             if method.is_property:
                 self.graph.merge(node, self.nodes.returned(method))
             else:
-                self.graph.state(node, method if method.is_static else Bound(method))
+                self.graph.state(node, method if method.is_static else Bound(method, cls))
 
     def _defaults(self, function: Function) -> None:
         for name, value in function.parameters.defaults.items():
@@ -253,6 +262,19 @@ class Flow:
             node = self.expressions.node(module, item)
             if node is not None:
                 self.graph.flow(node, self.graph.field(target, APPENDED))
+
+
+def _is_stored(module: Module, node: ast.Attribute) -> bool:
+    """Tell whether an attribute is assigned through an object, or an item of it under a constant key is."""
+    if not isinstance(node.ctx, ast.Load):
+        return True
+    item = module.tree.parents.get(node)
+    return (
+        isinstance(item, ast.Subscript)
+        and item.value is node
+        and not isinstance(item.ctx, ast.Load)
+        and isinstance(item.slice, ast.Constant)
+    )
 
 
 def _is_values(node: ast.expr) -> bool:

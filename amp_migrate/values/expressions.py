@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterable
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path, string_start
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.lookup import Meaning
 from amp_migrate.project.model import Class, Module
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
-from amp_migrate.values.objects import Held, Made, Written
+from amp_migrate.values.objects import Fact, Held, Made, Written
 from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
@@ -66,13 +66,8 @@ class Expressions:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             return self._collected(module, node.elt)
         if isinstance(node, ast.Lambda):
-            return self._written(module, node)
+            return self._stated((Written(module, node),))
         return self._collected(module, node.value) if isinstance(node, ast.DictComp) else None
-
-    def _written(self, module: Module, node: ast.Lambda) -> int:
-        made = self.graph.new()
-        self.graph.state(made, Written(module, node))
-        return made
 
     def _name(self, module: Module, node: ast.Name) -> int | None:
         scope = module.scopes.owner(node)
@@ -87,12 +82,12 @@ class Expressions:
             return self.nodes.variable(module, module.tree.module, node.id)
         return stated
 
-    def _stated(self, meanings: tuple[Meaning, ...]) -> int | None:
-        if not meanings:
+    def _stated(self, facts: tuple[Fact, ...]) -> int | None:
+        if not facts:
             return None
         node = self.graph.new()
-        for meaning in meanings:
-            self.graph.state(node, meaning)
+        for fact in facts:
+            self.graph.state(node, fact)
         return node
 
     def _attribute(self, module: Module, node: ast.Attribute) -> int | None:
@@ -125,9 +120,13 @@ class Expressions:
         nodes = [node for node in (self.node(module, item) for item in options) if node is not None]
         if len(nodes) < 2:
             return nodes[0] if nodes else None
+        return self._joined(nodes)
+
+    def _joined(self, nodes: Iterable[int | None]) -> int:
         result = self.graph.new()
         for node in nodes:
-            self.graph.flow(node, result)
+            if node is not None:
+                self.graph.flow(node, result)
         return result
 
     def _items(self, module: Module, items: list[ast.expr]) -> int:
@@ -206,8 +205,8 @@ class Expressions:
             if base is not None and isinstance(attribute, ast.Constant):
                 return self.graph.field(base, str(attribute.value))
             return None if base is None else self._computed(base, string_start(attribute))
-        if name == "dict" and not call.args:
-            result = self.graph.new()
+        if name == "dict" and (call.keywords or not call.args):
+            result = self._joined(self.node(module, item) for item in call.args)
             self._keywords(module, call, result, "['{}']")
             return result
         return self._iterated(module, call, name)

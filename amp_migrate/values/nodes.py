@@ -9,7 +9,8 @@ from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project.lookup import Lookup
 from amp_migrate.project.model import Class, Function, Module
 from amp_migrate.values.links.graph import Graph
-from amp_migrate.values.objects import Instance
+from amp_migrate.values.links.upstream import APPENDED
+from amp_migrate.values.objects import Bound, Instance
 
 Holder = Function | Class | Module
 
@@ -22,8 +23,10 @@ class Nodes:
         self.graph = Graph(self.attribute)
         self.labels: list[tuple[int, Holder, str]] = []
         self.mentions: dict[Class, set[str]] = {}
+        self.stored: set[str] = set()
         self._objects: dict[Class, int] = {}
         self._attributes: dict[tuple[Class, str], int] = {}
+        self._bodies: dict[tuple[Class, str], int] = {}
         self._variables: dict[tuple[ScopeNode, str], int] = {}
         self._returns: dict[Function, int] = {}
 
@@ -35,22 +38,61 @@ class Nodes:
         return self._objects[cls]
 
     def attribute(self, cls: Class, name: str) -> int:
-        """Return the node of an attribute of an instance of `cls`.
+        """Return the node of an attribute of an instance of `cls`, or of one of its subclasses.
 
-        A class shares it with those of its bases that mention it (where none does, with its subclasses).
+        What only class bodies bind (methods, registries) is that of the class itself, or what its subclasses
+        put in its place. Else a class shares the attribute with those of its bases that mention it (where none
+        does, with its subclasses).
         """
         key = (cls, name)
         if key not in self._attributes:
-            homes = [home for home in cls.mro() if name in self.mentions.get(home, ())]
-            if not homes:
-                homes = [home for home in cls.subclasses() if name in self.mentions.get(home, ())]
-            nodes = [self.graph.plain_field(self.object(home), name) for home in homes or [cls]]
-            self._attributes[key] = nodes[0]
-            for home, node in zip(homes or [cls], nodes, strict=True):
-                self.labels.append((node, home, f"self.{name}"))
-                self.graph.keep(node)
-                self.graph.merge(nodes[0], node)
+            bound = name not in self.stored and self._bound(cls, name)
+            self._attributes[key] = bound or self._shared(cls, name)
         return self._attributes[key]
+
+    def body(self, cls: Class, name: str) -> int:
+        """Return the node of what the body of `cls` itself binds to a name."""
+        if name in self.stored:
+            return self.attribute(cls, name)
+        if (cls, name) not in self._bodies:
+            self._bodies[cls, name] = node = self.graph.new()
+            self.graph.keep(node)
+        return self._bodies[cls, name]
+
+    def _bound(self, cls: Class, name: str) -> int | None:
+        """Return the node of an attribute that only class bodies bind; None where no body in reach does."""
+        binders = (home for home in cls.mro() if name in home.module.scopes.names(home.node))
+        home = next(binders, None)
+        below = [sub for sub in cls.subclasses() if name in sub.module.scopes.names(sub.node)]
+        if home is None and not below:
+            return None
+        node = self.graph.plain_field(self.object(cls), name)
+        self.labels.append((node, cls, f"self.{name}"))
+        self.graph.keep(node)
+        inherits = home is not None and home is not cls and _is_method(home, name)
+        if home is not None and inherits:
+            self.graph.state(node, Bound(home.methods[name], cls))
+        elif home is not None and not below:
+            self.graph.merge(self.body(home, name), node)
+        elif home is not None:
+            below.append(home)
+        for binder in below:
+            inner = self.body(binder, name)
+            self.graph.flow(inner, node)
+            if name not in binder.methods:
+                self.graph.flow(self.graph.field(node, APPENDED), self.graph.field(inner, APPENDED))
+        return node
+
+    def _shared(self, cls: Class, name: str) -> int:
+        homes = [home for home in cls.mro() if name in self.mentions.get(home, ())]
+        if not homes:
+            homes = [home for home in cls.subclasses() if name in self.mentions.get(home, ())]
+        nodes = [self.graph.plain_field(self.object(home), name) for home in homes or [cls]]
+        for home, node in zip(homes or [cls], nodes, strict=True):
+            self.labels.append((node, home, f"self.{name}"))
+            self.graph.keep(node)
+            self.graph.merge(nodes[0], node)
+        return nodes[0]
 
     def returned(self, function: Function) -> int:
         """Return the node of what a function returns."""
@@ -68,7 +110,7 @@ class Nodes:
             if isinstance(scope, ast.Module):
                 self.graph.keep(node)
             if isinstance(scope, ast.ClassDef) and scope in module.classes:
-                self.graph.merge(node, self.attribute(module.classes[scope], name))
+                self.graph.merge(node, self.body(module.classes[scope], name))
             for binding in module.scopes.bindings(scope, name):
                 self._bind(module, binding, node)
         return self._variables[key]
@@ -136,6 +178,12 @@ class Nodes:
             and any(name in self.mentions.get(cls, ()) for cls in fact.cls.mro())
             for fact in self.graph.own_facts(node)
         )
+
+
+def _is_method(cls: Class, name: str) -> bool:
+    """Tell whether a class defines a method that is called on its objects."""
+    method = cls.methods.get(name)
+    return method is not None and method.takes_receiver and not method.is_property
 
 
 def _holder(module: Module, scope: ScopeNode) -> Holder:

@@ -26,9 +26,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A method taken from an object: its first parameter is given."""
+    """A method taken from an object, of a class or one of its subclasses: its first parameter is given."""
 
     function: Function
+    receiver: Class
 
 
 @dataclass(frozen=True, slots=True)

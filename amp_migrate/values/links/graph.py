@@ -123,6 +123,10 @@ class Graph:
         same, _ = self._upstream.follow(self.find(node), items=False, far=_NEAR)
         return {self.find(root) for root in same}
 
+    def is_fed(self, node: int) -> bool:
+        """Tell whether other objects may be at a node."""
+        return bool(self.sources[self.find(node)])
+
     def lasts(self, root: int) -> bool:
         """Tell whether the object of a representative was kept."""
         return self._lasts[root]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from amp_migrate.project.model import Module
 from amp_migrate.project.targets import Target
+from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.onward import onward
 from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Fact, Instance, Made
-from amp_migrate.values.passing import Passing
 
 
 class Tools:

@@ -1,0 +1,1 @@
+"""What calls let flow into functions, and what they give back."""

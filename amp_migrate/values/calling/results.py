@@ -1,0 +1,91 @@
+"""What calls give: what the function returns, a new object of a class, or what the receiver holds of that."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.project.model import CallSite, Class, Function, Module
+from amp_migrate.project.targets import Target, constructor
+from amp_migrate.values.calling.passing import Passing
+from amp_migrate.values.calling.receivers import Inner, Receivers
+from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.links.graph import MIDDLE
+from amp_migrate.values.nodes import Nodes, function_of
+from amp_migrate.values.objects import Bound, Fact, Instance, Made, Partial
+from amp_migrate.values.wrappers import wrapped_argument, wraps
+
+
+class Results:
+    """Links the results of calls with what functions return and with what classes make."""
+
+    def __init__(self, nodes: Nodes, expressions: Expressions, passing: Passing) -> None:
+        self.given: dict[Function, list[tuple[CallSite, int]]] = {}
+        self._nodes = nodes
+        self._graph = nodes.graph
+        self._expressions = expressions
+        self._passing = passing
+        self._receivers = Receivers(nodes)
+        self._linked: set[tuple[ast.Call, Function]] = set()
+
+    def give(self, module: Module, call: ast.Call, target: Target, result: int) -> None:
+        """Let a call give what the function returns, or what its receiver holds of that."""
+        function, receiver = target.function, target.receiver
+        assert function is not None
+        if receiver is not None and self._receivers.link(function, receiver, call, result):
+            return
+        if (call, function) in self._linked:
+            return
+        self._linked.add((call, function))
+        site = CallSite(function_of(module, call), call, target.bound)
+        self.given.setdefault(function, []).append((site, result))
+        self._graph.make(self._nodes.returned(function), result)
+
+    def construct(self, module: Module, call: ast.Call, cls: Class, result: int | None) -> None:
+        """Let a call give a new object of a class."""
+        if result is None:
+            return
+        self._graph.state(result, Instance(cls, exact=True))
+        inner = wrapped_argument(call) if wraps(cls.externals()) else None
+        node = self._expressions.node(module, inner) if inner is not None else None
+        if node is not None:
+            self._graph.flow(node, result)
+        if cls.method("__init__") is None:
+            self._passing.fields(module, call, cls)
+
+    def outside(self, module: Module, call: ast.Call) -> None:
+        """Let a call of what a variable or collection holds give what something outside the project makes."""
+        callee = self._expressions.node(module, call.func)
+        result = self._expressions.node(module, call)
+        if callee is not None and result is not None:
+            for fact in list(self._graph.facts(callee, MIDDLE)):
+                if isinstance(fact, str):
+                    self._graph.state(result, Made(fact))
+
+    def resolve(self, reached: dict[ast.Call, list[Target]]) -> None:
+        """Let calls reach and give what calling an item of their receivers does, as far as it is known by now."""
+        for inner, fact in self._receivers.new():
+            self._make(inner, fact)
+            targets = reached.setdefault(inner.outer, [])
+            if self._receivers.is_plain(inner.function):
+                targets[:] = [target for target in targets if target.function is not inner.function]
+            run = _run(fact)
+            if run is not None and run not in targets:
+                targets.append(run)
+
+    def _make(self, inner: Inner, fact: Fact) -> None:
+        run = _run(fact)
+        if isinstance(fact, Class):
+            self.construct(inner.function.module, inner.call, fact, inner.result)
+        elif isinstance(fact, str):
+            self._graph.state(inner.result, Made(fact))
+        elif run is not None and run.function is not None:
+            self._graph.make(self._nodes.returned(run.function), inner.result)
+
+
+def _run(fact: Fact) -> Target | None:
+    """Return what calling an object runs; None where that is not of the project."""
+    if isinstance(fact, Class):
+        return constructor(fact)
+    if isinstance(fact, Bound | Partial):
+        return Target(fact.function)
+    return Target(fact) if isinstance(fact, Function) else None
