@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, as_bool, conjunction, negate
@@ -69,7 +69,35 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
         return casting
     if len(making) == 1 or _sequential(making):
         return [_creation(unit, making[0], uses, function), *casting]
-    return [*(_in_place(unit, site) for site in making), *casting]
+    choice = _choice(unit, function, making)
+    if choice is not None and _alike(unit, making):
+        return [_creation(unit, making[0], uses, function, choice), *casting]
+    made = choice is not None and function.name == "__init__"
+    return [*(_in_place(unit, site, made) for site in making), *casting]
+
+
+def _choice(unit: Unit, function: Function, sites: list[Site]) -> ast.If | None:
+    """Return the test of which every arm holds one of some initializes, where it always runs."""
+    tree = sites[0].module.tree
+    top = outermost(tree, sites)
+    always = tree.holder(top) is (function.node or tree.module)
+    return top if isinstance(top, ast.If) and always and is_exhaustive(top, sites) else None
+
+
+def is_exhaustive(node: ast.If, sites: list[Site]) -> bool:
+    """Tell whether every arm of a test, and of those that are its arms, holds one of some initializes."""
+    return all(
+        any(site.statement in arm for site in sites)
+        or (len(arm) == 1 and isinstance(arm[0], ast.If) and is_exhaustive(arm[0], sites))
+        for arm in (node.body, node.orelse)
+    )
+
+
+def _alike(unit: Unit, sites: list[Site]) -> bool:
+    """Tell whether some initializes make the same GradScaler, on whichever of them a run comes."""
+    made = [replace(unit.options[site], arguments={}, level=None, remarks=[]) for site in sites]
+    alike = all(options == made[0] and options.chosen_scale is None for options in made)
+    return alike and not any(_chosen(unit, site) for site in sites)
 
 
 def _uses(unit: Unit, function: Function) -> list[ast.AST]:
@@ -87,12 +115,18 @@ def _sequential(sites: list[Site]) -> bool:
     return all(dominates(tree, sites[0].statement, other.node) for other in sites[1:])
 
 
-def _creation(unit: Unit, site: Site, uses: list[ast.AST], function: Function) -> Creation:
+def _creation(
+    unit: Unit,
+    site: Site,
+    uses: list[ast.AST],
+    function: Function,
+    start: ast.stmt | None = None,
+) -> Creation:
     tree = site.module.tree
     trains = site in unit.home.inits.get(function, [])
     carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
     whole = unit.home.is_attribute(function) or not trains or carried
-    top = site.statement
+    top = start or site.statement
     within: list[tuple[ast.If, Condition]] = []
     once = False
     while not _reaches_all(tree, top, uses, whole):
@@ -213,9 +247,9 @@ def _chosen(unit: Unit, site: Site) -> list[Condition]:
     return found[::-1]
 
 
-def _in_place(unit: Unit, site: Site) -> Creation:
+def _in_place(unit: Unit, site: Site, always: bool) -> Creation:
     conditions = _conditions(unit, site, _chosen(unit, site))
-    return Creation(site, site.statement, *conditions, shared=True, sometimes=True)
+    return Creation(site, site.statement, *conditions, shared=True, sometimes=not always)
 
 
 def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:

@@ -37,7 +37,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
-from amp_migrate.scaler.creation import Creation, outermost, reaches
+from amp_migrate.scaler.creation import Creation, is_exhaustive, outermost, reaches
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.infers import only_infers
 
@@ -169,7 +169,7 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
         if not isinstance(holder, ast.If):
             break
         first = holder
-    if isinstance(first, ast.If) and _exhaustive(context, first, sites):
+    if isinstance(first, ast.If) and is_exhaustive(first, sites):
         return []
     text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
     return [Insert(tree.span(first), text, after=False)]
@@ -223,18 +223,3 @@ def _first_definition(tree: Tree) -> ast.stmt:
         if not docstring and not isinstance(stmt, ast.Import | ast.ImportFrom | ast.Try):
             return stmt
     return tree.module.body[-1]
-
-
-def _exhaustive(context: Context, node: ast.If, sites: list[Site]) -> bool:
-    statements = [site.statement for site in sites]
-    for branch in (node.body, node.orelse):
-        if any(stmt in branch for stmt in statements):
-            continue
-        if (
-            len(branch) == 1
-            and isinstance(branch[0], ast.If)
-            and _exhaustive(context, branch[0], sites)
-        ):
-            continue
-        return False
-    return True
