@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.dual.arms import Arm
@@ -43,6 +44,14 @@ class Cut:
             kept = {n for stmt in node.handlers[number].body for n in ast.walk(stmt)}
             found |= set(ast.walk(node)) - kept
         return found
+
+    def raising_in(self, paths: Collection[str]) -> Cut | None:
+        """Return what goes where every branch in some files raises; None where one is an expression, or a flag stays."""
+        arms = [arm for arm in self.outermost() if arm.module.path in paths]
+        if self.flags or self.tries or any(isinstance(arm.node, ast.IfExp) for arm in arms):
+            return None
+        more = [arm for arm in arms if arm not in self.raising]
+        return replace(self, raising=(*self.raising, *more))
 
     def outermost(self) -> list[Arm]:
         """Return the arms that stand in nothing else that goes."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, around, is_shut, runs, shut, unbound
-from amp_migrate.dual.native import beside_native, is_native
+from amp_migrate.dual.native import beside_native, is_native, makes_scaler, mentions_native
+from amp_migrate.dual.search import Search
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.programs.connected import files_of, programs
 from amp_migrate.unit.cannot import Cannot, spoken
 
 
@@ -47,7 +49,18 @@ def not_apart(
     """Return why the branches for Apex of a unit that has native AMP beside some of them cannot go."""
     beside = {site: arm for site in found if (arm := beside_native(project, site)) is not None}
     chosen: list[Arm] = []
-    for site in found:
+    search = Search(project, availability, found)
+    whole = search.settle()
+    lacking = without_native(project, search.raising) if whole else None
+    if lacking is not None:
+        return Cannot(
+            "AMP912",
+            lacking.module,
+            lacking.node,
+            "programs that choose Apex here have no native AMP to choose, and share code with others that have",
+            "delete what uses Apex here and keep native AMP, or make a GradScaler here under a test, then run again",
+        )
+    for site in sorted(found, key=lambda s: s.node is not search.stuck):
         known = availability[site.module]
         arm = beside.get(site) or _shut_with(known, site, [*beside.values()])
         if arm is None:
@@ -60,6 +73,28 @@ def not_apart(
             )
         chosen.append(arm)
     return _read_outside(chosen) or _shared_switch(project, availability, chosen) or _needed(chosen)
+
+
+def without_native(project: Project, raising: list[Arm]) -> Arm | None:
+    """Return a branch that initializes Apex in programs without native AMP, where other files initialize it too.
+
+    Several programs do not share the native way of one.
+    """
+    homes = {arm.module: arm for arm in raising}
+    if len(homes) < 2:
+        named = any(mentions_native(project, module) for module in project.modules.values())
+        return None if named else next(iter(homes.values()), None)
+    ran = [files_of(project, program) for program in programs(project, homes)]
+    for home, arm in homes.items():
+        own = (files for files in ran if home.path in files)
+        chosen = mentions_native(project, home) or all(_makes_scaler(project, f) for f in own)
+        if not chosen:
+            return arm
+    return None
+
+
+def _makes_scaler(project: Project, files: Iterable[str]) -> bool:
+    return any(makes_scaler(project, project.modules[path]) for path in sorted(files))
 
 
 def _shut_with(known: Availability, site: Site, chosen: list[Arm]) -> Arm | None:

@@ -47,6 +47,12 @@ def mentions_native(project: Project, module: Module) -> bool:
     return holds_native(project, module) or any(names_native(project, module, n) for n in named)
 
 
+def makes_scaler(project: Project, module: Module) -> bool:
+    """Tell whether a file makes a GradScaler, so that its programs can choose native AMP."""
+    calls = (node for node in module.tree.nodes(ast.Call) if isinstance(node, ast.Call))
+    return any(project.external(module, call.func) in SCALER_CLASSES for call in calls)
+
+
 def _scales(tree: Tree, call: ast.Call) -> bool:
     """Tell whether what a method returns for a loss runs backward: ``scaler.scale(loss).backward()``."""
     up = tree.parent(call)

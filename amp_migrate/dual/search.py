@@ -34,7 +34,10 @@ class _Use:
 
 
 class Search:
-    """Finds the arms and definitions of a unit that go; `raising` are the arms that initialize Apex."""
+    """Finds the arms and definitions of a unit that go; `raising` are the arms that initialize Apex.
+
+    `stuck` is a use of Apex that no test chooses, where the search ended at one.
+    """
 
     def __init__(
         self, project: Project, availability: Mapping[Module, Availability], found: list[Site]
@@ -46,6 +49,7 @@ class Search:
         self.arms: list[Arm] = []
         self.raising: list[Arm] = []
         self.definitions: list[tuple[Module, Definition]] = []
+        self.stuck: ast.AST | None = None
         self._without = NOTHING
         self._seen: set[Function] = set()
         wrapped = {s: cls for s in found if (cls := wrapper_of(project, s)) is not None}
@@ -72,6 +76,7 @@ class Search:
         uses = sorted(self._uses, key=lambda use: not use.initializes)
         while uses:
             use = uses.pop(0)
+            self.stuck = use.node
             place = self._arm(use.module, use.node)
             if isinstance(place, Arm):
                 other = self._opposite(place)
@@ -88,6 +93,7 @@ class Search:
                 uses += more
             else:
                 return False
+        self.stuck = None
         self._add_narrower()
         return bool(self.arms or self._wrappers)
 

@@ -10,8 +10,8 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.choosing import announces, answers, chooses, may_be_off
 from amp_migrate.dual.arms import Arm, around, runs, shut
 from amp_migrate.dual.cut import Cut, importing
-from amp_migrate.dual.mixed import needed_by_native
-from amp_migrate.dual.native import beside_native, is_native, mentions_native
+from amp_migrate.dual.mixed import needed_by_native, without_native
+from amp_migrate.dual.native import beside_native, is_native
 from amp_migrate.dual.search import Search
 from amp_migrate.dual.twins import chosen_beside_native, wrapper_of
 from amp_migrate.facts.paths import walk
@@ -62,7 +62,7 @@ def _cut(
     aliases = importing(list(project.modules.values()), names, gone)
     if aliases is None or not _independent(project, availability, search.raising, gone):
         return None
-    if not _can_choose(project, search.raising):
+    if without_native(project, search.raising) is not None:
         return None
     noticed = any(_raises_else(arm.node) for arm in search.arms)
     raising = [] if noticed else [arm.node.test for arm in search.raising]
@@ -113,14 +113,6 @@ def _independent(
             if node in gone and is_native(project, module, node):
                 return False
     return not any(needed_by_native(project, availability[a.module], a) for a in raising)
-
-
-def _can_choose(project: Project, raising: list[Arm]) -> bool:
-    """Tell whether each program that initialized Apex has a native way: several do not share that of one."""
-    programs = {arm.module for arm in raising}
-    if len(programs) > 1:
-        return all(mentions_native(project, module) for module in programs)
-    return any(mentions_native(project, module) for module in project.modules.values())
 
 
 def _raises_else(node: ast.If | ast.IfExp) -> bool:

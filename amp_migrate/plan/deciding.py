@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.beside import without_apex
@@ -37,6 +37,7 @@ class Deciding:
         self._spelling = spelling
         self._out_of_reach: dict[Site, OutOfReach] = {}
         self._cut: set[Site] = set()
+        self._gone: dict[Site, Cut] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
         self._made: dict[_Asked, _Made] = {}
@@ -108,13 +109,22 @@ class Deciding:
             gone = _chosen(index, found) if found[0] not in self._cut else None
             if gone is not None:
                 self._cut.add(found[0])
-                return cut_out(found, gone)
+                return self._cut_out(found, gone)
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)
         gone = without_apex(index.project, index.availability, found, index.sites)
         if gone is not None:
-            return cut_out(found, gone)
+            return self._cut_out(found, gone)
         return self._migrated(index, found)
+
+    def _cut_out(self, found: list[Site], gone: Cut) -> Answer:
+        self._gone[found[0]] = gone
+        return cut_out(found, gone)
+
+    def raising(self, found: list[Site], shared: Collection[str]) -> Answer | None:
+        """Answer for a unit that goes where its branches in some files raise; None where they cannot."""
+        gone = self._gone[found[0]].raising_in(shared)
+        return cut_out(found, gone) if gone is not None else None
 
     def _migrated(self, index: Index, found: list[Site]) -> Answer:
         """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""
@@ -125,7 +135,7 @@ class Deciding:
             if gone is None:
                 refuse_beside_twin(index.project, found)
                 raise
-            return cut_out(found, gone)
+            return self._cut_out(found, gone)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         found += context.unit.switches
         return decisions, context.gone_nodes | folded | context.unit.switched(), ""

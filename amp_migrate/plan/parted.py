@@ -11,7 +11,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.programs.connected import files_of, imports
+from amp_migrate.project.programs.connected import files_of, programs
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.unit import Unit
 
@@ -39,19 +39,19 @@ def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
     return Parted(stay, go, frozenset(own))
 
 
-def programs(project: Project, modules: Collection[Module]) -> list[Module]:
-    """Return the files that none imports, of those that belong together with some files."""
-    near = project.connected_with(modules)
-    imported = {path for module in near for path in imports(project, module.path) - {module.path}}
-    return [module for module in near if module.path not in imported]
-
-
 def only_left(project: Project, left: Collection[Module], edited: Collection[str]) -> set[str]:
     """Return the files that only programs run in which uses of Apex are left and none is migrated, and the `left` without edits."""
     own = {module.path for module in left}.difference(edited)
     ran = [files_of(project, program) for program in programs(project, left)] if own else []
     others = [files for files in ran if own.isdisjoint(files) or not files.isdisjoint(edited)]
     return own | set().union(*ran).difference(*others).difference(edited)
+
+
+def run_beside(project: Project, left: Collection[Module]) -> set[str]:
+    """Return the files of all programs that run some of the files in which Apex is left."""
+    ran = [files_of(project, program) for program in programs(project, left)] if left else []
+    paths = {module.path for module in left}
+    return paths.union(*(files for files in ran if not paths.isdisjoint(files)))
 
 
 def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:

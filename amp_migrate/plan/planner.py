@@ -22,6 +22,7 @@ from amp_migrate.plan.entangled import entangled
 from amp_migrate.plan.files import Done, Files
 from amp_migrate.plan.model import Decision, Finding, Plan
 from amp_migrate.plan.native import Remarks, upgrade
+from amp_migrate.plan.parted import run_beside
 from amp_migrate.plan.refusal import Refusal, edited_lines
 from amp_migrate.plan.staying import holding, kept_for
 from amp_migrate.plan.unit_summary import UnitSummary, summary
@@ -118,10 +119,7 @@ class Planner:
                 for found, a in zip(self._units, answers, strict=True)
             ]
         elif any(gone is None for _, gone, _ in answers):
-            answers = [
-                self._unless_dual(found, a, first_cause(answers))
-                for found, a in zip(self._units, answers, strict=True)
-            ]
+            answers = self._unless_dual(deciding, answers)
         for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
             decisions, gone, reason = answer
             plan.decisions += decisions
@@ -179,10 +177,22 @@ class Planner:
         if not fresh:
             refused[refusal.path] = refusal
 
-    def _unless_dual(self, found: list[Site], answer: Answer, why: Finding | None) -> Answer:
-        """Keep the Apex branches beside native ones where other Apex code of the project is left."""
-        if not keeps_native(answer[0]):
-            return answer
+    def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
+        """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""
+        why, found = first_cause(answers), list(zip(self._units, answers, strict=True))
+        left = {site.module for sites, (_, gone, _) in found if gone is None for site in sites}
+        beside = run_beside(self.project, left)
+        kept = []
+        for sites, answer in found:
+            edited = {path for made in answer[0] for path, _ in made.edits}
+            shared = edited & beside if keeps_native(answer[0]) else set()
+            ours = bool(shared & {module.path for module in left})
+            raising = deciding.raising(sites, shared) if shared and not ours else None
+            kept.append(raising or (self._kept(sites, why) if shared else answer))
+        return kept
+
+    def _kept(self, found: list[Site], why: Finding | None) -> Answer:
+        """Leave a unit that has native AMP beside it."""
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         reason = why.message if why else "other Apex code of the project is left"
         return list(kept_for(found, "AMP912", why.place if why else None)), None, reason

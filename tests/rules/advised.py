@@ -845,20 +845,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/one_program_without_native",
-        "delete what uses Apex here and keep native AMP",
-        (
-            ("train_new.py", "from apex import amp\n", ""),
-            (
-                "train_new.py",
-                '    if args.backend == "apex":\n'
-                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
-                "",
-            ),
-            ("train_new.py", ', use_apex=args.backend == "apex"', ""),
-        ),
-    ),
-    Advised(
         "refused/options_out_of_sight",
         "write the options into the call of amp.initialize",
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.closure import closure
@@ -54,6 +54,13 @@ def imports(project: Project, path: str) -> frozenset[str]:
 def files_of(project: Project, program: Module) -> set[str]:
     """Return the files that a program may run: its own and what it imports, at any distance."""
     return set(closure([program.path], lambda path: imports(project, path)))
+
+
+def programs(project: Project, modules: Collection[Module]) -> list[Module]:
+    """Return the files that none imports, of those that belong together with some files."""
+    near = project.connected_with(modules)
+    imported = {path for module in near for path in imports(project, module.path) - {module.path}}
+    return [module for module in near if module.path not in imported]
 
 
 class Groups:

@@ -42,15 +42,24 @@ def chosen(context: FileContext, site: Site, native: Native) -> Chosen | None:
     of_apex = arms.get(apex)
     if of_apex is None or not _imported(context, of_apex) or not _is(context, site, other, native):
         return None
-    flag, name = path(node.test), target.targets[0]
+    test, negated = _asked(node.test)
+    flag, name = path(test), target.targets[0]
     if flag is None or len(target.targets) != 1 or not isinstance(name, ast.Name):
         return None
-    if not _same_flag(context, node.test, node):
+    if not _same_flag(context, test, node):
         return None
     reads = _reads(context, site, name)
     if reads is None or not all(_follows(context, arms, node, read) for read in reads):
         return None
-    return Chosen(node, other, f"not {flag}" if apex is node.body else f"bool({flag})")
+    means_apex = (apex is node.body) is not negated
+    return Chosen(node, other, f"not {flag}" if means_apex else f"bool({flag})")
+
+
+def _asked(test: ast.expr) -> tuple[ast.expr, bool]:
+    """Return the flag that a test asks for, and whether it asks for its contrary."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand, True
+    return test, False
 
 
 def _value(site: Site) -> ast.expr | None:
@@ -111,16 +120,15 @@ def _follows(
     plain = len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
     if not plain or frozen_later(context.project, module, call):
         return False
-    return _same_flag(context, choice.test, call)
+    return _same_flag(context, _asked(choice.test)[0], call)
 
 
 def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
-    """Tell whether an attribute as ``args.apex`` is the same where the class is chosen and at another place."""
+    """Tell whether a variable or an attribute as ``args.apex`` is the same where the class is chosen and at another place."""
     module, root = context.module, test
-    if not isinstance(test, ast.Attribute) or not stays(context.project, module, test.attr):
-        return False
-    if _is_property(context, test.attr):
-        return False
+    if isinstance(test, ast.Attribute):
+        if not stays(context.project, module, test.attr) or _is_property(context, test.attr):
+            return False
     while isinstance(root, ast.Attribute):
         root = root.value
     if not isinstance(root, ast.Name):
@@ -129,7 +137,13 @@ def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
     if owner is None or module.scopes.find(module.scopes.scope_of(place), root.id) is not owner:
         return False
     bindings = module.scopes.bindings(owner, root.id)
-    return len(bindings) == 1 and not isinstance(bindings[0], ast.alias)
+    only = bindings[0] if len(bindings) == 1 else None
+    if isinstance(only, ast.arg) or isinstance(test, ast.Attribute):
+        return only is not None and not isinstance(only, ast.alias)
+    in_loop = only is not None and any(
+        isinstance(up, ast.For | ast.While) for up in module.tree.ancestors(only)
+    )
+    return isinstance(only, ast.Name) and not in_loop
 
 
 def _is_property(context: FileContext, name: str) -> bool:
