@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.facts.paths import defs, uses
+from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.backwards.behind import read_behind
+from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
-from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.beliefs import PARAMETERS, READS_GRADIENTS
 from amp_migrate.unit.unit import Unit
 
 
@@ -69,6 +70,8 @@ class Branches:
                 self._compare(up, site)
 
     def _compare(self, node: ast.If, site: Site) -> None:
+        if self._asks_for_optimizer(node.test) and self._probes(node):
+            return
         body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
         if [form for _, form in body] == [form for _, form in orelse]:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
@@ -85,6 +88,20 @@ class Branches:
             moves = any(_is_native(form) for _, form in orelse) and not _decides(moved, node)
             if same and border and moves:
                 self.prefixes[node] = Prefix(node, site, moved)
+
+    def _asks_for_optimizer(self, test: ast.expr) -> bool:
+        """Tell whether a test only asks for an optimizer that is scaled for: it is there with AMP off as well."""
+        optimizers = {
+            path(node) for block in self._blocks.values() for node in block.optimizer_list()
+        }
+        asked = test.left if isinstance(test, ast.Compare) else test
+        return path(asked) is not None and path(asked) in optimizers
+
+    def _probes(self, node: ast.If) -> bool:
+        """Tell whether the plain backward of a test is run for the gradient of an input."""
+        inside = set(ast.walk(node))
+        own = (b for b in self._unit.backwards if not b.scaled and b.node in inside)
+        return any(reads_input(self._unit, backward) for backward in own)
 
     def _block(self, body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, object]]:
         for stmt in body:
@@ -154,9 +171,9 @@ class Branches:
             if isinstance(func, ast.Name)
             else ""
         )
-        rest = self._form([*call.args[1:], *call.keywords], names)
-        if tail in READS_GRADIENTS and call.args and self._gradients(call.args[0]):
-            return ("clip", tail.rstrip("_"), rest)
+        clipped, rest = _parameters(call)
+        if tail in READS_GRADIENTS and clipped is not None and self._gradients(clipped):
+            return ("clip", tail.rstrip("_"), self._form(rest, names))
         if tail == "backward" and isinstance(func, ast.Attribute):
             target = self._form(func.value, names)
             loss = (
@@ -175,6 +192,15 @@ class Branches:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "parameters"
         )
+
+
+def _parameters(call: ast.Call) -> tuple[ast.expr | None, list[ast.expr | ast.keyword]]:
+    """Return what a clip is given as its parameters, by place or by name, and its other arguments."""
+    if call.args:
+        return call.args[0], [*call.args[1:], *call.keywords]
+    given = next((k for k in call.keywords if k.arg == PARAMETERS), None)
+    rest: list[ast.expr | ast.keyword] = [k for k in call.keywords if k is not given]
+    return given.value if given is not None else None, rest
 
 
 def _is_native(form: object) -> bool:

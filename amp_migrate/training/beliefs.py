@@ -16,6 +16,9 @@ READS_GRADIENTS = frozenset(
     }
 )
 
+# How torch's functions that clip name what they are given first.
+PARAMETERS = "parameters"
+
 # Methods of modules and optimizers that hand out parameters: gradients are reached through them alone.
 HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
 

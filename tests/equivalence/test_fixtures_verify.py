@@ -53,6 +53,7 @@ THROWING_AWAY = {
     "internals/function_of_its_own_without_casts",
     "project/attack_beside_training",
     "several/attack_in_a_helper",
+    "several/attack_without_an_optimizer",
     "several/saliency_of_the_input",
 }
 # Apex clips gradients that the program then throws away, natively nothing does, and every clip counts.

@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.beliefs import APEX_STATE, READS_GRADIENTS
+from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 
 
 class Does(Enum):
@@ -58,7 +58,8 @@ class Labels:
         if method == "backward" and receiver is not None:
             return self._backward(function, call, receiver, introduced)
         if method in READS_GRADIENTS:
-            others = [*call.args[1:], *(k.value for k in call.keywords)]
+            named = [k.value for k in call.keywords if k.arg != PARAMETERS]
+            others = [*call.args[1:], *named]
             return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
         if isinstance(function.module.tree.parent(call), ast.Subscript | ast.Attribute):
             if method == "state_dict":
