@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.slicing.region import Region
@@ -17,6 +17,7 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
+from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
@@ -95,16 +96,52 @@ def _is_aside(unit: Unit, function: Function) -> bool:
 
 
 def before_apex(unit: Unit, region: Region) -> bool:
-    """Tell whether a function evaluates before it initializes: in fp32, under Apex too."""
-    return _is_before(unit, region.function, region.first, frozenset())
+    """Tell whether a forward runs before its program initializes, if that ever does: in fp32, under Apex too."""
+    return runs_before_apex(unit, region.function, region.first)
 
 
-def _is_before(unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]) -> bool:
+def runs_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
     """Tell whether a node runs before its function, or all that call it, initialize."""
-    sites = [s for s in unit.of(Kind.INITIALIZE) if s.function is function]
-    if sites:
-        follows = partial(may_follow, unit.project, function, then=node)
-        return not any(follows(s.node) for s in sites)
+    return _before(unit, function, node, all, frozenset())
+
+
+def may_run_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
+    """Tell whether some way of a program comes to a node, and has not initialized on it."""
+    return _before(unit, function, node, any, frozenset())
+
+
+def _before(
+    unit: Unit,
+    function: Function,
+    node: ast.AST,
+    callers: Callable[[Iterable[bool]], bool],
+    around: frozenset[Function],
+) -> bool:
+    begins = _begins(unit, function)
+    if any(may_follow(unit.project, function, begin, node) for begin in begins):
+        return False
     calls = unit.project.callers(function) if function not in around else []
+    if not calls or _initializes(unit, function):
+        return bool(begins)
     around |= {function}
-    return bool(calls) and all(_is_before(unit, s.function, s.call, around) for s in calls)
+    return callers(_before(unit, s.function, s.call, callers, around) for s in calls)
+
+
+def _initializes(unit: Unit, function: Function) -> bool:
+    return any(site.function is function for site in unit.of(Kind.INITIALIZE))
+
+
+def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
+    """Return what initializes in a function: by itself, else the calls that lead there."""
+    made = [site for site in unit.of(Kind.INITIALIZE) if site.function is function]
+    return [site.node for site in made] or list(_beginning(unit, function))
+
+
+def _beginning(unit: Unit, function: Function) -> Iterator[ast.Call]:
+    """Yield the calls of a function that lead to an initialize."""
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    for node in walk(function.scope):
+        if isinstance(node, ast.Call):
+            callees = unit.project.callees(node)
+            if any(made & reachable(unit.project, callee) for callee in callees):
+                yield node

@@ -29,7 +29,11 @@ from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
-from amp_migrate.autocast.evaluated.inference import before_apex
+from amp_migrate.autocast.evaluated.inference import (
+    before_apex,
+    may_run_before_apex,
+    runs_before_apex,
+)
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
@@ -107,10 +111,11 @@ def _seeing(
     if region is not None and not disabled.runs(function):
         enabled = context.casts.enabled(function, region.first, training=False)
         by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
-        if by_scaler or (enabled is not None and not serves_others(context.unit, function)):
+        if by_scaler or (enabled is not None and not _runs_without_apex(context, region)):
             return [region]
     calls = context.unit.project.callers(function) if depth else []
     calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]
+    calls = [c for c in calls if not runs_before_apex(context.unit, c.function, c.call)]
     found: list[Region] = []
     for call in calls:
         above = _seeing(context, _calling(context, call), call.function, disabled, depth - 1)
@@ -118,6 +123,12 @@ def _seeing(
             return []
         found += above
     return found
+
+
+def _runs_without_apex(context: Context, region: Region) -> bool:
+    """Tell whether a program runs a region that never initializes, or has not yet done so."""
+    unit, function = context.unit, region.function
+    return serves_others(unit, function) or may_run_before_apex(unit, function, region.first)
 
 
 def _calling(context: Context, call: CallSite) -> Region | None:
