@@ -124,7 +124,7 @@ def _planned(
     while True:
         plan, units = planner.plan(refused)
         failures = _apply(plan, trees, outcomes, settings.jobs)
-        fitting = partial(judge, planner.staying)
+        fitting = partial(judge, planner.staying.difference(_after(outcomes)))
         judgement = None if failures else _judgement(fitting, outcomes, plan, settings)
         if judgement is not None:
             failures = _untrue(judgement, outcomes, refused)
