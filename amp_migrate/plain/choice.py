@@ -18,11 +18,15 @@ _ACTS = ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a `with` enters, the call of `amp.scale_loss` that it is read as, and the reads that go with that."""
+    """What a `with` enters, the call of `amp.scale_loss` that it is read as, and the reads that go with that.
+
+    `text` is how that call is written there, where it is not as it stands.
+    """
 
     use: ast.expr
     scaling: ast.Call
     through: tuple[ast.expr, ...]
+    text: str | None = None
 
 
 class Choices:
@@ -76,5 +80,6 @@ class Choices:
 
 
 def is_chosen(site: Site) -> bool:
-    """Tell whether a call of `amp.scale_loss` is put into a variable, or stands under a flag."""
-    return isinstance(site.module.tree.parent(site.node), ast.Assign | ast.AnnAssign | ast.IfExp)
+    """Tell whether a call of `amp.scale_loss` is put into a variable, stands under a flag or is what a lambda gives."""
+    up = site.module.tree.parent(site.node)
+    return isinstance(up, ast.Assign | ast.AnnAssign | ast.IfExp | ast.Lambda)

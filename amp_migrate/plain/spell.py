@@ -13,6 +13,7 @@ from amp_migrate.plain.choice import Choices, Chosen, is_chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.inline import Inlined, Inlining
 from amp_migrate.plain.marks import Idle, idle, mentions_mark
+from amp_migrate.plain.returned import Returning
 from amp_migrate.plain.unused import Reads, Unused
 from amp_migrate.plain.write import (
     Piece,
@@ -86,6 +87,7 @@ class _File:
         self._calls = Calls(self._holding)
         self._inlining = Inlining(self._holding)
         self._choices = Choices(self._holding)
+        self._returning = Returning(self._holding)
 
     def tree(self) -> Tree | None:
         """Return the file with its uses spelt out; None where there are none that can be."""
@@ -113,7 +115,7 @@ class _File:
             elif inlined is not None:
                 yield _Spelling(call, inlined.returned.func, (call.func,), None, inlined)
         for item in self._tree.nodes(ast.withitem):
-            chosen = self._choices.of(item)
+            chosen = self._choices.of(item) or self._returning.of(item)
             if chosen is not None:
                 yield _Spelling(chosen.use, chosen.scaling, chosen.through, chosen=chosen)
         paths: list[ast.Name | ast.Subscript | ast.Attribute] = [

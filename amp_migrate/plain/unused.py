@@ -93,6 +93,8 @@ class Reads:
 
     def _is_calm(self, value: ast.expr) -> bool:
         """Tell whether nothing happens when a value is computed, but that it is."""
+        if isinstance(value, ast.Lambda) and not value.args.defaults:
+            return True
         return not any(
             isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr)
             or (isinstance(node, ast.Call) and not self._holding.only_holds(node))

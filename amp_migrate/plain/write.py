@@ -77,7 +77,9 @@ def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
     span = tree.span(chosen.use)
     inside = chosen.scaling in ast.walk(chosen.use)
     text = tree.segment(chosen.scaling) if inside else ast.unparse(chosen.scaling)
-    if not inside and "\n" not in tree.segment(chosen.scaling):
+    if chosen.text is not None:
+        text = chosen.text
+    elif not inside and "\n" not in tree.segment(chosen.scaling):
         text = tree.segment(chosen.scaling)
     return Piece(span, text + "\n" * (span.end_line - span.line - text.count("\n")))
 

@@ -108,6 +108,25 @@ SPELT = {
         "def call(f, *args, **named):\n    return f(*args, **named)\ncall(amp.scale_loss, loss, opt, loss_id=1)",
         "(None\n)\namp.scale_loss(loss, opt, loss_id=1)",
     ),
+    "a lambda that returns it": (
+        "scaled = lambda l: amp.scale_loss(l, opt)\nwith scaled(loss / 2) as s:\n    s.backward()",
+        "scaled = None\nwith amp.scale_loss(loss / 2, opt) as s:\n    s.backward()",
+    ),
+    "a lambda under a flag, beside one that does nothing": (
+        "if on:\n    f = lambda l: amp.scale_loss(l, opt)\nelse:\n    f = lambda l: contextlib.nullcontext(l)\n"
+        "with f(loss) as s:\n    s.backward()",
+        "if on:\n    f = None\nelse:\n    f = None\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
+    "a function that returns it under a flag": (
+        "def f(l, o, on):\n    if on:\n        return amp.scale_loss(l, o)\n    return contextlib.nullcontext(l)\n"
+        "with f(loss, opt, on=1) as s:\n    s.backward()",
+        "(None\n\n\n)\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
+    "a function that chooses in an expression": (
+        "def f(l, on):\n    return amp.scale_loss(l, opt) if on else contextlib.nullcontext(l)\n"
+        "with f(loss, 1) as s:\n    s.backward()",
+        "(None\n)\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
+    ),
     "a test for Apex with the same arms": (
         "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()\n    # behind",
         "(None\n\n)\nopt.step()\n    # behind",
@@ -123,6 +142,21 @@ SPELT = {
 }
 
 KEPT = {
+    "a lambda beside one that enters another loss": (
+        "if on:\n    f = lambda l: amp.scale_loss(l, opt)\nelse:\n    f = lambda l: contextlib.nullcontext(l / 2)\n"
+        "with f(loss) as s:\n    s.backward()"
+    ),
+    "a lambda that is also given to a function": (
+        "f = lambda l: amp.scale_loss(l, opt)\nwith f(loss) as s:\n    s.backward()\nuse(f)"
+    ),
+    "a function under a flag that a test computes": (
+        "def f(l):\n    if ask():\n        return amp.scale_loss(l, opt)\n    return contextlib.nullcontext(l)\n"
+        "with f(loss) as s:\n    s.backward()"
+    ),
+    "a function with an argument of another parameter missing": (
+        "def f(l, o, on):\n    if on:\n        return amp.scale_loss(l, o)\n    return contextlib.nullcontext(l)\n"
+        "with f(loss, opt) as s:\n    s.backward()"
+    ),
     "a function that does more": "def f(x):\n    print(x)\n    return amp.scale_loss(x, opt)\nf(loss)",
     "a function that also travels": "def f(x):\n    return amp.scale_loss(x, opt)\nf(loss)\nuse(f)",
     "an argument that is evaluated twice": "def f(x):\n    return amp.initialize(x, x)\nf(make())",
@@ -153,7 +187,7 @@ KEPT = {
     "a star of unknown length": "amp.initialize(*make())",
 }
 
-IMPORTS = "import functools, types\nimport apex\nfrom apex import amp\nfrom data import model, opt, loss\n"
+IMPORTS = "import contextlib, functools, types\nimport apex\nfrom apex import amp\nfrom data import model, opt, loss\n"
 
 
 def _spelt(text: str) -> str:
