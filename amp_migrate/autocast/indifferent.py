@@ -126,7 +126,9 @@ class Indifferent:
 
     def _of_its_name(self, func: ast.Attribute) -> list[Function] | None:
         """Return the methods that a call may mean of an object that nothing is known of."""
-        return None if func.attr in RUNS_FORWARD else self._methods.get(func.attr)
+        methods = self._methods.get(func.attr, [])
+        gives = any(method.is_property for method in methods)  # what it gives is called
+        return None if gives or func.attr in RUNS_FORWARD else methods or None
 
     def _is_builtin(self, module: Module, func: ast.Name) -> bool:
         scope = module.scopes.owner(func)

@@ -37,6 +37,10 @@ CAST: dict[str, str] = {
     "by another": "def f(net, x):\n    return g(net, x)\ndef g(net, x):\n    return net(x)",
     "by a far one": "def f(x):\n    return g(x)\ndef g(x):\n    return h(x)\ndef h(x):\n    return x @ x",
     "a property": "class C:\n    @property\n    def p(self):\n        return self.x @ self.x\ndef f(c):\n    return c.p",
+    "what a property gives": (
+        "class C:\n    @property\n    def net(self):\n        return self._net\n"
+        "    def run(self, x):\n        return self.net(x)\ndef f(c, x):\n    return C.run(c, x)"
+    ),
     "mapped": "def f(xs, g):\n    return list(map(g, xs))",
     "a builtin bound anew": "def f(x, print):\n    print(x)",
     "a lambda given": "def f(xs):\n    return sorted(xs, key=lambda x: x @ x)",

@@ -146,9 +146,82 @@ def _twice() -> Training:
     )
 
 
+_LIBRARY = """class Trainer:
+    def __init__(self, network):
+        self.network = network
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        self.{keeps} = False
+{property}
+    def begin(self):
+        self.network, self.optimizer = amp.initialize(self.network, self.optimizer, opt_level="O1")
+
+    def fit(self, loader):
+        if self.mixed:
+            self.begin()
+        for x in loader:
+            out = self.run(x)
+            loss = out.pow(2).mean()
+            self.optimizer.zero_grad()
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+
+    def run(self, x):
+        return self.network(x)
+"""
+_NATIVE = (
+    ("from apex import amp\n", ""),
+    (
+        '        self.network, self.optimizer = amp.initialize(self.network, self.optimizer, opt_level="O1")\n',
+        "        self.scaler = torch.cuda.amp.GradScaler()\n",
+    ),
+    (
+        "        self.network = network\n",
+        "        self.network = network\n        self.scaler = torch.cuda.amp.GradScaler(enabled=False)\n",
+    ),
+    (
+        "            out = self.run(x)\n            loss = out.pow(2).mean()\n",
+        "            with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):\n"
+        "                out = self.run(x)\n                loss = out.pow(2).mean()\n",
+    ),
+    (
+        "            with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n                scaled_loss.backward()\n"
+        "            self.optimizer.step()\n",
+        "            self.scaler.scale(loss).backward()\n            self.scaler.step(self.optimizer)\n            self.scaler.update()\n",
+    ),
+)
+
+
+def _library(name: str, keeps: str, made: str) -> Training:
+    """Return a trainer whose user turns AMP on, in a method that is called under a flag that no file sets."""
+    before = "import torch\nfrom apex import amp\n" + _LIBRARY.format(keeps=keeps, property=made)
+    after = before
+    for old, new in _NATIVE:
+        assert old in after
+        after = after.replace(old, new)
+    narrow = (
+        "            with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):\n                out = self.run(x)\n",
+        "            out = self.run(x)\n            with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):\n",
+    )
+    fault = {"the network is not cast": (narrow,)}
+    return Training(name, {"train.py": before}, {"train.py": after}, fault)
+
+
+_PROPERTY = """
+    @property
+    def mixed(self):
+        return self._mixed
+
+    @mixed.setter
+    def mixed(self, value):
+        self._mixed = value
+"""
+
 EVALUATIONS = (
     _around_a_lambda(),
     _twice(),
     *(_training(name, lines) for name, lines in _WAYS.items()),
     *(_handed(name, *words) for name, words in _HANDED.items()),
+    _library("turned on by a flag of its user", "mixed", ""),
+    _library("turned on by a property of its user", "_mixed", _PROPERTY),
 )

@@ -24,7 +24,8 @@ class Initialize:
     """A call of `amp.initialize`: its function, and what holds with AMP on and in each way of it being off.
 
     `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
-    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own.
+    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own. `callers` is
+    what holds in the functions that call the function where it runs, as far as there is one call only.
     """
 
     function: Function
@@ -32,6 +33,7 @@ class Initialize:
     on: Assumption | None
     off: tuple[Assumption, ...]
     scaled: tuple[Assumption, ...] = ()
+    callers: tuple[tuple[Function, Assumption], ...] = ()
 
     @property
     def trains(self) -> bool:
@@ -78,7 +80,24 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         k.arg is None for k in call.keywords
     )
     scaled = tuple(by_level) if own else ()
-    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled)
+    callers = tuple(_callers(project, function))
+    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers)
+
+
+def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
+    """Yield the functions on the only way to one, nearest first, with what holds where they take it."""
+    seen = {function}
+    while len(sites := project.callers(function)) == 1 and sites[0].function not in seen:
+        site = sites[0]
+        function = site.function
+        seen.add(function)
+        known = NOTHING
+        for test, truth in guards(function, site.call):
+            held = refine(known, test, truth)
+            if held is None:
+                return
+            known = held
+        yield function, known
 
 
 def _switched(
@@ -118,17 +137,21 @@ def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is taken to hold in a run: all of it in one function, elsewhere what is spelt the same for the same object."""
+    """What is taken to hold in a run: all of it in the function that states it, elsewhere what is spelt the same for the same object."""
 
-    function: Function | None = None
-    known: Assumption = NOTHING
+    stated: tuple[tuple[Function, Assumption], ...] = ()
 
     def at(self, function: Function) -> Assumption:
-        """Return what holds in a function of either side."""
-        stated = self.function
-        if stated is None or _name(function) == _name(stated):
-            return self.known
-        return self.known.only(lambda term: _means_same(term, stated, function))
+        """Return what holds in a function of either side; of what is stated twice, the first."""
+        found = NOTHING
+        for where, known in self.stated:
+            same = _name(function) == _name(where)
+            for fact in known.facts:
+                if (same or _means_same(fact.term, where, function)) and found.get(
+                    fact.term
+                ) is None:
+                    found = found.with_fact(fact.term, fact.value)
+        return found
 
 
 def _name(function: Function) -> tuple[str, str]:

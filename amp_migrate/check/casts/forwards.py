@@ -52,7 +52,7 @@ class Forwards:
             yield from self._with_amp(item)
         for item in self.every:
             for known in item.off:
-                facts = Facts(item.function, known)
+                facts = Facts(((item.function, known),))
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, known not in item.scaled)
         yield from self._elsewhere()
@@ -74,7 +74,7 @@ class Forwards:
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
-        facts = Facts(item.function, item.on)
+        facts = Facts(((item.function, item.on), *item.callers))
         apex = Initialized(self.old.program, {other.call for other in self._live}, facts)
         entries = self._entries(item)
         native = Casting(self.new.program, facts)
