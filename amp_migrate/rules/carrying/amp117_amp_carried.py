@@ -159,6 +159,8 @@ def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
         if site.function is function and site.kind is not Kind.VALUE
         for part in ast.walk(site.node)
     }
+    stored = (stored.statement for stored in context.unit.home.carriers.stored)
+    handled |= {part for statement in stored for part in ast.walk(statement)}
     for node in walk(function.scope):
         if (
             isinstance(node, ast.Name)

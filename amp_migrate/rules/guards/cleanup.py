@@ -27,20 +27,37 @@ def tidied(tree: Tree, edits: list[Edit]) -> list[Edit]:
 
     What would be edited in the head of such a statement is left out.
     """
-    edits = _outside_dropped(edits)
+    edits = _outside_dropped(tree, edits)
     drops = list(emptied(tree, edits))
     edits, drops = _in_place(tree, edits, drops)
     return [e for e in edits if not any(_inside(e, drop) for drop in drops)] + drops
 
 
-def _outside_dropped(edits: list[Edit]) -> list[Edit]:
-    """Leave out what would be edited in a statement that goes as a whole."""
+def _outside_dropped(tree: Tree, edits: list[Edit]) -> list[Edit]:
+    """Leave out what would be edited in a statement that goes as a whole, or with its branch of a test."""
     spans = {e.span for e in edits if isinstance(e, Drop)}
-    return [e for e in edits if not any(s != _place(e) and _within(e, s) for s in spans)]
+    branches = list(_branches_gone(tree, {e.span: e.block for e in edits if isinstance(e, Hoist)}))
+    return [
+        e
+        for e in edits
+        if not any(s != _place(e) and _within(e, s) for s in spans)
+        and (isinstance(e, Move) or not any(_within(e, s) for s in branches))
+    ]
+
+
+def _branches_gone(tree: Tree, kept: dict[Span, str]) -> Iterator[Span]:
+    """Yield the statements of the branch of a test that goes as the other one takes its place."""
+    for test in tree.nodes(ast.If) if kept else ():
+        block = kept.get(tree.span(test))
+        if block is not None and isinstance(test, ast.If):
+            yield from map(tree.span, test.orelse if block == "body" else test.body)
 
 
 def _place(edit: Edit) -> Span | None:
-    return getattr(edit, "span", None) or getattr(edit, "call", None)
+    return next(
+        (at for name in ("span", "call", "first") if (at := getattr(edit, name, None)) is not None),
+        None,
+    )
 
 
 def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Edit], list[Edit]]:
