@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
 
@@ -85,9 +85,10 @@ def read(project: Project, site: Site) -> ScaleLoss:
     _refuse_stored(site, node, alias, backwards)
     body = [stmt for stmt in node.body if stmt is not entered]
     uses = _uses(body, alias)
-    handed = tuple(u for u in uses if _is_handed(project, site.module, u, bool(backwards)))
-    reached = tuple(_reached(project, site.module, handed))
-    if not (backwards or reached or keeps_name(node, alias)):
+    given = tuple(u for u in uses if is_handed(project, site.module, u, bool(backwards)))
+    run = (*reached(project, site.module, given), *closed_over(project, site, node, alias))
+    bound = any(is_bound(site.module, use) for use in given)
+    if not (backwards or run or bound or keeps_name(node, alias)):
         raise _odd(site, f"`{alias}.backward()` is not called in the block")
     unchecked = arguments.get("delay_overflow_check")
     return ScaleLoss(
@@ -102,8 +103,8 @@ def read(project: Project, site: Site) -> ScaleLoss:
         arguments.get("delay_unscale"),
         isinstance(unchecked, ast.Constant) and unchecked.value is True,
         backwards,
-        handed,
-        reached,
+        given,
+        run,
     )
 
 
@@ -168,37 +169,6 @@ def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
 def _uses(body: list[ast.stmt], alias: str) -> list[ast.Name]:
     parts = (part for stmt in body for part in ast.walk(stmt))
     return [part for part in parts if isinstance(part, ast.Name) and part.id == alias]
-
-
-def _is_handed(project: Project, module: Module, use: ast.Name, differentiated: bool) -> bool:
-    """Tell whether a use hands the scaled loss on to what may differentiate it.
-
-    Where the block itself does, whatever is not known to be code of the project only reads it.
-    """
-    node: ast.AST = use
-    up = module.tree.parent(node)
-    while isinstance(up, ast.keyword | ast.Starred):
-        node, up = up, module.tree.parent(up)
-    if isinstance(up, ast.Return | ast.Yield):
-        return True
-    if isinstance(up, ast.Call) and node is not up.func:
-        if differentiated or project.callees(up):
-            return bool(project.callees(up))
-        return project.external(module, up.func) is None
-    if isinstance(up, ast.Attribute):
-        called = module.tree.parent(up)
-        return up.attr == "backward" and not (isinstance(called, ast.Call) and called.func is up)
-    return not differentiated and not isinstance(up, ast.FormattedValue | ast.Expr)
-
-
-def _reached(project: Project, module: Module, handed: tuple[ast.Name, ...]) -> Iterator[ast.Call]:
-    """Yield the backward passes anywhere that may run on a loss that is handed on."""
-    for where in project.modules.values() if handed else ():
-        for call in where.tree.nodes(ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                loss = call.func.value
-                if any(project.values.same(module, use, where, loss) for use in handed):
-                    yield call
 
 
 def _backwards(module: Module, node: ast.With, alias: str) -> list[ast.Call]:
