@@ -167,6 +167,7 @@ def _creation(
             )
         )
     )
+    sometimes = sometimes or (unit.home.module_level and _is_guarded(tree, top))
     sometimes = sometimes or once or unit.home.returning.conditional(function)
     sometimes = sometimes or unit.home.carriers.sometimes
     sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
@@ -175,6 +176,18 @@ def _creation(
     instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
     flags = (False, sometimes, constructed, instead)
     return Creation(site, top, *conditions, *flags, tuple(within))
+
+
+def _is_guarded(tree: Tree, node: ast.stmt) -> bool:
+    """Tell whether a statement stands in a branch, so that its function may end without it."""
+    holder = tree.holder(node)
+    while isinstance(holder, ast.stmt) and not isinstance(holder, FunctionNode):
+        if isinstance(holder, ast.If | ast.For | ast.While | ast.Try | ast.Match) and not (
+            isinstance(holder, ast.If) and _is_main(holder)
+        ):
+            return True
+        holder = tree.holder(holder)
+    return isinstance(holder, ast.ExceptHandler | ast.match_case)
 
 
 def _made_with_object(project: Project, function: Function) -> bool:

@@ -229,24 +229,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/amp_or_none_to_a_class_method_in_a_loop",
-        "move amp.initialize from Net.load_model() to the function that trains",
-        (
-            (
-                "        if amp is not None:\n"
-                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
-                "",
-            ),
-            ("path, args, amp=None", "path, args"),
-            (
-                "        net, optimizer = Net.load_model(path, args, amp)\n",
-                "        net, optimizer = Net.load_model(path, args)\n"
-                "        if args.fp16:\n"
-                '            net, optimizer = amp.initialize(net, optimizer, opt_level="O1")\n',
-            ),
-        ),
-    ),
-    Advised(
         "refused/amp_or_none_under_another_flag",
         "move amp.initialize from Net.load_model() to the function that trains",
         (

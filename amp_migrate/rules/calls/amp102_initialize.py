@@ -94,14 +94,14 @@ def _replaced(
     made = ""
     if creation is not None and _is_used(context, site):
         made = scaler_made(context, site, creation, target_of(context, site))
+        if context.unit.home.module_level and site.function.node is not None:
+            edits += _module_level(context, site)
         if creation.climbed:
             span = site.module.tree.span(creation.top)
             edits.append(Insert(span, made, after=made_after(context, site, creation)))
         else:
             lines.append(made)
         edits += _default(context, site, creation)
-        if context.unit.home.module_level and site.function.node is not None:
-            edits += _module_level(context, site)
     edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
     stmt = site.statement
