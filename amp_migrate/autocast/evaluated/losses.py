@@ -46,16 +46,25 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     """
     held = nodes_in([*unit.regions, *found])
     trained = {region.function for region in unit.regions}
-    functions = dict.fromkeys(r.function for r in found if r.function not in trained)
+    evaluates = {region.function for region in found} - trained
     return [
         _with_its_input(unit, function, stmt, held)
-        for function in functions
+        for function in unit.project.functions()
+        if function.module in unit.near
         for stmt in walk(function.scope)
         if isinstance(stmt, _ASSIGNS)
         and id(stmt) not in held
         and criterion(unit, function.module, stmt)
-        if _given(unit, function, stmt) & models and not bce.calls(unit, function.module, stmt)
+        and not bce.calls(unit, function.module, stmt)
+        and (function in evaluates or _is_measured(unit, function, stmt))
+        and _given(unit, function, stmt) & models
     ]
+
+
+def _is_measured(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
+    """Tell whether all that a statement calls runs without gradients."""
+    calls = [n for n in walk(stmt) if isinstance(n, ast.Call)]
+    return all(without_gradients(unit, function.module, call) for call in calls)
 
 
 def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
@@ -67,7 +76,9 @@ def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
         if isinstance(call, ast.Call)
         and unit.forwards.call(function.module, call) is Forward.CRITERION
         for argument in call.args
-        for network in losses.networks(function, argument)
+        for network in losses.networks(
+            function, argument.value if isinstance(argument, ast.Starred) else argument
+        )
     }
 
 
