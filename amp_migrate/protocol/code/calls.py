@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.project.binding import fits
 from amp_migrate.protocol.code.strays import Strays
 
 Sites = dict[Function, list[tuple[Function, ast.AST]]]
+_KEEPS = frozenset({"add", "append", "appendleft", "insert", "setdefault"})
+"""The methods of collections that keep what they are given: it runs where it is taken out and called."""
 _ENTERED = ("__enter__", "__exit__", "__aenter__", "__aexit__")
 
 
@@ -107,10 +110,18 @@ class Calls:
                 for argument in (*call.args, *(k.value for k in call.keywords))
                 for function in self._meant(module, argument)
             ]
+            if last_name(call) in _KEEPS:
+                functions = [f for f in functions if not self._is_called(f)]
             functions += [f for f in self._strays.of(module, call) if f not in functions]
             if functions:
                 found[call] = tuple(functions)
         return found
+
+    def _is_called(self, function: Function) -> bool:
+        """Tell whether a call of the project is seen to run a function."""
+        if isinstance(function, Anonymous):
+            return function in self._called_lambdas
+        return any(not site.partial for site in self._project.callers(function))
 
     def _meant(self, module: Module, node: ast.expr) -> list[Function]:
         if isinstance(node, ast.Lambda):
