@@ -48,6 +48,9 @@ def _called(project: Project) -> dict[Function, set[Function]]:
     for function, calls in project.calls.sites.items():
         for site in calls:
             table[site.function].add(function)
+    for function, completed in project.calls.completions.items():
+        for site, _ in completed:
+            table[site.function].add(function)
     for function in project.functions():
         if function.parent is not None:
             table[function.parent].add(function)

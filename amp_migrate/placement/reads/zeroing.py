@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.facts.paths import walk
 from amp_migrate.placement.reads.clearing import clearing, clears
-from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.unit.order import inside, loop_of, position
+from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -77,14 +78,37 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
         if counts(unit, step.function, limit.test) and not any(
             inside(step.tree, a, limit) for a in moved
         ):
-            if lost(unit, backward, [s.call for s in unit.steps_of(step.function)]):
+            if lost(
+                unit, step.function, backward.node, [s.call for s in unit.steps_of(step.function)]
+            ):
                 found[backward.node] = limit
     for backward in unit.backwards:
-        helped = [i.site.call for i in indirect(unit, backward.function, gone)]
-        if helped and backward.node not in gone and not unit.steps_of(backward.function):
-            if lost(unit, backward, helped):
-                found[backward.node] = None
+        if backward.node not in gone and _is_lost_in_a_helper(unit, backward):
+            found.setdefault(backward.node, None)
     return found
+
+
+def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
+    """Tell whether a function that runs a backward leaves the steps to what it calls, and gradients are lost between them."""
+    stepping = {step.function for step in unit.steps}
+    for function in upwards(unit.project, backward.function):
+        if function in stepping:
+            continue
+        calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
+        helped = [c for c in calls if _reaches(unit, c, stepping)]
+        runs = [c for c in calls if c not in helped and _reaches(unit, c, {backward.function})]
+        own: list[ast.AST] = [backward.node]
+        if helped and any(
+            lost(unit, function, node, helped)
+            for node in (own if function is backward.function else runs)
+        ):
+            return True
+    return False
+
+
+def _reaches(unit: Unit, call: ast.Call, functions: set[Function]) -> bool:
+    callees = unit.project.callees(call)
+    return any(not functions.isdisjoint(reachable(unit.project, f)) for f in callees)
 
 
 def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:

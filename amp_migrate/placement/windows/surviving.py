@@ -43,14 +43,12 @@ def stay(unit: Unit, backward: Backward) -> bool:
     return onward(unit, function, graph.within(begun)[-1:], stepping) is not None
 
 
-def lost(unit: Unit, backward: Backward, calls: Iterable[ast.AST]) -> bool:
+def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]) -> bool:
     """Tell whether a backward may run again without a step between, always behind what clears its gradients.
 
-    `calls` are those of its function that step.
+    `node` is the backward, or a call of a function that runs it; `calls` are those of the function that step.
     """
-    function = backward.function
     graph = graph_of(unit.project, function)
-    node = backward.node
     begun = node.items[0].context_expr if isinstance(node, ast.With) else node
     stepping = [point for call in calls for point in graph.within(call)]
     start = graph.within(begun)[-1:]
