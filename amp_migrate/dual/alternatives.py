@@ -15,6 +15,9 @@ from amp_migrate.unit.order import exclusive, inside, levels
 from amp_migrate.unit.relatives import runs
 from amp_migrate.unit.unit import Unit
 
+_LOOPS = (
+    ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -114,7 +117,9 @@ def _made(project: Project) -> dict[Class, list[tuple[Function, ast.Call]]]:
 
 
 def _alternate(tree: Tree, a: ast.Call, b: ast.Call) -> bool:
-    """Tell whether a run makes one of two objects at most."""
+    """Tell whether a run makes one of two objects at most, as one call of ``KINDS[name]`` does outside of a loop."""
+    if a is b:
+        return not any(isinstance(up, _LOOPS) for up in tree.ancestors(a))
     if exclusive(tree, a, b):
         return True
     return any(_apart(tree, one, other) for one, other in ((a, b), (b, a)))

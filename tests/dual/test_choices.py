@@ -152,3 +152,56 @@ def test_left_where_it_is_not_clear(text: str) -> None:
     result = migrated(text)
     assert result.outcomes[0].after is None
     assert "AMP912" in {f.code for f in result.outcomes[0].findings}
+
+
+STRATEGIES = """\
+import torch
+from apex import amp
+
+
+class Full:
+    def prepare(self, model, optimizer):
+        return model, optimizer
+
+    def backward(self, loss, optimizer):
+        loss.backward()
+
+
+class Apex(Full):
+    def __init__(self):
+        self.level = "O1"
+
+    def prepare(self, model, optimizer):
+        return amp.initialize(model, optimizer, opt_level=self.level)
+
+    def backward(self, loss, optimizer):
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+
+
+KINDS = {"full": Full, "apex": Apex}
+
+
+def train(name, model, optimizer, batches):
+    MADE
+    model, optimizer = strategy.prepare(model, optimizer)
+    for x in batches:
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        strategy.backward(loss, optimizer)
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "made,left",
+    [
+        ("strategy = KINDS[name]()", False),
+        ("strategy = [KINDS[n]() for n in KINDS][0]", True),
+    ],
+)
+def test_strategies_that_one_call_makes(made: str, left: bool) -> None:
+    """One call outside of a loop makes an object of one class; in a loop it may make all of them, which share the casts."""
+    found = migrated(STRATEGIES.replace("MADE", made)).plan.findings()
+    beside = [f for f in found if f.code == "AMP901" and "beside an object" in f.message]
+    assert bool(beside) is left
