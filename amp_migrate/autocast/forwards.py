@@ -10,7 +10,7 @@ from amp_migrate.autocast.indifferent import Indifferent
 from amp_migrate.autocast.slicing.later import runs_later
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.training.beliefs import CRITERION_NAME, NETWORK_LETTER, NETWORK_NAME
+from amp_migrate.training.beliefs import CRITERION_NAME, NETWORK_LETTER, NETWORK_NAME, RUNS_FORWARD
 
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
@@ -148,6 +148,15 @@ class Forwards:
             return max((self._function(f) for f in callees), default=Forward.NONE)
         found = self._called(module, func)
         return self._by_name(module, func) if found is None else found
+
+    def runs_layers(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a method of a network that runs layers: by what it does, else by its name."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not self.is_network(module, func.value):
+            return False
+        if self._project.callees(call):
+            return self.call(module, call) is Forward.NETWORK
+        return func.attr in RUNS_FORWARD
 
     def _called(self, module: Module, func: ast.expr) -> Forward | None:
         """Tell what calling a value computes: a network, a loss, or a lambda or a partial that holds one."""

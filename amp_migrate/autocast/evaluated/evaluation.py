@@ -128,7 +128,10 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
         if isinstance(node, ast.Call)
         and id(node) not in taken
         and node not in gone
-        and unit.forwards.is_network(function.module, node.func)
+        and (
+            unit.forwards.is_network(function.module, node.func)
+            or unit.forwards.runs_layers(function.module, node)
+        )
         and without_gradients(unit, function.module, node)
     ]
 
