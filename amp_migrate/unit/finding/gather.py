@@ -252,7 +252,9 @@ def _takes_loss(call: ast.Call) -> bool:
 
 def _feeds_unit(unit: Unit, function: Function, call: ast.Call, calls: list[ast.Call]) -> bool:
     """A backward whose next step is that of a foreign optimizer stays as it is."""
+    stepping = {s.function for s in unit.steps}
     own = {s.call for s in unit.steps_of(function)}
+    own |= {c for c in calls if _is_step(c) and stepping & set(unit.project.callees(c))}
     if _stepped_apart(unit, function, call, calls, own):
         return False
     runs = partial(runs_before, unit.project, function)
