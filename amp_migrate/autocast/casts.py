@@ -6,7 +6,14 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amp_migrate.availability.condition import Condition, as_bool, either, is_plain, names
+from amp_migrate.availability.condition import (
+    Condition,
+    as_bool,
+    conjunction,
+    either,
+    is_plain,
+    names,
+)
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.scaler.at_hand import at_hand
@@ -53,6 +60,7 @@ class Casts:
         creations = self._of(function)
         if not training:
             creations = self._nearest(creations, function, node)
+            creations = [self._initialized(c) for c in creations]
         condition = self._condition(creations)
         if not training and condition == _NOBODY_KNOWS and not self._all_scale(creations):
             condition = either([c.casts for c in creations])
@@ -84,6 +92,13 @@ class Casts:
         if scaler is not None:
             return f"{scaler}.is_enabled()"
         return text if text and self._visible(text, function, creations, training) else None
+
+    def _initialized(self, creation: Creation) -> Creation:
+        """Return an initialize with all that must hold for it to run, where its function may return before it."""
+        if not creation.around:
+            return creation
+        casts = conjunction([*creation.around, creation.casts])
+        return replace(creation, casts=as_bool(casts, self._unit.not_bools))
 
     def _without_amp(self, function: Function) -> bool:
         """Tell whether a program that hands in a GradScaler that is off can run a function."""

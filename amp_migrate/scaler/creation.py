@@ -30,7 +30,8 @@ class Creation:
     function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
     method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
     runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
-    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for.
+    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for; `around` what else
+    must hold where its function also returns what it has not initialized, and the scaler is only made behind that.
     """
 
     site: Site
@@ -42,6 +43,7 @@ class Creation:
     in_constructor: bool = False
     instead: bool = False
     within: tuple[tuple[ast.If, Condition], ...] = ()
+    around: tuple[Condition, ...] = ()
 
     def apart(self, node: ast.AST) -> list[Condition]:
         """Return the conditions of the guards that a node of the same function does not share, inner first."""
@@ -175,7 +177,18 @@ def _creation(
     constructed = always_constructed(unit.project, function)
     instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
     flags = (False, sometimes, constructed, instead)
-    return Creation(site, top, *conditions, *flags, tuple(within))
+    around = _around(unit, site, top) if unit.home.returning.at_times(function) else ()
+    return Creation(site, top, *conditions, *flags, tuple(within), tuple(around))
+
+
+def _around(unit: Unit, site: Site, top: ast.stmt) -> list[Condition]:
+    """Return what the tests around a statement ask that runs, outer first."""
+    tree = site.module.tree
+    return [
+        _guard(unit, site, level, in_branch(tree, top, level.body))
+        for level in tree.ancestors(top)
+        if isinstance(level, ast.If) and not _is_main(level)
+    ][::-1]
 
 
 def _is_guarded(tree: Tree, node: ast.stmt) -> bool:

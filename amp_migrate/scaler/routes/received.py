@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from amp_migrate.apex.options import arguments
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function, Project
-from amp_migrate.unit.order import dominates, inside, levels
+from amp_migrate.unit.order import dominates, in_branch, inside, levels
 from amp_migrate.unit.rounds import runs_before
 
 SPARE = "_"
@@ -78,6 +78,31 @@ def receives(function: Function, call: ast.Call) -> int | None:
         count = _length(target)
         return count if other is None or count == _length(other) else None
     return 0 if other is None and isinstance(target, ast.Name | ast.Attribute) else None
+
+
+def is_object(function: Function, call: ast.Call) -> bool:
+    """Tell whether the result of a call is called, or asked for attributes, in its function: no tuple is."""
+    statement = function.module.tree.statement(call)
+    names = {path(target) for target in getattr(statement, "targets", [])} - {None}
+    used = [
+        node.value if isinstance(node, ast.Attribute) else node.func
+        for node in walk(function.scope)
+        if isinstance(node, ast.Attribute | ast.Call)
+    ]
+    return any(path(node) in names for node in used)
+
+
+def apart_by_test(tree: Tree, nodes: Sequence[ast.AST], other: ast.AST) -> bool:
+    """Tell whether one branch of a test holds some nodes, and another one not."""
+    return any(
+        isinstance(level, ast.If)
+        and any(
+            all(in_branch(tree, node, branch) for node in nodes)
+            and not in_branch(tree, other, branch)
+            for branch in (level.body, level.orelse)
+        )
+        for level in levels(tree, nodes[0])
+    )
 
 
 def gives(returned: ast.expr, initialize: bool) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.below import every
@@ -15,8 +16,10 @@ from amp_migrate.scaler.routes.received import (
     Receiver,
     Settings,
     above,
+    apart_by_test,
     bare,
     gives,
+    is_object,
     on_every_way,
     receives,
     settings,
@@ -24,6 +27,7 @@ from amp_migrate.scaler.routes.received import (
 )
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import dominates, exclusive, key
+from amp_migrate.unit.rounds import may_follow
 
 if TYPE_CHECKING:
     from amp_migrate.scaler.home import Home
@@ -45,7 +49,7 @@ class Returning:
     def provide(self, function: Function, target: str | None = None) -> bool:
         """Make a function that calls the initializing one receive the scaler; tell whether that works."""
         sources = list(self._sources(function))
-        if not sources or any(self._returns(callee) is None for _, callee in sources):
+        if not sources or any(not self._hands_back(function, *source) for source in sources):
             return False
         self._refuse_unlike(function, sources)
         for _, callee in sources:
@@ -93,6 +97,11 @@ class Returning:
     def conditional(self, giver: Function) -> bool:
         """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
         return any(giver in self._home.project.callees(r.call) for r, _ in self.late())
+
+    def at_times(self, giver: Function) -> bool:
+        """Tell whether a function returns at times before it initializes, and no scaler then."""
+        returns = self._givers.get(giver)
+        return returns is not None and any(r not in returns for r in self._own_returns(giver))
 
     def kept_at_once(self, cls: Class) -> bool:
         """Tell whether every constructor of a class keeps the scaler that it always gets back."""
@@ -156,24 +165,54 @@ class Returning:
             self._givers[callee] = returns
             plain = [r for r in returns if r.value is not None and not self._is_initialize(r.value)]
             self._home.access(callee, max(plain or returns, key=key))
-            self._spare(self._home.project.callers(callee))
+            calls = self._home.project.callers(callee)
+            self._spare([s for s in calls if self._hands_back(s.function, s.call, callee)])
+
+    def _hands_back(self, function: Function, call: ast.Call, callee: Function) -> bool:
+        """Tell whether what a call takes is what a function returns behind its initialize."""
+        returns = self._returns(callee)
+        return returns is not None and receives(function, call) == self._gives(returns[0])
+
+    def _gives(self, statement: ast.Return) -> int | None:
+        value = statement.value
+        return None if value is None else gives(value, self._is_initialize(value))
 
     def _returns(self, callee: Function) -> list[ast.Return] | None:
         """Return what is to become longer in `callee`; None where a caller could not take the longer result."""
         project = self._home.project
         if callee.node is None or project.escapes(callee):
             return None
-        returns = [
-            n
-            for n in every(callee.node)
-            if isinstance(n, ast.Return) and project.function_of(callee.module, n) is callee
-        ]
-        values = [statement.value for statement in returns if statement.value is not None]
-        given = {gives(value, self._is_initialize(value)) for value in values}
+        returns = self._own_returns(callee)
+        shapes = {self._gives(statement) for statement in returns}
         taken = {receives(site.function, site.call) for site in project.callers(callee)}
-        if not values or len(values) < len(returns) or len(given) > 1 or not taken <= given:
+        if None in taken or not taken <= shapes:
             return None
-        return returns
+        if len(shapes) == 1:
+            return returns
+        begins = self._begins(callee)
+        follows = partial(may_follow, project, callee)
+        behind = [r for r in returns if any(follows(begin, r) for begin in begins)]
+        given = {self._gives(statement) for statement in behind}
+        rest = [r for r in returns if r not in behind]
+        whole = (s for s in project.callers(callee) if receives(s.function, s.call) == 0)
+        alone = all(is_object(site.function, site.call) for site in whole)
+        one = len(given) == 1 and None not in given and not given & set(map(self._gives, rest))
+        tree = callee.module.tree
+        told = all(apart_by_test(tree, [*begins, *behind], statement) for statement in rest)
+        return behind if one and alone and told else None
+
+    def _begins(self, function: Function) -> list[ast.AST]:
+        """Return what initializes in a function, by itself or in what it calls."""
+        calls = [call for call, _ in self._sources(function)]
+        return [*(site.node for site in self._home.inits.get(function, [])), *calls]
+
+    def _own_returns(self, function: Function) -> list[ast.Return]:
+        return [
+            node
+            for node in every(function.scope)
+            if isinstance(node, ast.Return)
+            and self._home.project.function_of(function.module, node) is function
+        ]
 
     def _is_initialize(self, node: ast.expr) -> bool:
         return any(site.node is node for sites in self._home.inits.values() for site in sites)
