@@ -14,11 +14,12 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
+from amp_migrate.plain.unused import method_of
 
 _ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 _BOUND = (ast.Lambda, ast.comprehension, *_ACTS[1:])
 _Body = ast.FunctionDef | ast.Lambda
-_Leaf = tuple[_Body, ast.Call]
+_Leaf = tuple[_Body, ast.Call, ast.expr | None]
 
 
 class Returning:
@@ -35,8 +36,8 @@ class Returning:
             return None
         scaling: list[tuple[ast.Call, ast.Call]] = []
         plain: list[ast.expr] = []
-        for body, leaf in leaves:
-            given = _given(body, use)
+        for body, leaf, receiver in leaves:
+            given = _given(body, use, receiver)
             if given is None or not self._means_the_same(use, leaf, given):
                 return None
             if self._project.apex(self._module, leaf.func) == "apex.amp.scale_loss" and leaf.args:
@@ -57,24 +58,38 @@ class Returning:
         return Chosen(use, leaf, (use.func,), ast.unparse(written))
 
     def _leaves(self, use: ast.Call) -> list[_Leaf] | None:
-        """Return what the functions that a name is bound to may return; None where not all is known."""
-        owner = self._module.scopes.owner(use.func) if isinstance(use.func, ast.Name) else None
-        if owner is None or not isinstance(use.func, ast.Name):
-            return None
+        """Return what the functions that a name is bound to, or the method, may return; None where not all is known."""
+        receiver = use.func.value if isinstance(use.func, ast.Attribute) else None
+        bodies = self._named(use.func) if receiver is None else self._method(use, receiver)
         found: list[_Leaf] = []
-        for binding in self._module.scopes.bindings(owner, use.func.id):
-            value = binding if isinstance(binding, ast.FunctionDef) else None
-            body = value or assigned(self._module.tree, binding)
-            if isinstance(body, ast.FunctionDef) and body.decorator_list:
-                return None
-            results = list(_results(body)) if isinstance(body, _Body) else [None]
+        for body in bodies:
+            results = list(_results(body)) if body is not None else [None]
             for result in results:
-                if not isinstance(result, ast.Call) or any(
-                    isinstance(n, _BOUND) for n in ast.walk(result)
-                ):
+                if body is None or not isinstance(result, ast.Call):
                     return None
-                found.append((body, result))  # type: ignore[arg-type]
+                if any(isinstance(n, _BOUND) for n in ast.walk(result)):
+                    return None
+                found.append((body, result, receiver))
         return found
+
+    def _named(self, name: ast.expr) -> list[_Body | None]:
+        """Return the functions and lambdas that a name is bound to; None for anything else."""
+        owner = self._module.scopes.owner(name) if isinstance(name, ast.Name) else None
+        if owner is None or not isinstance(name, ast.Name):
+            return []
+        found: list[_Body | None] = []
+        for binding in self._module.scopes.bindings(owner, name.id):
+            body = assigned(self._module.tree, binding)
+            if isinstance(binding, ast.FunctionDef):
+                found.append(None if binding.decorator_list else binding)
+            else:
+                found.append(body if isinstance(body, ast.Lambda) else None)
+        return found
+
+    def _method(self, use: ast.Call, receiver: ast.expr) -> list[_Body | None]:
+        """Return the only method of this file that a call runs, on an object that a path names."""
+        method = method_of(self._project, self._module, use)
+        return [method] if method is not None and path(receiver) is not None else []
 
     def _means_the_same(self, use: ast.Call, leaf: ast.Call, given: Mapping[str, ast.expr]) -> bool:
         """Tell whether the other names of what is returned are the same variables at the block."""
@@ -118,15 +133,16 @@ def _is_calm(node: ast.expr) -> bool:
     return not any(isinstance(n, _ACTS) for n in ast.walk(node))
 
 
-def _given(body: _Body, use: ast.Call) -> dict[str, ast.expr] | None:
+def _given(body: _Body, use: ast.Call, receiver: ast.expr | None) -> dict[str, ast.expr] | None:
     """Return the argument of each parameter of a function; None where they are not all written in the call."""
     args = body.args
     names = [a.arg for a in [*args.posonlyargs, *args.args]]
-    if args.vararg or args.kwarg or args.kwonlyargs or len(use.args) > len(names):
+    values = [*([receiver] if receiver is not None else []), *use.args]
+    if args.vararg or args.kwarg or args.kwonlyargs or len(values) > len(names):
         return None
     if any(isinstance(a, ast.Starred) for a in use.args):
         return None
-    given = dict(zip(names, use.args, strict=False))
+    given = dict(zip(names, values, strict=False))
     for keyword in use.keywords:
         if keyword.arg is None or keyword.arg in given or keyword.arg not in names:
             return None

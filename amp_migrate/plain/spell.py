@@ -156,10 +156,12 @@ class _File:
                     Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))
                 )
             keys = {reads.key(node) for node in spelling.through}
+            methods = {reads.method(node) for node in spelling.through} - {None}
             calls[spelling.use] = frozenset(
                 item.statement
                 for item in unused
-                if item.statement is not None and self._target(item.statement, reads) in keys
+                if item.statement is not None
+                and (item.statement in methods or self._target(item.statement, reads) in keys)
             )
         return written(self._tree, pieces, calls)
 

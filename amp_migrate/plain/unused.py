@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.flow import term
 from amp_migrate.plain.held import Holding
+from amp_migrate.project import Module, Project
 
 Key = tuple[ScopeNode | None, str]
 _SETTING = (ast.Assign, ast.AnnAssign)
@@ -21,6 +22,26 @@ class Unused:
     value: ast.expr | ast.FunctionDef
     statement: ast.stmt | None = None
     entry: ast.expr | ast.keyword | None = None
+
+
+def method_of(project: Project, module: Module, call: ast.Call) -> ast.FunctionDef | None:
+    """Return the method that a call runs, where it is one of this file alone, without decorators, in a class with more in it."""
+    reached = project.callees(call) if isinstance(call.func, ast.Attribute) else []
+    if len(reached) != 1 or reached[0].module is not module or not reached[0].takes_receiver:
+        return None
+    node, cls = reached[0].node, reached[0].cls
+    if any(_spells(other, reached[0].name) for other in project.modules.values()):
+        return None
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list or reached[0].is_class:
+        return None
+    return node if cls is not None and node in cls.node.body and len(cls.node.body) > 1 else None
+
+
+def _spells(module: Module, name: str) -> bool:
+    """Tell whether a file has a name as a string, by which `getattr` may find it."""
+    if name not in module.tree.text:
+        return False
+    return any(node.value == name for node in module.tree.nodes(ast.Constant))
 
 
 class Reads:
@@ -75,6 +96,9 @@ class Reads:
                     if alone and self._is_calm(statement.value):
                         whole.append(statement.value)
                         yield Unused(statement.value, statement if goes else None)
+            method = self.method(sample)
+            if method is not None:
+                yield Unused(method, method)
             if isinstance(sample, ast.Subscript | ast.Attribute):
                 for entry in self._entries(sample):
                     if not any(entry.value in ast.walk(value) for value in whole):
@@ -84,6 +108,13 @@ class Reads:
         """Return what tells the variable that a function is bound to from others."""
         owner = self._module.scopes.find(self._module.scopes.scope_of(node), node.name)
         return owner, node.name
+
+    def method(self, read: ast.expr) -> ast.FunctionDef | None:
+        """Return the method that is read to be called."""
+        call = self._module.tree.parent(read)
+        if not isinstance(call, ast.Call) or call.func is not read:
+            return None
+        return method_of(self._holding.project, self._module, call)
 
     def _functions(self, key: Key) -> Iterator[Unused]:
         owner, name = key

@@ -122,6 +122,12 @@ SPELT = {
         "with f(loss, opt, on=1) as s:\n    s.backward()",
         "(None\n\n\n)\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
     ),
+    "a method that returns it": (
+        "class T:\n    def fit(self):\n        with self.f(loss) as s:\n            s.backward()\n"
+        "    def f(self, l):\n        return amp.scale_loss(l, self.opt)\nT().fit()",
+        "class T:\n    def fit(self):\n        with amp.scale_loss(loss, self.opt) as s:\n            s.backward()\n"
+        "    (None\n)\nT().fit()",
+    ),
     "a function that chooses in an expression": (
         "def f(l, on):\n    return amp.scale_loss(l, opt) if on else contextlib.nullcontext(l)\n"
         "with f(loss, 1) as s:\n    s.backward()",
@@ -142,6 +148,15 @@ SPELT = {
 }
 
 KEPT = {
+    "a method that another class overrides": (
+        "class T:\n    def fit(self):\n        with self.f(loss) as s:\n            s.backward()\n"
+        "    def f(self, l):\n        return amp.scale_loss(l, self.opt)\n"
+        "class U(T):\n    def f(self, l):\n        return contextlib.nullcontext(l)"
+    ),
+    "a method that is also found by its name": (
+        "class T:\n    def fit(self):\n        with self.f(loss) as s:\n            s.backward()\n"
+        "    def f(self, l):\n        return amp.scale_loss(l, self.opt)\nuse(getattr(T(), 'f'))"
+    ),
     "a lambda beside one that enters another loss": (
         "if on:\n    f = lambda l: amp.scale_loss(l, opt)\nelse:\n    f = lambda l: contextlib.nullcontext(l / 2)\n"
         "with f(loss) as s:\n    s.backward()"
