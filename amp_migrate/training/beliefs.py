@@ -279,3 +279,15 @@ CLIP_WORDS = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_gra
 OWNER_NAME = re.compile(r"(optim|model|param|net$|^opt)", re.I)
 # What a file was loaded into, where no call of torch.load is in sight.
 CHECKPOINT_NAME = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)
+
+
+_ARRAYS = frozenset({"PIL", "cv2", "imageio", "matplotlib", "numpy", "scipy", "skimage"})
+_NO_TENSORS = frozenset({"torch.Generator", "torch.compile", "torch.device", "torch.load"})
+
+
+def gives_tensor(name: str) -> bool:
+    """Tell whether a callee outside the project, by its dotted name, gives a tensor, an array or an image, which holds no objects."""
+    module, _, _ = name.rpartition(".")
+    if module == "torch":
+        return name not in _NO_TENSORS
+    return module == "torch.nn.functional" or name.partition(".")[0] in _ARRAYS

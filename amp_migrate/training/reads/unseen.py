@@ -18,12 +18,13 @@ from amp_migrate.training.beliefs import (
     MAKES_SCHEDULE,
     REDUCES,
     RUNS_NO_FORWARD,
+    gives_tensor,
 )
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.scaled import Losses
-from amp_migrate.values.objects import Written
+from amp_migrate.values.objects import Made, Written
 
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
@@ -72,6 +73,8 @@ class Unseen:
         for given in _arguments(call):
             if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
                 continue
+            if self._is_tensor(module, given):
+                continue
             held = self._objects.groups(module, given)
             if held & self._trained or self._fresh.is_new(function, given):
                 continue  # networks are asked for by themselves
@@ -80,6 +83,10 @@ class Unseen:
                 if (optimizer.groups | (optimizer.networks or set())) & held:
                     found.add(optimizer.number)
         return found
+
+    def _is_tensor(self, module: Module, node: ast.expr) -> bool:
+        facts = self._project.values.facts(module, node)
+        return bool(facts) and all(isinstance(f, Made) and gives_tensor(f.name) for f in facts)
 
     def _is_harmless(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a lambda, or a method of a text, a logger or the like, which use no gradients."""
