@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
@@ -24,7 +25,18 @@ Zeroings = Callable[[Function], Iterator[ast.stmt]]
 
 
 def reads_input(unit: Unit, backward: Backward) -> bool:
-    """Tell whether the gradient of an input is read behind a plain backward, maybe a round later: ``x.grad``."""
+    """Tell whether the gradient of an input is read behind a plain backward, maybe a round later: ``x.grad``.
+
+    Where a closure runs the backward, the function around it may read what its call gives.
+    """
+    around = backward.function.parent
+    calls = unit.project.callers(backward.function) if around is not None else []
+    outside = [replace(backward, function=around, node=site.call)
+               for site in calls if around is not None and site.function is around]  # fmt: skip
+    return any(_reads(unit, where) for where in (backward, *outside))
+
+
+def _reads(unit: Unit, backward: Backward) -> bool:
     function, tree = backward.function, backward.module.tree
     inputs = _inputs(unit, backward)
     return any(

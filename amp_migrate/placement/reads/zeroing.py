@@ -73,9 +73,13 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
     for step in unit.steps:
         backward = backward_before(unit, step, gone) if step.call not in gone else None
         limit = boundary(step, backward.node) if backward is not None else None
-        if backward is None or limit is None or backward.node in found:
+        if backward is None or backward.node in found:
             continue
-        if counts(unit, step.function, limit.test) and not any(
+        if limit is None:
+            calls = [s.call for s in unit.steps_of(step.function)]
+            if _is_matched(step, backward) and lost(unit, step.function, backward.node, calls):
+                found[backward.node] = None
+        elif counts(unit, step.function, limit.test) and not any(
             inside(step.tree, a, limit) for a in moved
         ):
             if lost(
@@ -86,6 +90,14 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
         if backward.node not in gone and _is_lost_in_a_helper(unit, backward):
             found.setdefault(backward.node, None)
     return found
+
+
+def _is_matched(step: Step, backward: Backward) -> bool:
+    """Tell whether a step stands in a case of a ``match`` that its backward is no part of."""
+    above = step.tree.ancestors(step.call)
+    return any(
+        isinstance(up, ast.Match) and not inside(step.tree, backward.node, up) for up in above
+    )
 
 
 def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:

@@ -42,7 +42,13 @@ class Trains:
             return True
         if not isinstance(node, ast.Call):
             return False
-        return _is_backward(node) or any(map(self._reaches, self._project.callees(node)))
+        callees = self._project.callees(node)
+        return _is_backward(node) or any(map(self._reaches, callees)) or self._may_train(node)
+
+    def _may_train(self, call: ast.Call) -> bool:
+        """Tell whether a call runs a ``functools.partial`` of something that is unpacked, whatever that is."""
+        kept = self._project.values.kept_by(self._project.module_of(call), call.func)
+        return any(isinstance(made.args[0], ast.Starred) for _, made in kept if made.args)
 
     def _reaches(self, function: Function) -> bool:
         known = self._known.get(function)
