@@ -200,15 +200,16 @@ def _rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
     """Return the new text of a file, or why it is not used."""
     from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
-    from amp_migrate.rules.guards.cleanup import leftovers, tidied
+    from amp_migrate.rules.guards.cleanup import tidied
+    from amp_migrate.rules.guards.leftovers import leftovers
 
     path = tree.path
     edits = tidied(tree, list(plan.edits(path)))
     try:
         after = rewrite(tree.text, edits)
-        more = leftovers(tree, after, unused(before, after, path))
-        if more:
-            after = rewrite(tree.text, tidied(tree, [*edits, *more]))
+        while more := leftovers(tree, after, unused(before, after, path), edits):
+            edits = tidied(tree, [*edits, *more])
+            after = rewrite(tree.text, edits)
     except EditError as error:
         return Refusal(path, f"an edit could not be made: {error}")
     line = edited_against_a_comment(tree.text, after, edits)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     AddArgument,
     Drop,
     DropElse,
-    DropImportedName,
     Edit,
     Hoist,
     Insert,
@@ -40,8 +38,8 @@ def _outside_dropped(tree: Tree, edits: list[Edit]) -> list[Edit]:
     return [
         e
         for e in edits
-        if not any(s != _place(e) and _within(e, s) for s in spans)
-        and (isinstance(e, Move) or not any(_within(e, s) for s in branches))
+        if not any(s != _place(e) and within(e, s) for s in spans)
+        and (isinstance(e, Move) or not any(within(e, s) for s in branches))
     ]
 
 
@@ -71,14 +69,12 @@ def _in_place(tree: Tree, edits: list[Edit], drops: list[Edit]) -> tuple[list[Ed
         ]
         fits = isinstance(drop, Drop) and "apex" not in _comment_above(tree, drop.span).lower()
         if len(beside) == 1 and isinstance(drop, Drop) and fits and not _moves_out(edits, drop):
-            edits = [e for e in edits if e is not beside[0] and not _within(e, drop.span)]
+            edits = [e for e in edits if e is not beside[0] and not within(e, drop.span)]
             kept.append(Replace(drop.span, beside[0].text))
         else:
             kept.append(drop)
     spans = [e.span for e in kept if isinstance(e, Replace)]
-    kept = [
-        e for e in kept if isinstance(e, Replace) or not any(_within(e, span) for span in spans)
-    ]
+    kept = [e for e in kept if isinstance(e, Replace) or not any(within(e, span) for span in spans)]
     return edits, kept
 
 
@@ -89,7 +85,8 @@ def _comment_above(tree: Tree, span: Span) -> str:
     return "\n".join(tree.lines[line : span.line - 1])
 
 
-def _within(edit: Edit, span: Span) -> bool:
+def within(edit: Edit, span: Span) -> bool:
+    """Tell whether an edit lies in a span."""
     place = _place(edit)
     return place is not None and span.contains(place)
 
@@ -200,97 +197,4 @@ def _names_import_error(node: ast.expr | None) -> bool:
     names = node.elts if isinstance(node, ast.Tuple) else [node]
     return all(
         isinstance(n, ast.Name) and n.id in ("ImportError", "ModuleNotFoundError") for n in names
-    )
-
-
-def leftovers(tree: Tree, after: str, unused: list[tuple[str, str]]) -> list[Edit]:
-    """Return the edits that drop imports and variables which only served what the other edits removed."""
-    found: list[Edit] = []
-    for kind, name in unused:
-        found += _import(tree, name) if kind == "import" else _variable(tree, after, name)
-    return found
-
-
-def _import(tree: Tree, name: str) -> list[Edit]:
-    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``from x import y`` as ``x.y``."""
-    original, _, alias = name.partition(" as ")
-    found: list[Edit] = []
-    imports: list[ast.Import | ast.ImportFrom] = [
-        *tree.nodes(ast.Import),
-        *tree.nodes(ast.ImportFrom),
-    ]
-    for node in imports:
-        base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        joint = base if base.endswith(".") or not base else f"{base}."
-        names = tuple(
-            a.name
-            for a in node.names
-            if f"{joint}{a.name}" == original and (a.asname or "") in (alias, "")
-        )
-        if names:
-            found.append(DropImportedName(tree.span(node), names))
-    return found
-
-
-_PURE = (
-    ast.Name,
-    ast.Attribute,
-    ast.Constant,
-    ast.BoolOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BinOp,
-    ast.IfExp,
-    ast.Subscript,
-)
-
-
-def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
-    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
-    idle = {
-        function.name
-        for function in Tree("", after).nodes(ast.FunctionDef)
-        if _stores(function, name) and not _loads(function, name)
-    }
-    found: list[Edit] = []
-    for node in tree.nodes(ast.Assign):
-        target, scope = node.targets[0], tree.function(node)
-        local = scope is not None and scope.name in idle
-        if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            if _is_pure(node.value) or _makes_optimizer(node.value):
-                found.append(Drop(tree.span(node)))
-    return found
-
-
-_COLLECTIONS = frozenset({"dict", "list", "set", "tuple"})
-_HARMLESS = _COLLECTIONS | {"enumerate", "range", "zip", "len", "keys", "values", "items"}
-
-
-def _is_pure(node: ast.expr) -> bool:
-    """Tell whether making a value does nothing else: a name, a test, a table of loss ids."""
-    collects = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List | ast.Tuple) or (
-        collects and last_name(node) in _COLLECTIONS
-    ):
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-        return all(last_name(call) in _HARMLESS for call in calls)
-    return isinstance(node, _PURE)
-
-
-def _makes_optimizer(node: ast.expr) -> bool:
-    """Tell whether an expression makes an optimizer, which only an initialize asked for."""
-    return isinstance(node, ast.Call) and "optim" in ast.unparse(node.func).lower()
-
-
-def _stores(function: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function)
-    )
-
-
-def _loads(function: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function)
     )
