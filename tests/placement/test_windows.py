@@ -174,7 +174,8 @@ def test_what_becomes_of_the_gradients_of_a_backward(body: str, stays: bool, is_
     training = Training(looped(body.replace("BACK\n", FORWARD + BACKWARD)))
     (backward,) = training.unit.backwards
     assert stay(training.unit, backward) is stays
-    assert lost(training.unit, backward, [s.call for s in training.unit.steps]) is is_lost
+    calls = [s.call for s in training.unit.steps]
+    assert lost(training.unit, backward.function, backward.node, calls) is is_lost
 
 
 JUMPS: dict[str, tuple[str, list[str]]] = {
