@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -14,7 +12,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Outcome, Result
 from amp_migrate.plan.model import Plan, Status
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
-from amp_migrate.processes import each
+from amp_migrate.processes import each, without_collector
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -30,12 +28,12 @@ def migrate(
     sources: Sequence[Source],
     settings: Settings,
     notes: bool = True,
-    known: Project | None = None,
+    read: Sequence[Project] = (),
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
-    Without `notes` nothing is said about native code that stays as it is. `known` is the project of the sources,
-    where they were read before.
+    Without `notes` nothing is said about native code that stays as it is. `read` are projects that the check read
+    before, the last that of the sources or of other texts of their files.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -47,13 +45,14 @@ def migrate(
     )
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
-    with _without_collector():
-        return _migrated(sources, settings, notes, known)
+    with without_collector():
+        return _migrated(sources, settings, notes, list(read))
 
 
 def _migrated(
-    sources: Sequence[Source], settings: Settings, notes: bool, known: Project | None
+    sources: Sequence[Source], settings: Settings, notes: bool, read: list[Project]
 ) -> Result:
+    known = read[-1] if read else None
     parsed, outcomes = _parse(sources, known)
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
         known = None
@@ -62,7 +61,9 @@ def _migrated(
     while True:
         trees = older.trees() if older is not None else parsed
         same = all(trees[path] is tree for path, tree in parsed.items())
-        plan, units, judgement = _spelt(trees, outcomes, settings, notes, known if same else None)
+        plan, units, judgement = _spelt(
+            trees, outcomes, settings, notes, known if same else None, read
+        )
         if older is None or not older.leave(
             plan.findings(), {o.path: o.after for o in outcomes.values()}
         ):
@@ -70,9 +71,9 @@ def _migrated(
     if older is not None:
         older.reword(plan)
     _report(plan, outcomes)
-    result = Result(list(outcomes.values()), plan, units)
+    result = Result(list(outcomes.values()), plan, units, read=read)
     if judgement is not None:
-        result.compared, result.written = judgement.compared, judgement.project
+        result.compared = judgement.compared
     return result
 
 
@@ -95,6 +96,7 @@ def _spelt(
     settings: Settings,
     notes: bool,
     known: Project | None,
+    read: list[Project],
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
     from amp_migrate.plain.spell import Use, left_as_it_was
@@ -106,7 +108,7 @@ def _spelt(
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
-        plan, units, judgement = _planned(planner, trees, outcomes, settings)
+        plan, units, judgement = _planned(planner, trees, outcomes, settings, read)
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
         done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
         left = left_as_it_was(trees, changed, done) if spelt else set()
@@ -116,34 +118,30 @@ def _spelt(
 
 
 def _planned(
-    planner: Planner, trees: dict[str, Tree], outcomes: dict[str, Outcome], settings: Settings
+    planner: Planner,
+    trees: dict[str, Tree],
+    outcomes: dict[str, Outcome],
+    settings: Settings,
+    read: list[Project],
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
-    """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts."""
+    """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts.
+
+    `read` keeps the first and the last project of texts that the check reads: a second run reads them again.
+    """
     refused: dict[object, Refusal] = {}
-    judge = cache(lambda staying: _judge(trees, planner, staying, settings.jobs))
+    judge = cache(lambda staying: _judge(trees, planner, staying, settings.jobs, read))
     while True:
         plan, units = planner.plan(refused)
         failures = _apply(plan, trees, outcomes, settings.jobs)
         fitting = partial(judge, planner.staying.difference(_after(outcomes)))
         judgement = None if failures else _judgement(fitting, outcomes, plan, settings)
         if judgement is not None:
+            read[1:] = [judgement.project] if judgement.project is not None else []
             failures = _untrue(judgement, outcomes, refused)
         if not failures:
             return plan, units, judgement
         for failure in failures:
             planner.refuse(failure, refused)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _parse(
@@ -219,13 +217,19 @@ def _rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
     return after if reason is None else Refusal(path, reason)
 
 
-def _judge(trees: dict[str, Tree], planner: Planner, staying: frozenset[str], jobs: int) -> Judge:
+def _judge(
+    trees: dict[str, Tree],
+    planner: Planner,
+    staying: frozenset[str],
+    jobs: int,
+    read: Sequence[Project],
+) -> Judge:
     """Return what judges the new texts, without the files of programs that stay: those do not run any more."""
     from amp_migrate.check.training import Judge
     from amp_migrate.project import build
 
     rest = {path: tree for path, tree in trees.items() if path not in staying}
-    return Judge(rest, build(rest) if staying else planner.project, jobs)
+    return Judge(rest, build(rest) if staying else planner.project, jobs, read)
 
 
 def _judgement(
@@ -288,7 +292,7 @@ def unstable(result: Result, settings: Settings) -> list[str]:
         )
         for outcome in result.outcomes
     ]
-    result = migrate(again, settings, notes=False, known=result.written)
+    result = migrate(again, settings, notes=False, read=result.read)
     return [outcome.path for outcome in result.outcomes if outcome.after is not None]
 
 

@@ -42,14 +42,14 @@ class Tally:
 class Result:
     """The outcome of a run over all sources, with the plan that led to it and the events that were compared.
 
-    `written` is the project of the new texts, where the check read them.
+    `read` are the projects of the texts that the check read, last the new ones.
     """
 
     outcomes: list[Outcome]
     plan: Plan
     units: list[UnitSummary] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
-    written: Project | None = field(default=None, repr=False)
+    read: list[Project] = field(default_factory=list, repr=False)
 
     @property
     def tally(self) -> Tally:

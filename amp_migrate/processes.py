@@ -1,11 +1,13 @@
-"""Work on many things at once, in processes that begin with all that was worked out so far."""
+"""Work on many things at once, in processes that begin with all that was worked out so far; and without collector."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -42,3 +44,15 @@ def _run(place: int) -> Any:
     assert _work is not None
     function, items = _work
     return function(items[place])
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()

@@ -7,7 +7,7 @@ a training.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each
 from amp_migrate.project import Project, build
-from amp_migrate.protocol.check import faults_of
+from amp_migrate.protocol.check import faults
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.faults import Breach, Fault, Place, Trouble
 from amp_migrate.report import Compared
@@ -61,13 +61,20 @@ class Judge:
     """Holds new texts of a training against the protocol of native AMP and against the old texts.
 
     `before` holds every file, and `project` is made of them. Files that nothing connects are judged apart, as if each
-    program were given alone; what is asked of them is worked out once.
+    program were given alone; what is asked of them is worked out once. `read` are projects whose texts were read before.
     """
 
-    def __init__(self, before: Mapping[str, Tree], project: Project, jobs: int = 1) -> None:
+    def __init__(
+        self,
+        before: Mapping[str, Tree],
+        project: Project,
+        jobs: int = 1,
+        read: Sequence[Project] = (),
+    ) -> None:
         self._before = before
         self._project = project
         self._jobs = jobs
+        self._read = read
         self._old: dict[int, Program] = {}
         self._known: dict[object, Judgement] = {}
 
@@ -127,8 +134,8 @@ class Judge:
         self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
     ) -> Judgement:
         before, old = self._parts[number], self._program(number)
-        project = build({**before, **{path: trees[path] for path in after}})
-        new = Program(project)
+        project = self._built({**before, **{path: trees[path] for path in after}})
+        new = program_of(project)
         found = [
             Objection(
                 fault.sentence(),
@@ -145,6 +152,16 @@ class Judge:
         parted = (item for item in comparison.parted if item.key[0] in after)
         found += [_objection(item, before, after) for item in parted]
         return Judgement(found, comparison.compared, project)
+
+    def _built(self, trees: Mapping[str, Tree]) -> Project:
+        """Return the project of some texts, the one that was read before where there is one."""
+        texts = {path.replace("\\", "/"): tree.text for path, tree in trees.items()}
+        known = (
+            project
+            for project in self._read
+            if {module.path: module.tree.text for module in project.modules.values()} == texts
+        )
+        return next(known, None) or build(trees)
 
     def _program(self, number: int) -> Program:
         """Return the old texts of a group of files, read as a program."""
@@ -167,8 +184,10 @@ def _breaches(
     old: Program, new: Program, before: Mapping[str, Tree], after: Mapping[str, str]
 ) -> Iterator[Fault]:
     """Yield what the new texts do against the protocol of native AMP that the old ones did not."""
-    found = faults_of(new)
-    known = _NEW((fault.breach, fault.place.path) for fault in (faults_of(old) if found else ()))
+    found = faults(new.project)
+    known = _NEW(
+        (fault.breach, fault.place.path) for fault in (faults(old.project) if found else ())
+    )
     for fault in found:
         key = fault.breach, fault.place.path
         if known[key] > 0:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.project import Class, Project
+from amp_migrate.project.once import once
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach, Fault
@@ -27,9 +28,10 @@ from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
 
 
+@once
 def faults(project: Project) -> list[Fault]:
     """Return what a project does against the protocol of native AMP while AMP is on, by place."""
-    return faults_of(Program(project))
+    return faults_of(program_of(project))
 
 
 def faults_of(program: Program) -> list[Fault]:

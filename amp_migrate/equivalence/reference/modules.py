@@ -161,5 +161,6 @@ def register() -> None:
 
 def unregister() -> None:
     """Take every module of `apex` out of sys.modules."""
-    for name in [n for n in sys.modules if n == "apex" or n.startswith("apex.")]:
-        del sys.modules[name]
+    if "apex" in sys.modules:
+        for name in [n for n in sys.modules if n == "apex" or n.startswith("apex.")]:
+            del sys.modules[name]
