@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import runpy
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fork_server
 import torch
 
 from amp_migrate.equivalence.reference import install, modules
@@ -18,7 +18,7 @@ from amp_migrate.equivalence.reference.fused import FusedAdam
 
 # What every child would repeat: to import the modules of the reference, and half of torch with the first optimizer.
 modules.unregister()
-torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,14 @@ def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, a
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         output = root / "output"
-        gc.freeze()  # what a program does not look at need not be copied for it
-        child = os.fork()
-        if child == 0:
-            _child(root / "project", script, argv, mode, apex, output)
-        os.waitpid(child, 0)
+        fork_server.call(_child, root / "project", script, argv, mode, apex, output)
         return output.read_text(encoding="utf-8")
 
 
 def _child(
     root: Path, script: str, argv: tuple[str, ...], mode: Mode, apex: bool, output: Path
 ) -> None:
-    gc.disable()
-    try:
-        stream = output.open("w", encoding="utf-8")
+    with output.open("w", encoding="utf-8") as stream:
         sys.stdout = stream
         os.chdir(root)
         sys.argv = [script, *argv]
@@ -65,9 +59,6 @@ def _child(
             print("exit", stop.code)
         except BaseException as error:
             print("raised", type(error).__name__, error)
-        stream.flush()
-    finally:
-        os._exit(0)
 
 
 def _prepare(mode: Mode, apex: bool) -> None:
@@ -91,7 +82,7 @@ def _stay_in_fp32() -> None:
 def _leave_what_stays() -> None:
     """Let ``import apex`` find the optimizers that are still in Apex, as they are today."""
     modules.register()
-    for name in [n for n in sys.modules if n.startswith("apex.")]:
+    for name in modules.CONTENTS.keys() - {"apex"}:
         if not name.startswith(("apex.optimizers", "apex.contrib")) or "fp16" in name:
             del sys.modules[name]
     for name in ("apex.optimizers", "apex.contrib.optimizers"):

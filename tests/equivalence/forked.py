@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import runpy
 import socket
@@ -12,14 +11,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import NoReturn
 
+import fork_server
 import pytest
 import torch
-import torch._dynamo  # imported by the first optimizer; here once for all trials
+import torch._dynamo  # imported by the first optimizer; in the server once for all trials
 
-import amp_migrate.equivalence.capture.session  # what every trial needs, here once
+import amp_migrate.equivalence.capture.session  # what every trial needs, so too
 import amp_migrate.equivalence.reference.modules  # noqa: F401
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
@@ -54,7 +53,7 @@ def record_files(
         roots = ((str(root / "original"), str(root / "project")),)
         replace(config, record_dir=str(records), roots=roots).write(settings)
         words = script, *arguments
-        code = _ended(_fork(root / "project", words, settings, Path(os.devnull)))
+        code = fork_server.ended(_fork(root / "project", words, settings, Path(os.devnull)))
         processes, notes = read_folder(records)
         return Run("trial", processes, notes, code, str(notes.get("error", "")) if code else "")
 
@@ -98,7 +97,7 @@ def _execute(
     started = [
         _fork(launch.tree / launch.inside, words, settings, output, paths, rank) for rank in ranks
     ]
-    code = max([_ended(child) for child in started])
+    code = max([fork_server.ended(child) for child in started])
     return code, "\n".join(output.read_text(encoding="utf-8").strip().splitlines()[-6:])
 
 
@@ -117,27 +116,24 @@ def _fork(
     settings: Path,
     output: Path,
     paths: Sequence[str] = (),
-    environment: Mapping[str, str] = MappingProxyType({}),
+    environment: Mapping[str, str] = {},
 ) -> int:
     """Start a script with its arguments in a forked process, and return its number."""
-    gc.freeze()  # what a trial does not look at need not be copied for it
-    child = os.fork()
-    if child == 0:
-        sys.path[:0] = paths
-        os.environ.update(environment)
-        _become(folder, words, settings, output)
-    return child
+    return fork_server.start(_become, folder, words, settings, output, paths, environment)
 
 
-def _ended(child: int) -> int:
-    """Wait for a process and return its exit code."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _become(root: Path, words: Sequence[str], settings: Path, output: Path) -> NoReturn:
+def _become(
+    root: Path,
+    words: Sequence[str],
+    settings: Path,
+    output: Path,
+    paths: Sequence[str],
+    environment: Mapping[str, str],
+) -> NoReturn:
     """Run the program as a fresh interpreter would, and never return."""
     code = 1
-    gc.disable()
+    sys.path[:0] = paths
+    os.environ.update(environment)
     try:
         atexit._clear()
         sink = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
