@@ -60,12 +60,13 @@ class Targets:
 
     def defined(self, module: Module, func: ast.expr) -> Iterator[Target]:
         """Yield what `func` reaches by imports and definitions alone."""
-        through_class = isinstance(func, ast.Attribute) and any(
-            isinstance(meaning, Class) for meaning in self.lookup.expression(module, func.value)
-        )
+        base = func.value if isinstance(func, ast.Attribute) else None
+        of_base = self.lookup.expression(module, base) if base is not None else ()
+        through = [meaning for meaning in of_base if isinstance(meaning, Class)]
         for meaning in self.lookup.expression(module, func):
             if isinstance(meaning, Function):
-                yield Target(meaning, bound=through_class and meaning.is_class)
+                bound = bool(through) and meaning.is_class
+                yield Target(meaning, bound, receiver=through[0] if bound else None)
             elif isinstance(meaning, Class):
                 yield constructor(meaning)
 

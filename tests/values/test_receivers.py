@@ -6,7 +6,6 @@ from textwrap import dedent
 
 import pytest
 
-from amp_migrate.values.objects import Instance, Made
 from tests.project.helpers import Case
 
 TABLES = """
@@ -56,9 +55,8 @@ def held(text: str, expression: str) -> set[str]:
     count = sum(
         module.tree.segment(n) == expression for n in module.tree.parents if hasattr(n, "ctx")
     )
-    facts = case.project.values.facts(*case.at("m.py", expression, count - 1))
-    found = {fact.cls.name for fact in facts if isinstance(fact, Instance)}
-    return found | {fact.name for fact in facts if isinstance(fact, Made)}
+    values, place = case.project.values, case.at("m.py", expression, count - 1)
+    return {cls.name for cls in values.instance_classes(*place)} | set(values.made_by(*place))
 
 
 @pytest.mark.parametrize("build", BUILDING.values(), ids=BUILDING)
@@ -83,6 +81,13 @@ def test_a_method_that_is_kept_remembers_its_object() -> None:
     """A bound method gives what its own object holds, under whatever name it is called."""
     text = dedent(TABLES) % BUILDING["at once"]
     text += "\nbuild, other = Criteria().build, Deeper().build\nmade = build(kind)\nmade\n"
+    assert held(text, "made") == {"Criterion"}
+
+
+def test_a_class_may_be_the_receiver() -> None:
+    """A class method takes what the table of the class holds on which it is called."""
+    build = "@classmethod\n    def build(cls, kind):\n        return cls.KINDS[kind]()"
+    text = dedent(TABLES) % build + "\nmade = Criteria.build(kind)\nmade\n"
     assert held(text, "made") == {"Criterion"}
 
 
