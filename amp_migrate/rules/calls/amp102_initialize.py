@@ -32,12 +32,14 @@ from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.older.sheet import stands_for_setting
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.project import Class
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
-from amp_migrate.rules.calls.scaler_made import made_after, scaler_made
+from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.scaler.creation import Creation, is_exhaustive, outermost, reaches
+from amp_migrate.scaler.lacking import lacking
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.infers import only_infers
 
@@ -176,9 +178,12 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
 
 
 def _in_constructor(context: Context, site: Site) -> list[Edit]:
-    """A method that need not run makes the scaler: the constructor makes a disabled one first."""
+    """A method that need not run makes the scaler: the constructor, or without one the class, has a disabled one first."""
     cls = site.function.cls
     init = cls.method("__init__") if cls is not None else None
+    if cls is not None and init is None and not _has_slots(cls):
+        inherits = not set(lacking(context.unit.home)).isdisjoint(cls.mro())
+        return [] if inherits else [class_attribute(context, cls)]
     if init is None or init.node is None or init.module is not site.module:
         raise Cannot(
             "AMP901",
@@ -193,6 +198,12 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     text = f"{first}.{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
     place = anchor or _first_statement(init.node)
     return [Insert(site.module.tree.span(place), text, after=anchor is not None)]
+
+
+def _has_slots(cls: Class) -> bool:
+    """Tell whether the body of a class or of a base assigns to ``__slots__``, which no attribute of the class may be among."""
+    names = (n for base in cls.mro() for stmt in base.node.body for n in ast.walk(stmt))
+    return any(isinstance(n, ast.Name) and n.id == "__slots__" for n in names)
 
 
 def _first_statement(node: FunctionNode) -> ast.stmt:

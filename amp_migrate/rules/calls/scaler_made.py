@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.facts.paths import defs
+from amp_migrate.plan.model import Insert
+from amp_migrate.project import Class
 from amp_migrate.rules.base import Context
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.order import inside
@@ -28,6 +31,15 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     if chosen is None or creation.scales.value is False or _set_in_guard(creation, chosen):
         return dynamic
     return _at_run_time(context, chosen, site, target, dynamic, enabled)
+
+
+def class_attribute(context: Context, cls: Class) -> Insert:
+    """Return the edit that gives a class a disabled scaler, for its objects that make none."""
+    text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
+    documented = ast.get_docstring(cls.node) is not None and len(cls.node.body) > 1
+    body = cls.node.body[documented:]
+    simple = [*itertools.takewhile(lambda s: isinstance(s, ast.Assign | ast.AnnAssign), body)]
+    return Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
 
 
 def _enabled(creation: Creation) -> list[str]:

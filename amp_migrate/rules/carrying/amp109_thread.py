@@ -46,7 +46,6 @@ Faithful. Where some calls of a function are not in the files given, all of the 
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
 from amp_migrate.availability.asked import Entry
@@ -55,6 +54,7 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.model import Decision, Edit, Finding, Insert, ReplaceExpression, Status
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.calls.scaler_made import class_attribute
 from amp_migrate.scaler.lacking import lacking
 from amp_migrate.scaler.places import last_assignment
 from amp_migrate.scaler.slots import slot
@@ -140,11 +140,7 @@ def _made(context: Context, entry: Entry) -> Edit:
 
 def _disabled(context: Context, cls: Class) -> Decision:
     """Give the objects of a class that make no scaler of their own a disabled one."""
-    text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
-    documented = ast.get_docstring(cls.node) is not None and len(cls.node.body) > 1
-    body = cls.node.body[documented:]
-    simple = [*itertools.takewhile(lambda s: isinstance(s, ast.Assign | ast.AnnAssign), body)]
-    edit = Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
+    edit = class_attribute(context, cls)
     message = f"the objects of {cls.qualname} that make no GradScaler have a disabled one"
     return decision(RULE, Status.ROUTINE, cls.module, cls.node, message, [edit])
 
