@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.slicing.region import Region
@@ -101,30 +102,36 @@ def before_apex(unit: Unit, region: Region) -> bool:
 
 
 def runs_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
-    """Tell whether a node runs before its function, or all that call it, initialize."""
-    return _before(unit, function, node, all, frozenset())
+    """Tell whether programs that initialize run a node, and always before they do."""
+    return set(_ways(unit, function, node, frozenset())) - {_Way.NEVER} == {_Way.BEFORE}
 
 
 def may_run_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
-    """Tell whether some way of a program comes to a node, and has not initialized on it."""
-    return _before(unit, function, node, any, frozenset())
+    """Tell whether some way of a program that initializes comes to a node before it does."""
+    return _Way.BEFORE in _ways(unit, function, node, frozenset())
 
 
-def _before(
-    unit: Unit,
-    function: Function,
-    node: ast.AST,
-    callers: Callable[[Iterable[bool]], bool],
-    around: frozenset[Function],
-) -> bool:
+class _Way(Enum):
+    """Where a way to a node comes from: a program that initializes before it, that does so later, that never does."""
+
+    AFTER = auto()
+    BEFORE = auto()
+    NEVER = auto()
+
+
+def _ways(
+    unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]
+) -> Iterator[_Way]:
     begins = _begins(unit, function)
     if any(may_follow(unit.project, function, begin, node) for begin in begins):
-        return False
+        yield _Way.AFTER
+        return
     calls = unit.project.callers(function) if function not in around else []
     if not calls or _initializes(unit, function):
-        return bool(begins)
-    around |= {function}
-    return callers(_before(unit, s.function, s.call, callers, around) for s in calls)
+        yield _Way.BEFORE if begins else _Way.NEVER
+        return
+    for site in calls:
+        yield from _ways(unit, site.function, site.call, around | {function})
 
 
 def _initializes(unit: Unit, function: Function) -> bool:
