@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -287,15 +286,10 @@ def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:
 def unstable(result: Result, settings: Settings) -> list[str]:
     """Return the files that a second run would change again."""
     again = [
-        replace_text(
-            outcome.before, outcome.after if outcome.after is not None else outcome.before.text
+        outcome.before.with_text(
+            outcome.after if outcome.after is not None else outcome.before.text
         )
         for outcome in result.outcomes
     ]
     result = migrate(again, settings, notes=False, read=result.read)
     return [outcome.path for outcome in result.outcomes if outcome.after is not None]
-
-
-def replace_text(source: Source, text: str) -> Source:
-    """Return a source with another text."""
-    return replace(source, text=text)

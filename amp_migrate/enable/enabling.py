@@ -16,7 +16,7 @@ from amp_migrate.enable.described.trainings import Training, Trainings
 from amp_migrate.enable.findings import Told, told, without_scaler
 from amp_migrate.enable.hazards.parallel import inside
 from amp_migrate.enable.without_scale import Kept, without_scale
-from amp_migrate.engine import migrate, replace_text
+from amp_migrate.engine import migrate
 from amp_migrate.facts.mentions import skips_file
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Finding, Place, Status
@@ -136,8 +136,7 @@ class _Attempts:
         added += [option(parser, name) for parser, name in flags.write(drafts)]
         texts = {module.path: draft.text() for module, draft in drafts.items()}
         described = [
-            replace_text(source, texts.get(path, source.text))
-            for path, source in self._sources.items()
+            source.with_text(texts.get(path, source.text)) for path, source in self._sources.items()
         ]
         result = migrate(described, self._settings, notes=False)
         spoken = told(self._trees, texts, result)

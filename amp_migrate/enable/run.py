@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from amp_migrate.commands import progress
 from amp_migrate.enable.enabling import Choices, Enabled, enable
 from amp_migrate.enable.reporting import fill
-from amp_migrate.engine import replace_text
 from amp_migrate.facts.mentions import may_use_apex
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.project.programs.select import relevant
@@ -127,7 +126,7 @@ def _repeat(
     if not done.texts:
         return
     progress.at("checking that a second run changes nothing", len(sources))
-    again = [replace_text(s, done.texts.get(path, s.text)) for path, s in sources.items()]
+    again = [s.with_text(done.texts.get(path, s.text)) for path, s in sources.items()]
     changed = enable(again, choices, settings).texts
     if changed:
         why = "stays as it was: a second run would change it again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -90,6 +90,10 @@ class Source:
             return cls(name, data, text, notebook)
         text, python = decode_python(name, data)
         return cls(name, data, text, python)
+
+    def with_text(self, text: str) -> Source:
+        """Return the same file with another text."""
+        return replace(self, text=text)
 
     def encode(self, text: str) -> bytes:
         """Return the bytes of the file with `text` in place of its own text.
