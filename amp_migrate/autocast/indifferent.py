@@ -191,10 +191,15 @@ def _is_wide(node: ast.expr) -> bool:
 
 def _is_left_alone(name: str) -> bool:
     root, _, _ = name.partition(".")
+    if _NAMES_OF_CLASSES.intersection(name.split(".")):
+        return True
     if root == "torch":
         return name in CASTS_LEAVE_ALONE or name.startswith(_OF_PROCESSES)
     return root in PACKAGES_WITHOUT_CASTS
 
+
+_NAMES_OF_CLASSES = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
+"""Attributes of classes and functions of a library that are strings."""
 
 _OF_PROCESSES = ("torch.distributed.", "torch.cuda.", "torch.utils.data.")
 

@@ -23,31 +23,23 @@ Faithful. Where neither the flag nor the scaler can be seen, the forward stays i
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
-from amp_migrate.autocast.evaluated.inference import (
-    before_apex,
-    may_run_before_apex,
-    runs_before_apex,
-)
 from amp_migrate.autocast.evaluated.others import others, trains_aside
-from amp_migrate.autocast.regions import within
-from amp_migrate.autocast.reloads import reloads
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import calls_method
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
-from amp_migrate.project import CallSite, Function
+from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.reach import reachable
+from amp_migrate.words import plural
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
 
@@ -57,8 +49,10 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     disabled = Disabled(context.unit)
-    found = _reachable(context, evaluations(context.unit, context.gone_nodes), disabled)
-    regions = [r for r in found if _ran_under_apex(context, r) and not disabled.holds(r.function)]
+    places = cast_at(context, evaluations(context.unit, context.gone_nodes), disabled)
+    regions = [
+        r for r in places.regions if _ran_under_apex(context, r) and not disabled.holds(r.function)
+    ]
     regions += [
         region
         for region in others(context.unit, context.gone_nodes, regions)
@@ -74,6 +68,8 @@ def decide(context: Context) -> Iterator[Decision]:
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made
+    for region, blind in places.blind:
+        yield _left_in_fp32(context, region, [spoken(function) for function in blind])
     for function, call in copied(context.unit, cast) if not context.unit.plain else ():
         message = (
             "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
@@ -86,69 +82,6 @@ def _ran_under_apex(context: Context, region: Region) -> bool:
     """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
     known = context.casts.enabled(region.function, region.first, training=False) is not None
     return known or context.casts.runs(region.function)
-
-
-def _reachable(context: Context, regions: list[Region], disabled: Disabled) -> list[Region]:
-    """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
-    found: dict[tuple[str, int], Region] = {}
-    for region in regions:
-        for chosen in _seeing(context, region, region.function, disabled, 3) or [region]:
-            found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
-    whole = list(found.values())
-    held = [*whole, *context.unit.regions]
-    return [
-        r
-        for r in whole
-        if not any(within(r, other) for other in held if other is not r)
-        and not before_apex(context.unit, r)
-    ]
-
-
-def _seeing(
-    context: Context, region: Region | None, function: Function, disabled: Disabled, depth: int
-) -> list[Region]:
-    """Return the region in a function, or the statements of all that call it, that can say whether AMP is on."""
-    if region is not None and not disabled.runs(function):
-        enabled = context.casts.enabled(function, region.first, training=False)
-        by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
-        if by_scaler or (enabled is not None and not _runs_without_apex(context, region)):
-            return [region]
-    calls = context.unit.project.callers(function) if depth else []
-    calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]
-    calls = [c for c in calls if not runs_before_apex(context.unit, c.function, c.call)]
-    found: list[Region] = []
-    for call in calls:
-        above = _seeing(context, _calling(context, call), call.function, disabled, depth - 1)
-        if not above:
-            return []
-        found += above
-    return found
-
-
-def _runs_without_apex(context: Context, region: Region) -> bool:
-    """Tell whether a program runs a region that never initializes, or has not yet done so."""
-    unit, function = context.unit, region.function
-    return serves_others(unit, function) or may_run_before_apex(unit, function, region.first)
-
-
-def _calling(context: Context, call: CallSite) -> Region | None:
-    """Return the statement of a call as a region; None where autocast cannot stand around it.
-
-    So where weights change in the call, of which autocast would keep the fp16 copies of before.
-    """
-    module = call.function.module
-    stmt = module.tree.statement(call.call)
-    if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
-        return None
-    if call.call in context.gone_nodes or calls_method(stmt, "backward"):
-        return None
-    unit = context.unit
-    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
-    for node in ast.walk(stmt):
-        for callee in unit.project.callees(node) if isinstance(node, ast.Call) else ():
-            if trains & reachable(unit.project, callee) or reloads(unit, callee):
-                return None
-    return Region(module, call.function, stmt, stmt)
 
 
 def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
@@ -168,18 +101,7 @@ def _evaluation(context: Context, region: Region) -> Decision:
     tree = region.module.tree
     enabled = context.casts.enabled(region.function, region.first, training=False)
     if enabled is None:
-        who = spoken(region.function)
-        flag = context.casts.condition.text
-        on = f"`{flag}`" if flag else "what turns AMP on"
-        advice = f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
-        if region.function.node is not None:
-            advice = f"pass {on} on to {who}, and {advice}"
-        message = f"this evaluation runs in fp32 now and ran in fp16 under Apex: it is not clear in {who} whether AMP is on"
-        end = tree.span(region.last)
-        span = tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
-        return Decision(
-            Finding(region.module.path, span, RULE.code, Status.NOTE, message, advice), []
-        )
+        return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)
     edit: Edit
@@ -197,3 +119,25 @@ def _evaluation(context: Context, region: Region) -> Decision:
         message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
         return decision(RULE, Status.NOTE, region.module, region.first, message, [edit])
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
+
+
+def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ()) -> Decision:
+    """Say that an evaluation is no longer cast: at all, or where some callers run it that cannot say whether AMP is on."""
+    tree = region.module.tree
+    who = spoken(region.function)
+    flag = context.casts.condition.text
+    on = f"`{flag}`" if flag else "what turns AMP on"
+    advice = (
+        f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+    )
+    if region.function.node is not None:
+        advice = f"pass {on} on to {who}, and {advice}"
+    ran = "runs in fp32 now and ran in fp16 under Apex"
+    message = f"this evaluation {ran}: it is not clear in {who} whether AMP is on"
+    if callers:
+        more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
+        message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
+        advice = f"put the call there under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+    end = tree.span(region.last)
+    span = tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
+    return Decision(Finding(region.module.path, span, RULE.code, Status.NOTE, message, advice), [])

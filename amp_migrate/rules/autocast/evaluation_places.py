@@ -1,0 +1,111 @@
+"""Where the casts of evaluations stand: at the forward, or at the calls that lead there and can say whether AMP is on."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.evaluated.inference import (
+    before_apex,
+    may_run_before_apex,
+    runs_before_apex,
+)
+from amp_migrate.autocast.regions import within
+from amp_migrate.autocast.reloads import reloads
+from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.facts.paths import calls_method
+from amp_migrate.project import CallSite, Function
+from amp_migrate.rules.autocast.programs import serves_others
+from amp_migrate.rules.base import Context
+from amp_migrate.unit.reach import reachable
+
+
+@dataclass(slots=True)
+class Places:
+    """The `regions` that are cast, and of evaluations that are cast at some calls only the functions that are `blind` to AMP."""
+
+    regions: list[Region]
+    blind: list[tuple[Region, list[Function]]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Ways:
+    """The regions on the ways to an evaluation that see whether AMP is on, and the functions where ways begin that do not."""
+
+    seeing: list[Region] = field(default_factory=list)
+    blind: list[Function] = field(default_factory=list)
+
+
+def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> Places:
+    """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
+    found: dict[tuple[str, int], Region] = {}
+    partly: list[tuple[Region, list[Function]]] = []
+    for region in evaluations:
+        ways = _ways(context, region, region.function, disabled, frozenset())
+        for chosen in ways.seeing or [region]:
+            found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
+        if ways.seeing and ways.blind:
+            partly.append((region, list(dict.fromkeys(ways.blind))))
+    whole = list(found.values())
+    held = [*whole, *context.unit.regions]
+    return Places(
+        [
+            r
+            for r in whole
+            if not any(within(r, other) for other in held if other is not r)
+            and not before_apex(context.unit, r)
+        ],
+        partly,
+    )
+
+
+def _ways(
+    context: Context,
+    region: Region | None,
+    function: Function,
+    disabled: Disabled,
+    around: frozenset[Function],
+) -> _Ways:
+    """Follow the calls of a function up to where it can be said whether AMP is on."""
+    if region is not None and not disabled.runs(function):
+        enabled = context.casts.enabled(function, region.first, training=False)
+        by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
+        if by_scaler or (enabled is not None and not _runs_without_apex(context, region)):
+            return _Ways([region])
+    calls = context.unit.project.callers(function) if function not in around else []
+    calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]
+    calls = [c for c in calls if not runs_before_apex(context.unit, c.function, c.call)]
+    found = _Ways(blind=[] if calls else [function])
+    for call in calls:
+        calling = _calling(context, call)
+        above = _ways(context, calling, call.function, disabled, around | {function})
+        found.seeing += above.seeing
+        found.blind += above.blind
+    return found
+
+
+def _runs_without_apex(context: Context, region: Region) -> bool:
+    """Tell whether a program runs a region that never initializes, or has not yet done so."""
+    unit, function = context.unit, region.function
+    return serves_others(unit, function) or may_run_before_apex(unit, function, region.first)
+
+
+def _calling(context: Context, call: CallSite) -> Region | None:
+    """Return the statement of a call as a region; None where autocast cannot stand around it.
+
+    So where weights change in the call, of which autocast would keep the fp16 copies of before.
+    """
+    module = call.function.module
+    stmt = module.tree.statement(call.call)
+    if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
+        return None
+    if call.call in context.gone_nodes or calls_method(stmt, "backward"):
+        return None
+    unit = context.unit
+    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    for node in ast.walk(stmt):
+        for callee in unit.project.callees(node) if isinstance(node, ast.Call) else ():
+            if trains & reachable(unit.project, callee) or reloads(unit, callee):
+                return None
+    return Region(module, call.function, stmt, stmt)
