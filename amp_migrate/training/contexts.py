@@ -62,7 +62,10 @@ def _contexts(
             for value in returned(callee):
                 yield from _contexts(project, callee.module, value, seen)
         for value in _bound(module, node.func):
+            if value in seen:  # a name that is bound anew to a partial of itself
+                continue
             if isinstance(value, ast.Call) and last_name(value) == "partial" and value.args:
+                seen.add(value)
                 whole = ast.Call(value.args[0], value.args[1:], [*value.keywords, *node.keywords])
                 yield from _contexts(project, module, whole, seen)
 
