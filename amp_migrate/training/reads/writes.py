@@ -120,6 +120,8 @@ class Writes:
 
     def _of_weight(self, module: Module, node: ast.expr) -> list[ast.expr] | None:
         """Return what hands out a parameter; None where an expression is none out of a loop over those of a network."""
+        if _is_new(node):
+            return None
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         while isinstance(node, ast.Attribute) and node.attr == "data":
@@ -130,7 +132,9 @@ class Writes:
         found: list[ast.expr] = []
         for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
             value = bound_value(module, binding)
-            if value is not None and (hands_out(value) or _in_turn(module, binding, value)):
+            if value is None or (_is_new(value) and assigned(module.tree, binding) is value):
+                continue
+            if hands_out(value) or _in_turn(module, binding, value):
                 owners = list(bases(module, self._turn(module, binding, value), set()))
                 if not owners:
                     return []
@@ -151,6 +155,23 @@ class Writes:
                 break
             value = value.args[place]
         return value
+
+
+_GIVES_NEW_MEMORY = frozenset(
+    {
+        *("clone", "new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"),
+        *("abs", "add", "div", "exp", "mean", "mul", "norm", "pow", "sqrt", "square", "sub", "sum"),
+    }
+)
+
+
+def _is_new(node: ast.expr) -> bool:
+    """Tell whether what a method of a tensor gives shares no memory with it, as ``p.clone().detach()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _GIVES_NEW_MEMORY:
+            return True
+        node = node.func.value
+    return False
 
 
 def spelt(node: ast.expr) -> Iterator[ast.Attribute | ast.Subscript]:
