@@ -91,7 +91,7 @@ torch.cuda.set_device(0)
 torch.cuda.manual_seed_all(3)
 print(torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).total_memory)
 device = torch.device("cuda", 0)
-model = nn.DataParallel(nn.Linear(8, 2).to(0), device_ids=[0, 1]).cuda(0)
+model = nn.DataParallel(nn.Linear(8, 2).to(0), device_ids=[0, 1]).cuda(0).to(memory_format=torch.contiguous_format)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 stream = torch.cuda.Stream()
 with torch.cuda.stream(stream):

@@ -41,7 +41,7 @@ class CudaOnCpu(TorchFunctionMode):
         kwargs = {name: on_cpu(value) for name, value in kwargs.items()}
         if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:  # `.to(0)` is a GPU
             args = (args[0], "cpu", *args[2:])
-        elif func is _PARSE and type(args[0]) is int:
+        elif func is _PARSE and args and type(args[0]) is int:
             args = ("cpu", *args[1:])
         if type(kwargs.get("device")) is int:
             kwargs["device"] = "cpu"
