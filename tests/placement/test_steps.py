@@ -260,6 +260,17 @@ JOINT: dict[str, tuple[str, str, bool]] = {
     "a tuple of two": ("", "(optimizer, second)", True),
     "by a name": ("both = [optimizer, second]\n", "both", True),
     "by a name of one": ("both = [optimizer]\n", "both", False),
+    "an attribute": (
+        "class Kept:\n    pass\nkept = Kept()\nkept.own = [optimizer, second]\n",
+        "kept.own",
+        True,
+    ),
+    "an attribute of another object": (
+        "class Kept:\n    pass\nclass Shown:\n    pass\nkept, shown = Kept(), Shown()\n"
+        "kept.own = optimizer\nshown.own = [optimizer, second]\n",
+        "kept.own",
+        False,
+    ),
     "a comprehension": ("both = [o for o in every]\n", "both", True),
 }
 

@@ -44,7 +44,9 @@ def _meant(
     if isinstance(node, ast.Attribute):
         for where in project.modules.values():
             for stored in where.tree.nodes(ast.Attribute):
-                if stored.attr == node.attr and isinstance(stored.ctx, ast.Store):
+                if not isinstance(stored.ctx, ast.Store) or stored.attr != node.attr:
+                    continue
+                if project.values.same(module, node.value, where, stored.value):
                     value = assigned(where.tree, stored)
                     if value is not None:
                         yield from _meant(project, where, value, seen)
