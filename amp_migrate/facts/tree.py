@@ -145,15 +145,6 @@ class Tree:
         """Return the function around `node`, or the module."""
         return self.function(node) or self.module
 
-    def method_class(self, function: ast.AST) -> ast.ClassDef | None:
-        """Return the class whose body holds `function` directly; None for other functions."""
-        for up in self.ancestors(function):
-            if isinstance(up, ast.ClassDef):
-                return up
-            if isinstance(up, (*_FUNCTIONS, ast.Module)):
-                return None
-        return None
-
     def span(self, node: ast.AST) -> Span:
         """Return the place of `node` with columns in characters.
 

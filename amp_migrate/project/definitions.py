@@ -80,5 +80,4 @@ def _parameters(args: ast.arguments) -> Parameters:
         defaults,
         args.vararg.arg if args.vararg else None,
         args.kwarg.arg if args.kwarg else None,
-        len(args.posonlyargs),
     )

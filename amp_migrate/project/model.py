@@ -46,7 +46,6 @@ class Parameters:
     defaults: Mapping[str, ast.expr] = field(default_factory=dict)
     vararg: str | None = None
     kwarg: str | None = None
-    positional_only: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:

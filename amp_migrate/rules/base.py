@@ -6,7 +6,6 @@ import ast
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.bce import Bce
@@ -123,15 +122,6 @@ class FileContext:
     def others(self) -> list[Module]:
         """Return the other files of the project."""
         return [m for m in self.project.modules.values() if m is not self.module]
-
-
-class Decides(Protocol):
-    """A rule module: its RULE and what it decides about a unit."""
-
-    RULE: Rule
-
-    def decide(self, context: Context) -> Iterator[Decision]:
-        """Yield the decisions about one unit."""
 
 
 def decision(

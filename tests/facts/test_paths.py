@@ -259,6 +259,5 @@ def test_blocks_and_holders() -> None:
     assert isinstance(tree.holder(tree.statement(names["b"])), ast.ExceptHandler)
     assert tree.function(names["c"]) is method and tree.function(names["d"]) is None
     assert tree.scope(names["d"]) is tree.module
-    assert tree.method_class(method) is tree.module.body[0]
     assert tree.enclosing(names["a"], ast.Try) is not None
     assert tree.enclosing(names["d"], ast.Try) is None

@@ -245,10 +245,6 @@ def _is_scaled(item: Initialize) -> bool:
     return not any(folded(value) == 1.0 for value in found)
 
 
-def _tops(side: Side) -> list[Function]:
-    return [f for f in side.project.functions() if f.node is None]
-
-
 def _where(function: Function, call: ast.Call) -> _Where:
     return key(function), spelled(call)
 
