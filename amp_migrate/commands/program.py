@@ -10,7 +10,7 @@ import click
 
 from amp_migrate.commands.completion import first_word, options_of_verify
 from amp_migrate.commands.failure import Failure
-from amp_migrate.commands.stopping import raised
+from amp_migrate.stopping import raised
 
 CODEMOD = "codemod"
 """Name of the command that runs where none is named."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from amp_migrate.commands.stopping import held
 from amp_migrate.source.file import UnwritableSource
+from amp_migrate.stopping import held
 from amp_migrate.words import os_reason
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from amp_migrate.commands.stopping import Stopped, raised
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.runs import launch
+from amp_migrate.stopping import Stopped, raised
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINING = """

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import amp_migrate
-from amp_migrate.commands.stopping import held
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.runs.records import Crash, Run, read_crash, read_folder
+from amp_migrate.stopping import held
 from amp_migrate.words import os_reason
 
 Progress = Callable[[str, int, int], None]

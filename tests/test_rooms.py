@@ -1,0 +1,95 @@
+"""The rooms of the package: which may import which, and that every module can be imported by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import amp_migrate
+
+ROOT = Path(amp_migrate.__file__).parent
+BELOW = {
+    "source": {"settings", "stopping", "words"},
+    "facts": {"source"},
+    "flow": {"facts"},
+    "project": {"facts", "values"},
+    "values": {"facts", "project"},
+    "training": {"facts", "flow", "project", "values"},
+    "protocol": {"facts", "flow", "project", "values", "training"},
+    "rewrite": {"source", "plan"},
+    "check": {
+        *("source", "facts", "flow", "project", "values", "training", "protocol"),
+        *("processes", "report"),
+    },
+}
+
+
+@cache
+def modules() -> Mapping[str, ast.Module]:
+    """Return the modules of the package by their dotted names."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        name = ".".join(parts).removesuffix(".__init__")
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """Yield the modules of the package that some statements import."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            names = [name if name in modules() else node.module for name in inner]
+        else:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        yield from (name for name in names if name in modules())
+
+
+def at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from at_once(child)
+
+
+def packages(name: str) -> set[str]:
+    """Return the packages around a module."""
+    parts = name.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts))}
+
+
+def room(name: str) -> str:
+    """Return the room, or the module beside the rooms, that a module stands in."""
+    return name.partition(".")[2].partition(".")[0]
+
+
+def test_every_module_can_be_imported_first() -> None:
+    runs = {}
+    for name, tree in modules().items():
+        needs = set(imported(at_once(tree)))
+        around = {package for need in needs for package in packages(need)}
+        runs[name] = (needs | around) - packages(name) - {name}
+    try:
+        TopologicalSorter(runs).prepare()
+    except CycleError as error:
+        pytest.fail(f"modules import each other: {' <- '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("here", BELOW)
+def test_rooms_import_only_what_is_below_them(here: str) -> None:
+    wrong = {
+        name: above
+        for name, tree in modules().items()
+        if room(name) == here
+        and (above := {n for n in imported(ast.walk(tree)) if room(n) not in {here, *BELOW[here]}})
+    }
+    assert not wrong
