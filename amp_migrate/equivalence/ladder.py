@@ -9,7 +9,7 @@ from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import gains
 from amp_migrate.equivalence.comparison.beside import EVERYWHERE, beside_fp32, ended
 from amp_migrate.equivalence.comparison.census import compare_census
-from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete
+from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete, without_updates
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.hints import explain
 from amp_migrate.equivalence.comparison.numeric import anchored, enveloped
@@ -174,6 +174,7 @@ class Ladder:
         self._census(before, after)
         if comparison.exact:
             result.held_to = "casts on: every bit"
+            result.notes += without_updates(before)
             if options.anchor:
                 anchored(self.runner, self.result, before, after)
             if options.runs >= 2:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -124,6 +125,8 @@ def test_advice_for_missing_data(tmp_path: Path) -> None:
     site = "/opt/lib/site-packages/torchvision/datasets"
 
     assert "--synthetic-data" in advice(crash("RuntimeError: Dataset not found", "", site), asked)
+    again = advice(crash("URLError: offline", "", site), replace(asked, synthetic_data=True))
+    assert "no stand-in for this data set" in again
     assert "--shim" in advice(crash("FileNotFoundError: 'x'"), asked)
     assert "`python train.py`" in advice(crash("ValueError: 1"), asked)
 

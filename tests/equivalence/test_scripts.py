@@ -325,11 +325,14 @@ def test_shims_workers_and_synthetic_data(tmp_path: Path) -> None:
     package = tmp_path / "torchvision" / "datasets"
     package.mkdir(parents=True)
     (package.parent / "__init__.py").write_text("")
-    (package / "__init__.py").write_text("class CIFAR10:\n    def __init__(self): raise OSError\n")
+    (package / "__init__.py").write_text("from torchvision.datasets.cifar import CIFAR10\n")
+    (package / "cifar.py").write_text("class CIFAR10:\n    def __init__(self): raise OSError\n")
     source = """
     import numpy as np, torch, torchvision.datasets
     from mydata import Private
     from torch.utils.data import DataLoader
+    from torchvision.datasets.cifar import CIFAR10
+    assert CIFAR10 is torchvision.datasets.CIFAR10
     assert isinstance(Private([1]), list)
     data = torchvision.datasets.CIFAR10("missing", train=True, download=True)
     data.transform = lambda image: torch.from_numpy(np.array(image)).float().mean((0, 1))

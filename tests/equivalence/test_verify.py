@@ -79,6 +79,18 @@ def test_migrates_a_copy_and_finds_it_exact(
     assert captured.out.startswith("EXACT\n  before and after agree") and "\x1b" not in captured.out
 
 
+def test_casts_without_an_update_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs with casts whose every step overflows are equal, and say nothing of updates."""
+    source = replaced(ACCUMULATING, "torch.randn(8, 16).cuda()", "torch.randn(8, 16).cuda() * 2000")
+    monkeypatch.chdir(tree(tmp_path / "wide", source))
+    _, wide = verify(tmp_path)
+    monkeypatch.chdir(tree(tmp_path / "small", ACCUMULATING))
+    _, small = verify(tmp_path)
+
+    assert any("every step was skipped" in note for note in wide["notes"])
+    assert not any("every step was skipped" in note for note in small["notes"])
+
+
 def test_wrong_migration_by_hand_is_different(tmp_path: Path) -> None:
     """A missing unscale_ is named, with its values, and the exit code is 1."""
     before = tree(tmp_path / "a", apex_program("mlp"))

@@ -43,3 +43,14 @@ def incomplete(result: Result, before: Run, after: Run) -> Verdict | None:
             f"verify --inject-overflow {min(2, last)}",
         )
     return None
+
+
+def without_updates(run: Run) -> list[str]:
+    """Return what to note of a run with casts whose every step was skipped: its gradients and updates say nothing."""
+    if not run.steps or not all(step.skipped for step in run.steps):
+        return []
+    lowest = min(step.scale for step in run.steps)
+    return [
+        f"with casts every step was skipped while the loss scale fell to {lowest:.0f}, so that they compare losses "
+        "alone: a larger --steps compares updates too"
+    ]

@@ -32,6 +32,10 @@ _STAND_INS = (
     "torchvision's data sets have stand-ins: add --synthetic-data; --link DIR keeps a large data folder out of the "
     "copy, and --shim stands in for other data"
 )
+_NO_STAND_IN = (
+    "--synthetic-data has no stand-in for this data set of torchvision: --shim stands in for it, --link DIR keeps a "
+    "large data folder out of the copy"
+)
 _DATA = (
     "if these are data that lie outside the project, the path must be absolute; --synthetic-data or --shim stand in "
     "for data that are not there"
@@ -43,7 +47,7 @@ def advice(crash: Crash, options: Options) -> str:
     if crash.missing:
         return _install(crash, options)
     if any("torchvision/datasets" in folder for folder in crash.modules):
-        return _STAND_INS
+        return _NO_STAND_IN if options.synthetic_data else _STAND_INS
     if crash.error.partition(":")[0] in ("FileNotFoundError", "NotADirectoryError"):
         return _DATA
     return f"make `{shlex.join(options.command)}` run by itself first; --show-output shows all that it prints"

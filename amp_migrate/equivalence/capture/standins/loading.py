@@ -90,5 +90,7 @@ def _synthetic(datasets: ModuleType) -> None:
     from amp_migrate.equivalence.capture.standins import synthetic
 
     for name, made in synthetic.STAND_INS.items():
-        if hasattr(datasets, name):
+        original = getattr(datasets, name, None)
+        if original is not None:
             put(datasets, name, made)
+            put(sys.modules[original.__module__], name, made)  # from torchvision.datasets.cifar too
