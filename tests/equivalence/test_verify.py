@@ -81,10 +81,11 @@ def test_migrates_a_copy_and_finds_it_exact(
 
 def test_casts_without_an_update_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs with casts whose every step overflows are equal, and say nothing of updates."""
-    source = replaced(ACCUMULATING, "torch.randn(8, 16).cuda()", "torch.randn(8, 16).cuda() * 2000")
+    one = replaced(ACCUMULATING, "accumulation_steps = 4", "accumulation_steps = 1")
+    source = replaced(one, "torch.randn(8, 16).cuda()", "torch.randn(8, 16).cuda() * 2000")
     monkeypatch.chdir(tree(tmp_path / "wide", source))
     _, wide = verify(tmp_path)
-    monkeypatch.chdir(tree(tmp_path / "small", ACCUMULATING))
+    monkeypatch.chdir(tree(tmp_path / "small", one))
     _, small = verify(tmp_path)
 
     assert any("every step was skipped" in note for note in wide["notes"])
