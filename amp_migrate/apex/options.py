@@ -39,7 +39,8 @@ PARAMETERS = (
 class Options:
     """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
 
-    `switch` is `enabled=` alone. `always_scales`: a loss scale is asked for, which Apex honours at O0 too.
+    `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
+    loss scale is asked for, which Apex honours at O0 too.
     `chosen_scale` is a loss_scale known only at run time.
     """
 
@@ -206,11 +207,30 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         options.always_scales = True
         options.keep_scale(scale)
         return
+    dynamic = _dynamic_unless_one(node, segment)
+    if dynamic is not None:
+        options.always_scales = True
+        options.switch = conjunction([dynamic, options.switch])
+        return
     options.chosen_scale = node
     options.remarks.append(
         f"loss_scale={segment(node)} is chosen at run time: a number stays the scale, but unlike Apex GradScaler "
         "skips a step whose gradients overflow, and at O0 scales nothing"
     )
+
+
+def _dynamic_unless_one(node: ast.expr, segment: Spell) -> Condition | None:
+    """Return when a loss scale is dynamic that is 1 otherwise, by a conditional expression."""
+    if not isinstance(node, ast.IfExp):
+        return None
+    test = Condition(None, segment(node.test))
+    for dynamic, other, condition in (
+        (node.body, node.orelse, test),
+        (node.orelse, node.body, negate(test)),
+    ):
+        if isinstance(dynamic, ast.Constant) and dynamic.value == "dynamic" and number(other) == 1:
+            return condition
+    return None
 
 
 def number(node: ast.expr) -> float | None:

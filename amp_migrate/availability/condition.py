@@ -77,6 +77,10 @@ def negate(condition: Condition, node: ast.expr | None = None) -> Condition:
         if [type(op) for op in parsed.ops] == [ast.IsNot]:
             left = ast.get_source_segment(condition.text, parsed.left)
             return Condition(None, f"{left} is None")
+    if isinstance(parsed, ast.Compare) and [type(op) for op in parsed.ops] == [ast.Eq]:
+        left = ast.get_source_segment(condition.text, parsed.left)
+        right = ast.get_source_segment(condition.text, parsed.comparators[0])
+        return Condition(None, f"{left} != {right}")
     return Condition(None, f"not {condition.text}")
 
 

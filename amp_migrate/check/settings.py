@@ -11,6 +11,9 @@ from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.protocol.faults import Place
 
 _POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
@@ -138,6 +141,8 @@ class _Given:
 
     def has(self, name: str, value: ast.expr) -> bool:
         """Tell whether some GradScaler has a setting."""
+        if isinstance(value, ast.IfExp):
+            return all(self._has_under(name, value, arm) for arm in (True, False))
         if isinstance(value, ast.Constant) and value.value in (None, "dynamic"):
             return True
         number = folded(value)
@@ -150,6 +155,20 @@ class _Given:
         if number == 1.0 and any(_is_off(call) for call in self._made):
             return True
         return any(self._is_static(call, value) for call in self._made)
+
+    def _has_under(self, name: str, choice: ast.IfExp, truth: bool) -> bool:
+        """Tell whether some GradScaler has what a conditional expression gives where its test is true, or false."""
+        value = choice.body if truth else choice.orelse
+        if self.has(name, value):
+            return True
+        held = refine(NOTHING, choice.test, truth)
+        if name != "loss_scale" or folded(value) != 1.0 or held is None:
+            return False
+        return any(
+            k.arg == "enabled" and evaluate(k.value, held) is False
+            for call in self._made
+            for k in call.keywords
+        )
 
     def _is_static(self, made: ast.Call, value: ast.expr) -> bool:
         given = {k.arg: k.value for k in made.keywords}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
+from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.facts.paths import defs
@@ -72,6 +73,9 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
             (chosen.orelse, chosen.body, negate(Condition(None, segment(chosen.test)))),
         ):
             if isinstance(arm, ast.Constant) and arm.value in (None, "dynamic"):
+                given = number(other)
+                if given is not None:
+                    return test, repr(given), True
                 return test, segment(other), _always(context, segment(other)) is not None
     text = segment(chosen)
     always = _always(context, text)

@@ -49,7 +49,7 @@ def _pairs(tree: Tree, after: str, idle: set[str], edits: list[Edit]) -> Iterato
 
 
 def _import(tree: Tree, name: str) -> list[Edit]:
-    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``from x import y`` as ``x.y``."""
+    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``a.b as b`` as ``a.b``, ``from x import y`` as ``x.y``."""
     original, _, alias = name.partition(" as ")
     found: list[Edit] = []
     imports: list[ast.Import | ast.ImportFrom] = [
@@ -62,7 +62,8 @@ def _import(tree: Tree, name: str) -> list[Edit]:
         names = tuple(
             a.name
             for a in node.names
-            if f"{joint}{a.name}" == original and (a.asname or "") in (alias, "")
+            if f"{joint}{a.name}" == original
+            and (a.asname or "") in (alias or original.rpartition(".")[2], "")
         )
         if names:
             found.append(DropImportedName(tree.span(node), names))
