@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.handed import Maker
@@ -86,12 +86,17 @@ def refuse_elsewhere(
         raise unreachable(project, inits, function, node, reason, made)
 
 
-def refuse_before(project: Project, sites: list[Site], function: Function, node: ast.AST) -> None:
-    """The creation climbs out of its guards until it comes before every use; that must be possible."""
+def refuse_before(
+    project: Project, makers: Sequence[ast.AST], function: Function, node: ast.AST
+) -> None:
+    """The creation climbs out of its guards until it comes before every use; that must be possible.
+
+    `makers` are the initializes of the function, or its calls that hand the scaler back.
+    """
     tree = function.module.tree
     if function.node is None and tree.function(node) is not None:
         return
-    if not any(_may_serve(project, function, site, node) for site in sites):
+    if not any(_may_serve(project, function, maker, node) for maker in makers):
         raise OutOfReach(
             "AMP901",
             function.module,
@@ -101,12 +106,12 @@ def refuse_before(project: Project, sites: list[Site], function: Function, node:
         )
 
 
-def _may_serve(project: Project, function: Function, site: Site, node: ast.AST) -> bool:
-    """Tell whether what an initialize makes is there at a node, if it is made in front of the tests that part the two."""
+def _may_serve(project: Project, function: Function, maker: ast.AST, node: ast.AST) -> bool:
+    """Tell whether what a call makes is there at a node, if it is made in front of the tests that part the two."""
     tree = function.module.tree
-    guards = (level for level in levels(tree, site.statement) if isinstance(level, ast.If))
-    parted = exclusive(tree, site.node, node) or any(dominates(tree, g, node) for g in guards)
-    return parted or runs_before(project, function, site.node, node)
+    guards = (level for level in levels(tree, maker) if isinstance(level, ast.If))
+    parted = exclusive(tree, maker, node) or any(dominates(tree, g, node) for g in guards)
+    return parted or runs_before(project, function, maker, node)
 
 
 def moments(project: Project, sites: list[Site], function: Function) -> list[ast.AST]:
@@ -143,7 +148,7 @@ def made_before(project: Project, inits: dict[Function, list[Site]], call: CallS
     function = call.function
     sites = inits.get(function)
     if sites:
-        return any(_may_serve(project, function, site, call.call) for site in sites)
+        return any(_may_serve(project, function, site.node, call.call) for site in sites)
     if function.cls is None or function.name != "__init__":
         return True
     relatives = family(function.cls)

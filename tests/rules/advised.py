@@ -1022,6 +1022,15 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/stepper_of_another_file_handed_on",
+        "let code of the files given call Scheduled.step() itself",
+        (
+            ("main.py", "from engine import Engine\n", ""),
+            ("main.py", "    engine = Engine(after_backward=scheduled.step)\n", ""),
+            ("main.py", "        engine.done()\n", "        scheduled.step()\n"),
+        ),
+    ),
+    Advised(
         "refused/trainer_without_apex_beside",
         "make the Student in a function of its own",
         (

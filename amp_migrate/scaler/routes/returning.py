@@ -58,6 +58,11 @@ class Returning:
             self._receivers[call] = Receiver(function, call, target or self._home.name)
         return True
 
+    def calls_for(self, function: Function) -> list[ast.Call]:
+        """Return the calls by which a function gets the scaler into a variable of its own."""
+        own = (r for r in self._receivers.values() if r.function is function)
+        return [r.call for r in own if r.name == self._home.name]
+
     def state(self) -> State:
         """Return what was noted so far, for `restore`."""
         return dict(self._receivers), dict(self._givers)
