@@ -79,8 +79,8 @@ class Home:
             text = self._all_or_nothing(function, node)
             self.resolved[function] = text
         self.users.setdefault(function, []).append(node)
-        makers = [site.node for site in self.inits.get(function, [])]
-        makers = makers or self.returning.calls_for(function)
+        made = [site.node for site in self.inits.get(function, [])]
+        makers = made or self.returning.calls_for(function)
         if makers and text == self.name and not self._is_global(function):
             out_of_reach.refuse_before(self.project, makers, function, node)
         if function in self.makers:
