@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Outcome, Result
-from amp_migrate.plan.model import Plan, Status
-from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
-from amp_migrate.processes import each, without_collector
+from amp_migrate.plan.model import Plan
+from amp_migrate.processes import without_collector
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
-    from amp_migrate.check.training import Judge, Judgement
+    from amp_migrate.check.training import Judgement
     from amp_migrate.older.describe import OlderInterfaces
-    from amp_migrate.plan.planner import Planner
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
 
@@ -98,6 +95,7 @@ def _spelt(
     read: list[Project],
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
+    from amp_migrate.attempts import Attempts
     from amp_migrate.plain.spell import Use, left_as_it_was
     from amp_migrate.plan.planner import Planner
 
@@ -107,40 +105,13 @@ def _spelt(
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
-        plan, units, judgement = _planned(planner, trees, outcomes, settings, read)
+        plan, units, judgement = Attempts(planner, trees, outcomes, settings, read).last()
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
         done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
         left = left_as_it_was(trees, changed, done) if spelt else set()
         if not left:
             return plan, units, judgement
         without |= left
-
-
-def _planned(
-    planner: Planner,
-    trees: dict[str, Tree],
-    outcomes: dict[str, Outcome],
-    settings: Settings,
-    read: list[Project],
-) -> tuple[Plan, list[UnitSummary], Judgement | None]:
-    """Plan and rewrite until every check passes; return the plan, the units and what the check says of the texts.
-
-    `read` keeps the first and the last project of texts that the check reads: a second run reads them again.
-    """
-    refused: dict[object, Refusal] = {}
-    judge = cache(lambda staying: _judge(trees, planner, staying, settings.jobs, read))
-    while True:
-        plan, units = planner.plan(refused)
-        failures = _apply(plan, trees, outcomes, settings.jobs)
-        fitting = partial(judge, planner.staying.difference(_after(outcomes)))
-        judgement = None if failures else _judgement(fitting, outcomes, plan, settings)
-        if judgement is not None:
-            read[1:] = [judgement.project] if judgement.project is not None else []
-            failures = _untrue(judgement, outcomes, refused)
-        if not failures:
-            return plan, units, judgement
-        for failure in failures:
-            planner.refuse(failure, refused)
 
 
 def _parse(
@@ -173,107 +144,6 @@ def _syntax(error: Exception) -> str:
             return f"line {error.lineno}: `async` is a keyword since Python 3.7: write non_blocking=..."
         return f"line {error.lineno}: not Python 3 ({error.msg})"
     return f"cannot be parsed ({error})"
-
-
-def _apply(
-    plan: Plan, trees: dict[str, Tree], outcomes: dict[str, Outcome], jobs: int
-) -> list[Refusal]:
-    """Rewrite every file of the plan; return why rewrites are refused."""
-    for outcome in outcomes.values():
-        outcome.after = None
-    paths = plan.paths()
-
-    def rewritten(path: str) -> str | Refusal:
-        return _rewritten(plan, trees[path], outcomes[path].before.text)
-
-    made = each(rewritten, paths, jobs)
-    for path, after in zip(paths, made, strict=True):
-        if isinstance(after, str) and after != trees[path].text:
-            outcomes[path].after = after
-    return [refusal for refusal in made if isinstance(refusal, Refusal)]
-
-
-def _rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
-    """Return the new text of a file, or why it is not used."""
-    from amp_migrate.check.text import check, unused
-    from amp_migrate.rewrite import EditError, rewrite
-    from amp_migrate.rules.guards.cleanup import tidied
-    from amp_migrate.rules.guards.leftovers import leftovers
-
-    path = tree.path
-    edits = tidied(tree, list(plan.edits(path)))
-    try:
-        after = rewrite(tree.text, edits)
-        while more := leftovers(tree, after, unused(before, after, path), edits):
-            edits = tidied(tree, [*edits, *more])
-            after = rewrite(tree.text, edits)
-    except EditError as error:
-        return Refusal(path, f"an edit could not be made: {error}")
-    line = edited_against_a_comment(tree.text, after, edits)
-    if line is not None:
-        return Refusal(path, OPTED_OUT, line)
-    reason = check(tree.text, after, path)
-    return after if reason is None else Refusal(path, reason)
-
-
-def _judge(
-    trees: dict[str, Tree],
-    planner: Planner,
-    staying: frozenset[str],
-    jobs: int,
-    read: Sequence[Project],
-) -> Judge:
-    """Return what judges the new texts, without the files of programs that stay: those do not run any more."""
-    from amp_migrate.check.training import Judge
-    from amp_migrate.project import build
-
-    rest = {path: tree for path, tree in trees.items() if path not in staying}
-    return Judge(rest, build(rest) if staying else planner.project, jobs, read)
-
-
-def _judgement(
-    judge: Callable[[], Judge], outcomes: dict[str, Outcome], plan: Plan, settings: Settings
-) -> Judgement | None:
-    """Return what the check says of texts that pass as texts; None where they are not for it to judge."""
-    from amp_migrate.facts.mentions import uses_apex
-
-    after = _after(outcomes)
-    if not settings.migrates or not any(uses_apex(outcomes[path].before.text) for path in after):
-        return None
-    from amp_migrate.check.events.claims import Claim, Claims
-
-    claims = Claims(
-        tuple(
-            Claim(f.code, f.path, f.span.line, f.span.end_line, f.status is Status.NOTE)
-            for f in plan.findings()
-        ),
-        settings.dtype,
-    )
-    return judge().judged(after, claims)
-
-
-def _untrue(
-    judgement: Judgement, outcomes: dict[str, Outcome], refused: dict[object, Refusal]
-) -> list[Refusal]:
-    """Return why texts are no training as native AMP wants it."""
-    after = _after(outcomes)
-    found = []
-    for objection in judgement.objections:
-        paths = [place.path for place in reversed(objection.way) if place.path in after]
-        paths = [path for path in paths if path not in refused] or [
-            path for path in after if path not in refused
-        ]
-        reason = objection.sentence
-        found += [
-            Refusal(path, reason, place=objection.place, trouble=objection.trouble)
-            for path in paths[:1]
-        ]
-    return found
-
-
-def _after(outcomes: dict[str, Outcome]) -> dict[str, str]:
-    """Return the new texts."""
-    return {o.path: o.after for o in outcomes.values() if o.after is not None}
 
 
 def _report(plan: Plan, outcomes: dict[str, Outcome]) -> None:

@@ -1,0 +1,135 @@
+"""Plans and the texts made of them, one after another, until one passes every check."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from amp_migrate.check.text import check, unused
+from amp_migrate.facts.mentions import uses_apex
+from amp_migrate.facts.tree import Tree
+from amp_migrate.outcome import Outcome
+from amp_migrate.plan.model import Plan, Status
+from amp_migrate.plan.planner import Planner
+from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
+from amp_migrate.processes import each
+from amp_migrate.settings import Settings
+
+if TYPE_CHECKING:
+    from amp_migrate.check.training import Judge, Judgement
+    from amp_migrate.plan.unit_summary import UnitSummary
+    from amp_migrate.project import Project
+
+
+class Attempts:
+    """Plans and rewrites some files. The new texts go into `outcomes`.
+
+    `read` keeps the first and the last project of texts that the check reads: a second run reads them again.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        trees: dict[str, Tree],
+        outcomes: dict[str, Outcome],
+        settings: Settings,
+        read: list[Project],
+    ) -> None:
+        self._planner = planner
+        self._trees = trees
+        self._outcomes = outcomes
+        self._settings = settings
+        self._read = read
+        self._refused: dict[object, Refusal] = {}
+        self._judge = cache(self._judge_without)
+
+    def last(self) -> tuple[Plan, list[UnitSummary], Judgement | None]:
+        """Return the first plan that passes, its units and what the check says of the texts."""
+        while True:
+            plan, units = self._planner.plan(self._refused)
+            failures = self._apply(plan)
+            judgement = None if failures else self._judgement(plan)
+            if judgement is not None:
+                self._read[1:] = [judgement.project] if judgement.project is not None else []
+                failures = self._untrue(judgement)
+            if not failures:
+                return plan, units, judgement
+            for failure in failures:
+                self._planner.refuse(failure, self._refused)
+
+    def _apply(self, plan: Plan) -> list[Refusal]:
+        """Rewrite every file of the plan; return why rewrites are refused."""
+        for outcome in self._outcomes.values():
+            outcome.after = None
+        paths = plan.paths()
+
+        def made(path: str) -> str | Refusal:
+            return rewritten(plan, self._trees[path], self._outcomes[path].before.text)
+
+        texts = each(made, paths, self._settings.jobs)
+        for path, after in zip(paths, texts, strict=True):
+            if isinstance(after, str) and after != self._trees[path].text:
+                self._outcomes[path].after = after
+        return [refusal for refusal in texts if isinstance(refusal, Refusal)]
+
+    def _after(self) -> dict[str, str]:
+        """Return the new texts."""
+        return {o.path: o.after for o in self._outcomes.values() if o.after is not None}
+
+    def _judgement(self, plan: Plan) -> Judgement | None:
+        """Return what the check says of texts that pass as texts; None where they are not for it to judge."""
+        after = self._after()
+        native = not any(uses_apex(self._outcomes[path].before.text) for path in after)
+        if native or not self._settings.migrates:
+            return None
+        from amp_migrate.check.events.claims import Claim, Claims
+
+        claims = (
+            Claim(f.code, f.path, f.span.line, f.span.end_line, f.status is Status.NOTE)
+            for f in plan.findings()
+        )
+        judge = self._judge(self._planner.staying.difference(after))
+        return judge.judged(after, Claims(tuple(claims), self._settings.dtype))
+
+    def _judge_without(self, staying: frozenset[str]) -> Judge:
+        """Return what judges the new texts, without the files of programs that stay: those do not run any more."""
+        from amp_migrate.check.training import Judge
+        from amp_migrate.project import build
+
+        rest = {path: tree for path, tree in self._trees.items() if path not in staying}
+        project = build(rest) if staying else self._planner.project
+        return Judge(rest, project, self._settings.jobs, self._read)
+
+    def _untrue(self, judgement: Judgement) -> list[Refusal]:
+        """Return why texts are no training as native AMP wants it."""
+        after = self._after()
+        found = []
+        for objection in judgement.objections:
+            ways = [place.path for place in reversed(objection.way) if place.path in after]
+            path = next((path for path in (*ways, *after) if path not in self._refused), None)
+            if path is not None:
+                why, place = objection.sentence, objection.place
+                found.append(Refusal(path, why, place=place, trouble=objection.trouble))
+        return found
+
+
+def rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
+    """Return the new text of a file, or why it is not used; `before` is the text before Apex was spelt out in it."""
+    from amp_migrate.rewrite import EditError, rewrite
+    from amp_migrate.rules.guards.cleanup import tidied
+    from amp_migrate.rules.guards.leftovers import leftovers
+
+    path = tree.path
+    edits = tidied(tree, list(plan.edits(path)))
+    try:
+        after = rewrite(tree.text, edits)
+        while more := leftovers(tree, after, unused(before, after, path), edits):
+            edits = tidied(tree, [*edits, *more])
+            after = rewrite(tree.text, edits)
+    except EditError as error:
+        return Refusal(path, f"an edit could not be made: {error}")
+    line = edited_against_a_comment(tree.text, after, edits)
+    if line is not None:
+        return Refusal(path, OPTED_OUT, line)
+    reason = check(tree.text, after, path)
+    return after if reason is None else Refusal(path, reason)
