@@ -10,32 +10,23 @@ from amp_migrate.autocast.indifferent import Indifferent
 from amp_migrate.autocast.slicing.later import runs_later
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.training.beliefs import CRITERION_NAME, NETWORK_LETTER, NETWORK_NAME, RUNS_FORWARD
+from amp_migrate.training.beliefs import (
+    BEGINS_HOUSEKEEPING,
+    CRITERION_NAME,
+    KEEPS_HOUSE,
+    NETWORK_LETTER,
+    NETWORK_NAME,
+    RUNS_FORWARD,
+)
 
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
 )
-NOT_FORWARD = frozenset(
-    {
-        "train", "eval", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "to", "cuda",
-        "cpu", "half", "float", "double", "modules", "children", "named_modules", "named_children", "apply", "buffers", "named_buffers",
-        "requires_grad_", "no_sync", "share_memory", "register_buffer", "register_hook", "register_forward_hook",
-        "get", "items", "keys", "values", "save", "save_pretrained", "load", "from_pretrained", "update", "step",
-        "backward", "append", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",
-        "resize_token_embeddings", "clip_grad_norm", "update_moving_average", "reset_parameters",
-    }
-)  # fmt: skip
-
-
-_HOUSEKEEPING = (
-    "get_", "load", "save", "freeze", "unfreeze", "init", "set_", "update", "reset", "parse_", "log", "print", "register",
-    "add_", "remove", "prepare_",
-)  # fmt: skip
 
 
 def is_housekeeping(name: str) -> bool:
     """Tell whether a method of a network is known to run no forward pass."""
-    return name in NOT_FORWARD or name.startswith(_HOUSEKEEPING)
+    return name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
 
 
 class Forward(enum.IntEnum):
@@ -197,7 +188,7 @@ class Forwards:
     def keeps_house(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if name in NOT_FORWARD:
+        if name in KEEPS_HOUSE:
             return True
         callees = self._project.callees(call)
         if callees and all(map(self.indifferent, callees)):
@@ -227,7 +218,7 @@ class Forwards:
             return Forward.CRITERION
         if isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            return Forward.UNKNOWN if own and tail not in NOT_FORWARD else Forward.NONE
+            return Forward.UNKNOWN if own and tail not in KEEPS_HOUSE else Forward.NONE
         if tail in _BUILTINS or isinstance(self._project.resolve(module, node), Class):
             return Forward.NONE
         return Forward.UNKNOWN

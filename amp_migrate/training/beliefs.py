@@ -76,35 +76,23 @@ REDUCES = (
 # Methods of a network that run none of its layers.
 RUNS_NO_FORWARD = frozenset(
     {
-        "add_module",
-        "apply",
-        "buffers",
-        "children",
-        "cpu",
-        "cuda",
-        "double",
-        "eval",
-        "float",
-        "half",
-        "load_state_dict",
-        "modules",
-        "named_buffers",
-        "named_children",
-        "named_modules",
-        "named_parameters",
-        "no_sync",
-        "parameters",
-        "register_buffer",
-        "register_forward_hook",
-        "requires_grad_",
-        "share_memory",
-        "state_dict",
-        "to",
-        "train",
-        "type",
+        "add_module", "apply", "buffers", "children", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict",
+        "modules", "named_buffers", "named_children", "named_modules", "named_parameters", "no_sync", "parameters",
+        "register_buffer", "register_forward_hook", "requires_grad_", "share_memory", "state_dict", "to", "train", "type",
         "zero_grad",
     }
-)
+)  # fmt: skip
+
+# The same of a network, or of whatever else a training has, that nothing more is known of.
+KEEPS_HOUSE = RUNS_NO_FORWARD | {
+    "register_hook", "get", "items", "keys", "values", "save", "save_pretrained", "load", "from_pretrained", "update",
+    "step", "backward", "append", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",
+    "resize_token_embeddings", "clip_grad_norm", "update_moving_average", "reset_parameters",
+}  # fmt: skip
+BEGINS_HOUSEKEEPING = (
+    "get_", "load", "save", "freeze", "unfreeze", "init", "set_", "update", "reset", "parse_", "log", "print", "register",
+    "add_", "remove", "prepare_",
+)  # fmt: skip
 
 # Methods by which a network of a library is run, beside calling it.
 RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
