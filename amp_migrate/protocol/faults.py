@@ -41,6 +41,10 @@ class Breach(Enum):
     UPDATE_ALONE = (
         "scaler.update() runs although nothing was unscaled or stepped since the last one"
     )
+    UNSCALED_ALONE = (
+        "scaler.unscale_() and scaler.update() run where no loss was scaled since the last update(), and no optimizer "
+        "steps"
+    )
     NEVER_SCALED = (
         "scaler.step() or scaler.unscale_() raises, as no loss is scaled before it on any path"
     )

@@ -19,10 +19,14 @@ _USES = (Kind.STEP, Kind.UNSCALE)
 
 
 class Scaling(NamedTuple):
-    """Whether an optimizer was checked since the last update, and whether anything was ever scaled."""
+    """Whether an optimizer was checked since the last update, and whether anything was ever scaled.
+
+    `used` tells whether a loss was scaled or an optimizer stepped since the last update.
+    """
 
     checked: bool
     scaled: bool
+    used: bool
 
 
 class ScalerMachine:
@@ -33,13 +37,13 @@ class ScalerMachine:
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """Nothing is done when a program begins; a function that is called from elsewhere may find all of it."""
-        return (Scaling(called, called),)
+        return (Scaling(called, called, called),)
 
     def failed(self, state: Hashable, event: Event) -> Hashable:
         """A step that raised has looked for overflows before."""
         assert isinstance(state, Scaling)
         steps = event.kind is Kind.STEP and event.scaler == self._number
-        return state._replace(checked=True) if steps else state
+        return state._replace(checked=True, used=True) if steps else state
 
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """No context changes a scaler."""
@@ -53,16 +57,26 @@ class ScalerMachine:
         """Return what an event makes of a state."""
         assert isinstance(state, Scaling)
         if event.kind is Kind.BACKWARD and event.scaled is not False:
-            return Moved((state._replace(scaled=True),))
+            return Moved((state._replace(scaled=True, used=True),))
         if event.scaler != self._number:
             return Moved((state,))
         if event.kind is Kind.UPDATE:
-            lacks = not state.checked and not event.unsure
-            after = state._replace(checked=False)
-            return Moved((after,), (Breach.UPDATE_ALONE,) if lacks else ())
+            return Moved((state._replace(checked=False, used=False),), _updated(state, event))
         if event.kind is Kind.SET_SCALE:
-            return Moved((state._replace(checked=False),))
-        return Moved((state._replace(checked=True) if event.kind in _USES else state,))
+            return Moved((state._replace(checked=False, used=False),))
+        if event.kind not in _USES:
+            return Moved((state,))
+        used = state.used or event.kind is Kind.STEP
+        return Moved((state._replace(checked=True, used=used),))
+
+
+def _updated(state: Scaling, event: Event) -> tuple[Breach, ...]:
+    """Return what an `update()` breaks: it needs an overflow check, and counts a step for the growth of the scale."""
+    if event.unsure:
+        return ()
+    if not state.checked:
+        return (Breach.UPDATE_ALONE,)
+    return () if state.used else (Breach.UNSCALED_ALONE,)
 
 
 def never_scaled(program: Program, run: Run, number: int) -> Iterator[Fault]:

@@ -97,6 +97,9 @@ BEGINS_HOUSEKEEPING = (
 # Methods by which a network of a library is run, beside calling it.
 RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
 
+# Parts of torch.optim that make no optimizers.
+BESIDE_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
+
 # Functions of libraries that run the forward of a network they are given, over data and without gradients, at once.
 EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
-from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
+from amp_migrate.training.beliefs import BESIDE_OPTIMIZERS, HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.named import Groups, Optimizer, Scaler, merged
@@ -156,7 +156,7 @@ class Objects:
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
                 name = self._project.external(module, call.func) or ""
-                if name.startswith("torch.optim.") and ".lr_scheduler." not in name:
+                if name.startswith("torch.optim.") and not name.startswith(BESIDE_OPTIMIZERS):
                     found[call] = module
         return found
 

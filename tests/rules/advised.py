@@ -710,6 +710,22 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/norm_told_where_no_step_follows",
+        "change the code so that gradients are touched only between the last backward and the step",
+        (
+            (
+                "        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"
+                "        self.norms.append(float(norm))\n"
+                "        if training and norm < limit:\n"
+                "            self.optimizer.step()\n",
+                "            norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"
+                "            self.norms.append(float(norm))\n"
+                "            if norm < limit:\n"
+                "                self.optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/level_o3_trained_elsewhere",
         'write opt_level="O1" and run again',
         (('opt_level="O3"', 'opt_level="O1"'),),

@@ -71,6 +71,15 @@ def does_more(unit: Unit, stmt: ast.stmt) -> bool:
     return any(_adds(node) or _helper_changes(unit, node) for node in walk(stmt))
 
 
+def tells(unit: Unit, stmt: ast.stmt) -> bool:
+    """Tell whether a statement that reads gradients reports or collects what it finds, itself or in a helper."""
+    nodes = list(walk(stmt))
+    called = {f for n in nodes if isinstance(n, ast.Call) for f in unit.project.callees(n)}
+    for helper in {f for callee in called for f in reachable(unit.project, callee)}:
+        nodes += walk(helper.scope)
+    return any(isinstance(n, ast.Call) and tail(n) in _REPORTERS | MUTATORS for n in nodes)
+
+
 def _readers(unit: Unit, use: Use) -> list[Function]:
     if use.clips or use.optimizer is not None or not isinstance(use.node, ast.Call):
         return []

@@ -23,6 +23,7 @@ from amp_migrate.placement.steps.steps import (
     parent_statement,
 )
 from amp_migrate.placement.unscaling.moving import across
+from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.placement.unscaling.through import unscale_through
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -146,8 +147,12 @@ def _unscale(
 ) -> Unscale:
     function = course.function
     tree = function.module.tree
-    if step is None:
-        return Unscale(function, first, text)
+    taking = (
+        [] if step is None else [s.call for s in unit.steps_of(function) if s.text == step.text]
+    )
+    behind = behind_backward(unit, course, found, taking)
+    if step is None or behind is not None:
+        return Unscale(function, first, text, behind=behind)
     first = _between(unit, step, first, found, gone)
     result = Unscale(function, first, text)
     anchor = step.anchor

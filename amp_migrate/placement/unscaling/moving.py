@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.reported import does_more
+from amp_migrate.placement.reads.reported import does_more, tells
 from amp_migrate.placement.steps.steps import Step, holds_backward, outermost_anchor
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
@@ -25,7 +25,8 @@ def across(
     written = {name for top in tops for name in defs(top)}
     result.accumulates = accumulates(unit, step.function, step.anchor, limit)
     more = [top for top in tops if does_more(unit, top)]
-    if written & uses(limit.test) or (more and not result.accumulates):
+    told = more or any(tells(unit, top) for top in tops)
+    if written & uses(limit.test) or (told and not result.accumulates):
         result.outside = limit
         return result
     if more:

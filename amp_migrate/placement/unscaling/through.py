@@ -12,6 +12,7 @@ from amp_migrate.placement.unscaling.one_of_several import (
     inside_helper,
     is_handling,
 )
+from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, jumps
@@ -28,6 +29,9 @@ def unscale_through(
     seen = through.seen
     result = Unscale(seen.function, first, text)
     taking = [i.seen.call for i in course.indirect if i.seen.text == seen.text]
+    result.behind = behind_backward(unit, course, found, taking)
+    if result.behind is not None:
+        return result
     left = [
         jump
         for jump in jumps(unit.project, seen, first)

@@ -26,7 +26,8 @@ class Unscale:
     they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
     step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` that ends what is no
     training, so that no step follows. `inside` is where it is written instead, where the helper that clips is one
-    of several that the call may reach.
+    of several that the call may reach. `behind` is the end of the branch with the backward, where it is written
+    instead as the reads run without one, too.
     """
 
     function: Function
@@ -43,3 +44,4 @@ class Unscale:
     decided: Step | None = None
     cleared: ast.Expr | None = None
     inside: Inside | None = None
+    behind: ast.stmt | None = None

@@ -109,7 +109,7 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     own = [u for u in context.unscales if u.function is function]
     for zeroing in dict.fromkeys(u.cleared for u in own if u.cleared is not None):
         yield _update(context, steps[0], zeroing)
-    unscaled = [u.before for u in own if u.cleared is None]
+    unscaled = [u.before for u in own if u.cleared is None and u.behind is None]
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):
         unscaled.append(function.scope.body[0])
     for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):

@@ -108,5 +108,6 @@ def _unscale(context: Context, unscale: Unscale) -> Decision:
     if unscale.loop:
         text = f"for {unscale.loop}:\n    {text}"
     message = f"`{scaler}.unscale_({unscale.optimizer})` before gradients are read"
-    edit = Insert(tree.span(unscale.before), text, after=False)
+    at = unscale.behind or unscale.before
+    edit = Insert(tree.span(at), text, after=unscale.behind is not None)
     return decision(RULE, Status.ROUTINE, function.module, unscale.before, message, [edit])
