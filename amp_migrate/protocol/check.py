@@ -41,7 +41,7 @@ def faults_of(program: Program) -> list[Fault]:
     memory = Memory(program)
     found: dict[tuple[Breach, str, int], Fault] = {}
     programs = Programs(program)
-    off = replaced(program)
+    off = replaced(program) | programs.parted
     search = Search(program, memory)
     for fault in _gradients(program, programs, search, off):
         found.setdefault(_key(fault), fault)
@@ -63,7 +63,7 @@ def faults_of(program: Program) -> list[Fault]:
 def _scalers(
     program: Program, programs: Programs, search: Search, off: frozenset[int]
 ) -> Iterator[Fault]:
-    """Yield the faults of every GradScaler; `off` are those that are off until they are made anew."""
+    """Yield the faults of every GradScaler; `off` are those that are off until others are made."""
     for scaler in program.training.objects.scalers:
         entries = programs.of_scaler(scaler.number)
         machine = switched(ScalerMachine(scaler.number), off)
@@ -126,7 +126,7 @@ def _gradients(
 ) -> Iterator[Fault]:
     """Yield the faults of every optimizer; one that may concern any of a program must concern all of them.
 
-    `off` are the GradScalers that are off until they are made anew.
+    `off` are the GradScalers that are off until others are made.
     """
     objects = program.training.objects
     entries = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from amp_migrate.project import Function
+from amp_migrate.project.programs.connected import files_of
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Kind
 
 Entry = tuple[Function, bool]
@@ -29,6 +31,27 @@ class Programs:
     def of_scaler(self, number: int) -> tuple[Entry, ...]:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
         return self._above_all([self._homes[1].get(number, ())])
+
+    @cached_property
+    def parted(self) -> frozenset[int]:
+        """The numbers of the GradScalers that are on in some programs and off in others, but never made both in one."""
+        objects = self._program.training.objects
+        on: dict[int, set[Function]] = {}
+        off: dict[int, set[Function]] = {}
+        for module, call in objects.made_scalers:
+            number = objects.scaler(module, call)
+            if number is not None:
+                made = self._program.project.function_of(module, call)
+                (off if is_off(call) else on).setdefault(number, set()).update(self._running(made))
+        return frozenset(n for n in on.keys() & off.keys() if not on[n] & off[n])
+
+    def _running(self, function: Function) -> set[Function]:
+        """Return the entries that may run a function; what stands in no function runs where its file is imported."""
+        above = set(self._entries_above({function}))
+        if function is function.module.top:
+            path, project = function.module.path, self._program.project
+            above |= {entry for entry in self._begin if path in files_of(project, entry.module)}
+        return above
 
     def _above_all(self, homes: Iterable[Iterable[Function]]) -> tuple[Entry, ...]:
         above = self._entries_above({home for some in homes for home in some})
