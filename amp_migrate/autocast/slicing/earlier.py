@@ -63,6 +63,16 @@ class Earlier:
                 found += self._left_by(method, kept)
         return found
 
+    def is_network(self, function: Function, place: Place) -> bool:
+        """Tell whether an attribute is a network itself, which is no result of one, though methods bind it anew."""
+        module = function.module
+        return any(
+            self._effects.places.of(module, node) == place
+            and self._forwards.is_network(module, node)
+            for node in walk(function.scope)
+            if isinstance(node, ast.Attribute)
+        )
+
     def _left_by(
         self, method: Function, kept: set[tuple[str, ...]]
     ) -> list[tuple[Function, list[ast.stmt]]]:

@@ -81,6 +81,7 @@ class RegionFinder:
     ) -> Search:
         """Add the calls of methods that ran a network before and left its result on `self`."""
         kept = {p for p in needed if _is_kept(function, p)}
+        kept = {p for p in kept if not self._earlier.is_network(function, p)}
         for site in self._project.callers(function) if kept else ():
             if site.bound and site.function not in seen and site.function.cls is not None:
                 wanted = {q for p in kept for q in self._effects.outward(site, function, p)}
