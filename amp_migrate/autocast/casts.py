@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amp_migrate.availability.condition import (
+    UNKNOWN,
     Condition,
     as_bool,
     conjunction,
@@ -23,8 +24,6 @@ from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
-
-_NOBODY_KNOWS = Condition(None, "")
 
 
 class Casts:
@@ -43,7 +42,7 @@ class Casts:
         needed = _needed(creations)
         if len(found) == 1 and not any(c.sometimes or c.instead for c in needed):
             return creations[0].casts
-        return _NOBODY_KNOWS
+        return UNKNOWN
 
     @property
     def never(self) -> bool:
@@ -62,14 +61,14 @@ class Casts:
             creations = self._nearest(creations, function, node)
             creations = [self._initialized(c) for c in creations]
         condition = self._condition(creations)
-        if not training and condition == _NOBODY_KNOWS and not self._all_scale(creations):
+        if not training and condition == UNKNOWN and not self._all_scale(creations):
             condition = either([c.casts for c in creations])
             if condition.value is None:
                 text = condition.text
                 seen = text and self._visible(text, function, creations, training)
                 return text if seen else None
         if condition.value is True and self._without_amp(function):
-            condition = _NOBODY_KNOWS
+            condition = UNKNOWN
         if condition.value is True:
             return ""
         if condition.value is False:

@@ -25,6 +25,7 @@ class Condition:
 
 TRUE = Condition(True)
 FALSE = Condition(False)
+UNKNOWN = Condition(None)
 
 
 def reduce(test: ast.expr, known: Known, source: Callable[[ast.expr], str]) -> Condition:
@@ -85,11 +86,13 @@ def negate(condition: Condition, node: ast.expr | None = None) -> Condition:
 
 
 def conjunction(conditions: list[Condition]) -> Condition:
-    """Return the condition that holds where all hold; equal parts stand once."""
+    """Return the condition that holds where all hold; equal parts stand once. Nothing is known where that is so of one."""
     texts: list[str] = []
+    if any(condition.value is False for condition in conditions):
+        return FALSE
     for condition in conditions:
-        if condition.value is False:
-            return FALSE
+        if condition == UNKNOWN:
+            return UNKNOWN
         if condition.value is None and condition.text not in texts:
             texts.append(condition.text)
     if not texts:

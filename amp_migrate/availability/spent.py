@@ -28,6 +28,23 @@ def is_spent(project: Project, site: Site, holder: ast.If, readers: list[ast.AST
     )
 
 
+def is_over(site: Site, holder: ast.If) -> bool:
+    """Tell whether the test around an initialize that only casts says something else behind its branch.
+
+    So ``if net is None``, whose body makes the network: what runs it behind the test cannot ask it again.
+    ``net = net.cuda()`` leaves the answer as it is.
+    """
+    tree = site.module.tree
+    branch = holder.body if in_branch(tree, site.node, holder.body) else holder.orelse
+    read = uses(holder.test)
+    return any(
+        read & _defs(site, [stmt]) - uses(stmt)
+        for top in branch
+        for stmt in walk(top)
+        if isinstance(stmt, ast.stmt)
+    )
+
+
 def _set_behind(site: Site, holder: ast.If) -> set[str]:
     """Return what the branch of the initialize sets besides it."""
     tree = site.module.tree

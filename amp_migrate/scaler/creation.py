@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.condition import Condition, as_bool, conjunction, negate
-from amp_migrate.availability.spent import is_spent
+from amp_migrate.availability.condition import UNKNOWN, Condition, as_bool, conjunction, negate
+from amp_migrate.availability.spent import is_over, is_spent
 from amp_migrate.dual.alternatives import has_alternatives
 from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -140,7 +140,9 @@ def _creation(
                 _refuse_local(unit, site, holder)
                 once = True
                 break
-            within.append((holder, _guard(unit, site, holder, top in holder.body)))
+            over = not trains and is_over(site, holder)
+            guard = UNKNOWN if over else _guard(unit, site, holder, top in holder.body)
+            within.append((holder, guard))
             top = holder
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])

@@ -1077,6 +1077,21 @@ ADVISED = (
         leads_to="AMP904",
     ),
     Advised(
+        "refused/network_loaded_at_the_first_call",
+        "delete this call, and put the forward pass of _vocoder under `with torch.cuda.amp.autocast():`",
+        (
+            (
+                "        if half:\n            from apex import amp\n\n"
+                '            _vocoder, _ = amp.initialize(_vocoder, [], opt_level="O1")\n',
+                "",
+            ),
+            (
+                "    audio = _vocoder(mel.cuda())\n",
+                "    with torch.cuda.amp.autocast(enabled=half):\n        audio = _vocoder(mel.cuda())\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/zero_grad_behind_some_steps",
         "call optimizer.zero_grad() behind every step",
         (
