@@ -178,6 +178,7 @@ class Casts:
         known = self._reach.get(origin)
         if known is None:
             starts = upwards(self._unit.project, origin)
+            starts |= {f for start in starts for f in _called_unseen(self._unit, start)}
             known = set().union(*(reachable(self._unit.project, start) for start in starts))
             self._reach[origin] = known
         return known
@@ -234,6 +235,13 @@ class Casts:
             if node is not None:
                 found |= values.groups(creation.site.module, node)
         return frozenset(found)
+
+
+def _called_unseen(unit: Unit, function: Function) -> list[Function]:
+    """Return the methods that code out of sight may call on the object whose method a function is."""
+    relatives = family(function.cls) if function.cls is not None else ()
+    methods = [m for cls in relatives for m in cls.methods.values()]
+    return [m for m in methods if not unit.project.callers(m)]
 
 
 def _needed(creations: list[Creation]) -> list[Creation]:

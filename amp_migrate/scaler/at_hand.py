@@ -26,7 +26,8 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     while owner.cls is None and owner.parent is not None:
         owner = owner.parent
     if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
-        return home.access(function, node) if _made_early(home, owner.cls) else None
+        early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
+        return home.access(function, node) if early else None
     if function.parent is None and function.cls is not None:
         return None
     calls = home.project.callers(function)
@@ -98,3 +99,9 @@ def _made_early(home: Home, cls: Class) -> bool:
     constructed = any(c in relatives for c in home.constructed)
     emptied = any(empty.owner in relatives for empty in home.carriers.empty)
     return made or constructed or emptied or home.returning.kept_at_once(cls)
+
+
+def _off_at_first(cls: Class, creations: list[Creation]) -> bool:
+    """Tell whether the constructor makes a scaler that is off, as the method that initializes need not run."""
+    relatives = family(cls)
+    return any(c.sometimes and c.site.function.cls in relatives for c in creations)

@@ -249,14 +249,14 @@ AT_HAND: dict[str, tuple[str, str | None]] = {
     ),
     "a method beside another that makes it": (
         f"class T:\n    def prepare(self):\n{SM2}    def train(self, x):\n        self.prepare()\n{ST2}    def check(self, x):\n        return self.model(x)\nT().train(1)\n",
-        None,
+        "self.scaler",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("program", "text"), AT_HAND.values(), ids=AT_HAND)
 def test_scaler_that_an_evaluation_has_at_hand(program: str, text: str | None) -> None:
-    """An evaluation may run without any training: what only training makes does not count."""
+    """An evaluation may run without any training: what only training makes does not count, but where one that is off stands for it."""
     training = Training(HEAD + program)
     functions = training.project.modules[PATH].functions.values()
     check = next(f for f in functions if f.name == "check")

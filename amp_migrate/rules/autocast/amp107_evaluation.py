@@ -126,7 +126,7 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     tree = region.module.tree
     who = spoken(region.function)
     flag = context.casts.condition.text
-    on = f"`{flag}`" if flag else "what turns AMP on"
+    on = f"`{flag}`" if flag else "the flag of AMP"
     advice = (
         f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
     )
