@@ -108,18 +108,7 @@ class Planner:
         handled: set[Site] = set()
         taken: set[object] = set()
         self._owners = {}
-        answers = deciding.answers(self._units, refused)
-        while not refused and (pair := entangled([a[0] for a in answers])):
-            first, second = pair
-            self._units[first] = [*self._units[first], *self._units.pop(second)]
-            answers = deciding.answers(self._units, {})
-        if not self._settings.migrates:
-            answers = [
-                deciding.corrections(found, a)
-                for found, a in zip(self._units, answers, strict=True)
-            ]
-        elif any(gone is None for _, gone, _ in answers):
-            answers = self._unless_dual(deciding, answers)
+        answers = self._answered(deciding, refused)
         for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
             decisions, gone, reason = answer
             plan.decisions += decisions
@@ -151,6 +140,19 @@ class Planner:
             plan.decisions += needed_import(
                 self._index.project.modules[path], list(plan.edits(path))
             )
+
+    def _answered(self, deciding: Deciding, refused: dict[object, Refusal]) -> list[Answer]:
+        """Decide about every unit; those become one that decide about the same code."""
+        answers = deciding.answers(self._units, refused)
+        while not refused and (pair := entangled([a[0] for a in answers])):
+            first, second = pair
+            self._units[first] = [*self._units[first], *self._units.pop(second)]
+            answers = deciding.answers(self._units, {})
+        if not self._settings.migrates:
+            given = zip(self._units, answers, strict=True)
+            return [deciding.corrections(found, answer) for found, answer in given]
+        left = any(gone is None for _, gone, _ in answers)
+        return self._unless_dual(deciding, answers) if left else answers
 
     def _strangers(self, handled: set[Site]) -> list[Decision]:
         """Return the findings of what looks like Apex and nothing ties to it, or only what it is called on."""

@@ -30,6 +30,7 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
+from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import refuse_separate_windows, refuse_unscaled_windows
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context
@@ -65,12 +66,7 @@ def prepare(
     unit = make(index, found, module_level)
     unit.plain = settings.enables
     unit.home.beside.leaving = leaving
-    refuse_unknown(unit)
-    refuse_moved_by_hand(unit)
-    refuse_ritual(unit)
-    refuse_wrappers(unit)
-    refuse_reached(index.project, index.strangers, unit.sites)
-    refuse_scattered(unit)
+    _refuse_sites(index, unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
     blocks = {site: scaled.read(unit.project, site) for site in unit.of(Kind.SCALE_LOSS)}
@@ -84,16 +80,7 @@ def prepare(
     unit.trains = Trains(unit)
     refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
-    unit.clip_helpers = clipping.helpers(unit, gone)
-    unscales = [
-        unscale
-        for function in _training_functions(unit)
-        for unscale in clipping.plan(unit, function, gone)
-    ]
-    refuse_scaled(unit, unscales, gone)
-    refuse_helpers(unit, unscales, gone)
-    refuse_unseen(unit, unscales, gone)
-    refuse_unscaled_windows(unit, unscales, gone)
+    unscales = _unscales(unit, gone)
     refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions, entropies = all_kept_out(unit)
@@ -119,6 +106,31 @@ def prepare(
     context.entropies = entropies
     context.hoisted_losses = names
     return context
+
+
+def _refuse_sites(index: Index, unit: Unit) -> None:
+    """Refuse what is known from the uses of Apex alone."""
+    refuse_unknown(unit)
+    refuse_moved_by_hand(unit)
+    refuse_ritual(unit)
+    refuse_wrappers(unit)
+    refuse_reached(index.project, index.strangers, unit.sites)
+    refuse_scattered(unit)
+
+
+def _unscales(unit: Unit, gone: set[ast.AST]) -> list[Unscale]:
+    """Return where gradients are unscaled, in every function that trains."""
+    unit.clip_helpers = clipping.helpers(unit, gone)
+    unscales = [
+        unscale
+        for function in _training_functions(unit)
+        for unscale in clipping.plan(unit, function, gone)
+    ]
+    refuse_scaled(unit, unscales, gone)
+    refuse_helpers(unit, unscales, gone)
+    refuse_unseen(unit, unscales, gone)
+    refuse_unscaled_windows(unit, unscales, gone)
+    return unscales
 
 
 def _offers_plain_steps(unit: Unit) -> bool:
