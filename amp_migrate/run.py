@@ -147,7 +147,11 @@ def with_api(settings: Settings, report: Report) -> Settings:
     """Settle the spelling: the new one where the project, or else this environment, has a torch that knows it."""
     if settings.api != "auto":
         return settings
-    from amp_migrate.torch_floor import declared_torch, installed_torch, lowest_versions
+    from amp_migrate.dependencies.torch_floor import (
+        declared_torch,
+        installed_torch,
+        lowest_versions,
+    )
 
     floor = declared_torch(settings.root)
     if floor is not None:

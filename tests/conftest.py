@@ -13,7 +13,7 @@ from shell_support import FakeEngine, Put
 @pytest.fixture(autouse=True)
 def no_torch_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the default spelling be that of an environment without torch."""
-    monkeypatch.setattr("amp_migrate.torch_floor.installed_torch", lambda: None)
+    monkeypatch.setattr("amp_migrate.dependencies.torch_floor.installed_torch", lambda: None)
 
 
 @pytest.fixture

@@ -157,7 +157,9 @@ class TestSpelling:
         spelling: str,
         hint: str,
     ) -> None:
-        monkeypatch.setattr("amp_migrate.torch_floor.installed_torch", lambda: installed)
+        monkeypatch.setattr(
+            "amp_migrate.dependencies.torch_floor.installed_torch", lambda: installed
+        )
         (folder / "requirements.txt").write_text(declared)
         (folder / "train.py").write_text(APEX_PROGRAM)
 

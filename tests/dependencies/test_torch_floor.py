@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate.torch_floor import declared_torch, lowest_versions
+from amp_migrate.dependencies.torch_floor import declared_torch, lowest_versions
 
 
 @pytest.mark.parametrize(
