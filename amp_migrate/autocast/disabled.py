@@ -10,7 +10,7 @@ from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.unit import Unit
 
 _NAME = "disable_casts"
@@ -27,9 +27,8 @@ class Disabled:
                 for node in (n for stmt in block.body for n in walk(stmt)):
                     if isinstance(node, ast.Call):
                         self.calls.add(node)
-                        for callee in unit.project.callees(node):
-                            for function in reachable(unit.project, callee):
-                                self._sites.setdefault(function, site)
+                        for function in reached_by(unit.project, node):
+                            self._sites.setdefault(function, site)
         self._only = self._only_there(unit.project)
 
     def holds(self, function: Function) -> bool:

@@ -22,7 +22,7 @@ from amp_migrate.project import Function
 from amp_migrate.training.contexts import enters_autocast, in_autocast
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, position
-from amp_migrate.unit.reach import reachable, upwards
+from amp_migrate.unit.reach import reachable, reached_by, upwards
 from amp_migrate.unit.unit import Unit
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
@@ -144,15 +144,8 @@ def _in_threads(unit: Unit) -> list[tuple[Function, Region]]:
 
 def reached(unit: Unit, regions: list[Region]) -> set[Function]:
     """Return the functions that run under the autocast of some regions."""
-    callees = {
-        callee
-        for region in regions
-        for stmt in region.statements()
-        for node in walk(stmt)
-        if isinstance(node, ast.Call)
-        for callee in unit.project.callees(node)
-    }
-    return {function for callee in callees for function in reachable(unit.project, callee)}
+    nodes = {n for region in regions for stmt in region.statements() for n in walk(stmt)}
+    return {function for node in nodes for function in reached_by(unit.project, node)}
 
 
 def _runs_network(unit: Unit, search: Search) -> bool:

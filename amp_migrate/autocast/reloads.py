@@ -7,7 +7,7 @@ import ast
 from amp_migrate.autocast.forwards import Forward, is_housekeeping
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Function
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reachable, reached_by
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
@@ -39,8 +39,8 @@ def _reloads(unit: Unit, function: Function) -> bool:
 
 def _changes(unit: Unit, call: ast.Call) -> bool:
     """Tell whether a call changes weights, itself or in a function of the project."""
-    callees = [f for c in unit.project.callees(call) for f in reachable(unit.project, c)]
-    inner = [n for f in callees for n in walk(f.scope) if isinstance(n, ast.Call)]
+    run = reached_by(unit.project, call)
+    inner = [n for f in run for n in walk(f.scope) if isinstance(n, ast.Call)]
     return any(_writes(n) for n in [call, *inner])
 
 

@@ -13,7 +13,7 @@ from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.unit.order import dominates, exclusive, levels
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.rounds import runs_before
 
@@ -61,8 +61,7 @@ def _helpers(
     project: Project, inits: dict[Function, list[Site]], node: ast.AST
 ) -> Iterator[tuple[Function, Function]]:
     """Yield the functions that initialize in what a call runs, with those that call them."""
-    started = project.callees(node) if isinstance(node, ast.Call) else []
-    run = {function for callee in started for function in (callee, *reachable(project, callee))}
+    run = reached_by(project, node)
     for maker in inits:
         for site in project.callers(maker) if maker.cls is None else ():
             if site.function in run:
@@ -189,4 +188,4 @@ def _before(project: Project, call: CallSite) -> list[ast.Call]:
 
 
 def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
-    return any(makers & reachable(project, callee) for callee in project.callees(call))
+    return bool(makers & reached_by(project, call))

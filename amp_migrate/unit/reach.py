@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
@@ -33,6 +34,12 @@ def reachable(
     if start not in known:
         known[start] = frozenset(closure([start], lambda here: called.get(here, ())))
     return known[start]
+
+
+def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:
+    """Return the functions that a call runs, directly or not; none for what is no call."""
+    callees = project.callees(node) if isinstance(node, ast.Call) else []
+    return frozenset().union(*(reachable(project, callee) for callee in callees))
 
 
 @once

@@ -18,7 +18,7 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
@@ -148,7 +148,5 @@ def _beginning(unit: Unit, function: Function) -> Iterator[ast.Call]:
     """Yield the calls of a function that lead to an initialize."""
     made = {site.function for site in unit.of(Kind.INITIALIZE)}
     for node in walk(function.scope):
-        if isinstance(node, ast.Call):
-            callees = unit.project.callees(node)
-            if any(made & reachable(unit.project, callee) for callee in callees):
-                yield node
+        if isinstance(node, ast.Call) and made & reached_by(unit.project, node):
+            yield node

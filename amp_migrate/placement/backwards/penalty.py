@@ -10,7 +10,7 @@ from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.steps import Backward, Step, boundary
 from amp_migrate.project import Module
 from amp_migrate.unit.order import common, dominates, inside
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -63,14 +63,13 @@ def _is_plain(unit: Unit, module: Module, node: ast.AST) -> bool:
         if not isinstance(call, ast.Call):
             continue
         callees = unit.project.callees(call)
-        inner = {f for callee in callees for f in reachable(unit.project, callee)}
         external = (unit.project.external(module, call.func) or "").startswith("torch.")
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if not callees and not (method in _PLAIN or external or _is_builtin(call)):
             return False
         if unit.forwards.call(module, call) > Forward.NONE and not callees:
             return False
-        for function in inner:
+        for function in reached_by(unit.project, call):
             if unit.forwards.strength(function.module, function.scope) > Forward.NONE:
                 return False
     return True

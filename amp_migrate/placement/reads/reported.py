@@ -13,7 +13,7 @@ from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.order import inside
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reachable, reached_by
 from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -140,8 +140,7 @@ def _adds(node: ast.AST) -> bool:
 
 
 def _helper_changes(unit: Unit, node: ast.AST) -> bool:
-    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
-    return any(_changes(helper) for callee in callees for helper in reachable(unit.project, callee))
+    return any(map(_changes, reached_by(unit.project, node)))
 
 
 def _changes(function: Function) -> bool:

@@ -15,7 +15,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.order import inside, loop_of, position
-from amp_migrate.unit.reach import reachable, upwards
+from amp_migrate.unit.reach import reached_by, upwards
 from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -119,8 +119,7 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
 
 
 def _reaches(unit: Unit, call: ast.Call, functions: set[Function]) -> bool:
-    callees = unit.project.callees(call)
-    return any(not functions.isdisjoint(reachable(unit.project, f)) for f in callees)
+    return not functions.isdisjoint(reached_by(unit.project, call))
 
 
 def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:

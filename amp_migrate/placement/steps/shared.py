@@ -12,7 +12,7 @@ from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import CallSite, Function
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import inside, levels
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -78,10 +78,9 @@ class _Finder:
             if gone or backward.node not in self._gone:
                 yield backward.node
         for node in walk(function.scope):
-            if isinstance(node, ast.Call) and (gone or node not in self._gone):
-                for callee in self._unit.project.callees(node):
-                    if self._trained & reachable(self._unit.project, callee):
-                        yield node
+            runs = gone or node not in self._gone
+            if runs and self._trained & reached_by(self._unit.project, node):
+                yield node
 
     def _steps(self, function: Function) -> list[ast.AST]:
         """Return what steps in a function: steps, and calls of functions that only step."""

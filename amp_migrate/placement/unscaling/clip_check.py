@@ -13,7 +13,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside
-from amp_migrate.unit.reach import reachable, upwards
+from amp_migrate.unit.reach import reached_by, upwards
 from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
@@ -70,17 +70,15 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
 
 def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[Function]) -> bool:
     """Tell whether a call runs a backward, and no step after it."""
-    reached = {f for c in unit.project.callees(call) for f in reachable(unit.project, c)}
+    reached = reached_by(unit.project, call)
     return bool(reached & trained) and not reached & stepped
 
 
 def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:
     """Yield the calls of a function that may step."""
     for node in walk(function.scope):
-        if isinstance(node, ast.Call):
-            callees = unit.project.callees(node)
-            if any(stepped & reachable(unit.project, callee) for callee in callees):
-                yield node
+        if isinstance(node, ast.Call) and stepped & reached_by(unit.project, node):
+            yield node
 
 
 def _clipped(unit: Unit, site: Site) -> bool:

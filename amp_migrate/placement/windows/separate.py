@@ -14,7 +14,7 @@ from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.order import inside, key, levels, loop_of
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.relatives import family
 from amp_migrate.unit.rounds import last_before
 from amp_migrate.unit.unit import Unit
@@ -74,16 +74,10 @@ def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
     places += [(site.function, site.call) for site in unit.project.callers(step.function)]
     for holder, node in places:
         tree = holder.module.tree
-        calls = [n for n in walk(holder.scope) if _reaches(unit, n, function)]
+        calls = [n for n in walk(holder.scope) if function in reached_by(unit.project, n)]
         for level in levels(tree, node):
             if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
                 yield accumulates(unit, holder, node, level)
-
-
-def _reaches(unit: Unit, node: ast.AST, function: Function) -> bool:
-    return isinstance(node, ast.Call) and any(
-        function in reachable(unit.project, callee) for callee in unit.project.callees(node)
-    )
 
 
 def _share_optimizer(unit: Unit, a: Step, b: Step) -> bool:

@@ -11,7 +11,7 @@ from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
 from amp_migrate.unit.order import in_branch
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.rounds import graph_of
 from amp_migrate.unit.unit import Unit
 
@@ -109,8 +109,6 @@ def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
         if node in own:
             held = node.items[0].context_expr if isinstance(node, ast.With) else node
             points += graph.within(held)[-1:]
-        elif isinstance(node, ast.Call):
-            callees = unit.project.callees(node)
-            if any(running & reachable(unit.project, callee) for callee in callees):
-                points += graph.at(node, Kind.CALL)
+        elif running & reached_by(unit.project, node):
+            points += graph.at(node, Kind.CALL)
     return points

@@ -18,7 +18,7 @@ from amp_migrate.facts.paths import calls_method
 from amp_migrate.project import CallSite, Function
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     unit = context.unit
     trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
     for node in ast.walk(stmt):
-        for callee in unit.project.callees(node) if isinstance(node, ast.Call) else ():
-            if trains & reachable(unit.project, callee) or reloads(unit, callee):
-                return None
+        callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+        if trains & reached_by(unit.project, node) or any(reloads(unit, f) for f in callees):
+            return None
     return Region(module, call.function, stmt, stmt)

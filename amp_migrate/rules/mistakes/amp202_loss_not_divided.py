@@ -32,7 +32,7 @@ from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.reach import reachable
+from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.unit import Unit
 
 RULE = Rule("AMP202", "the loss is not divided by the accumulation steps", Safety.REPORT, order=95)
@@ -75,8 +75,7 @@ def _computing(unit: Unit, backward: Backward) -> Iterator[Function]:
     names = uses(backward.loss)
     for call in walk(backward.function.scope):
         if isinstance(call, ast.Call) and names & (uses(call) | defs(tree.statement(call))):
-            for callee in unit.project.callees(call):
-                yield from reachable(unit.project, callee)
+            yield from reached_by(unit.project, call)
 
 
 def _divides(scope: ast.AST) -> bool:
