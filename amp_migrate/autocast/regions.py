@@ -120,7 +120,7 @@ def _has_its_own(unit: Unit, region: Region) -> bool:
 
 def _copying(unit: Unit) -> list[Region]:
     """Return the calls, where the unit trains, of functions that train nothing but copies of their own."""
-    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    trains = unit.training
     return [
         Region(site.function.module, site.function, stmt, stmt)
         for function in unit.copying
@@ -132,7 +132,7 @@ def _copying(unit: Unit) -> list[Region]:
 
 def _in_threads(unit: Unit) -> list[tuple[Function, Region]]:
     """Return the forward passes of functions that threads run, and train nothing themselves, with what starts those."""
-    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    trains = unit.training
     found = []
     for module in unit.near:
         for call, function in started(unit.project, module):

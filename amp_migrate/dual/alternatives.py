@@ -60,8 +60,7 @@ def has_alternatives(unit: Unit, cls: Class) -> bool:
     """Tell whether calls that train through objects of a class may have others, which train without Apex."""
     below = (cls, *cls.subclasses())
     scaling = {site.function for site in unit.sites}
-    own = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
-    for function in (f for f in own if any(runs(c, f) for c in below)):
+    for function in (f for f in unit.training if any(runs(c, f) for c in below)):
         for site in unit.project.calls_of(function):
             for other in unit.project.callees(site.call):
                 if other in scaling or _is_abstract(other):

@@ -82,6 +82,11 @@ class Unit:
         items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
         return list(dict.fromkeys(item.function for item in items))
 
+    @property
+    def training(self) -> set[Function]:
+        """The functions that run a backward pass or a step."""
+        return {b.function for b in self.backwards} | {s.function for s in self.steps}
+
     @cached_property
     def not_bools(self) -> frozenset[str]:
         """The options of the program that are strings or numbers, and the switches that may be None."""

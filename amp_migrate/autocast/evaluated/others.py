@@ -59,7 +59,7 @@ def trains_aside(unit: Unit, region: Region) -> bool:
 
 def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
     """Tell whether the forward pass of a network runs a backward or a step of the unit."""
-    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    trains = unit.training
     forwards = [cls.method("forward") for cls in unit.project.values.instance_classes(module, func)]
     return any(f is not None and trains & reachable(unit.project, f) for f in forwards)
 

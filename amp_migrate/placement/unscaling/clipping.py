@@ -39,9 +39,8 @@ from amp_migrate.unit.unit import Unit
 
 def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
     """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
-    training = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
     found = set()
-    for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - training:
+    for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - unit.training:
         calls = unit.project.calls_of(function)
         callers = {call.function for call in calls}
         stepping = all(unit.steps_of(f) or indirect(unit, f, gone) for f in callers)

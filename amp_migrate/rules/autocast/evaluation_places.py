@@ -102,8 +102,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
         return None
     if call.call in context.gone_nodes or calls_method(stmt, "backward"):
         return None
-    unit = context.unit
-    trains = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    unit, trains = context.unit, context.unit.training
     for node in ast.walk(stmt):
         callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
         if trains & reached_by(unit.project, node) or any(reloads(unit, f) for f in callees):
