@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amp_migrate.check.text import check, unused
 from amp_migrate.facts.mentions import uses_apex
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Outcome
@@ -115,6 +114,7 @@ class Attempts:
 
 def rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
     """Return the new text of a file, or why it is not used; `before` is the text before Apex was spelt out in it."""
+    from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.guards.cleanup import tidied
     from amp_migrate.rules.guards.leftovers import leftovers

@@ -9,8 +9,6 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project import Project
 
-_BOOLEAN = ("store_true", "store_false")
-
 
 def not_bools(project: Project) -> frozenset[str]:
     """Return the names of command-line options whose values are strings or numbers, and of settings that may be missing.

@@ -12,7 +12,6 @@ from amp_migrate.facts.below import children, every
 from amp_migrate.source.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.Module
 N = TypeVar("N", bound=ast.AST)
 
 _BLOCKS = ("body", "orelse", "finalbody")
