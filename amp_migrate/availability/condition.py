@@ -168,6 +168,8 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
     if condition.value is not None or not condition.text:
         return condition
     node = _parse(condition.text)
+    if isinstance(node, ast.Constant):
+        return TRUE if node.value else FALSE
     parts = node.values if isinstance(node, ast.BoolOp) else [node]
     texts = [
         _truth(ast.get_source_segment(condition.text, part) or "", not_bools) for part in parts
