@@ -27,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import same
 from amp_migrate.placement.reads.zeroing import lost_windows
 from amp_migrate.placement.unscaling.parameters import parameters_text
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
@@ -81,12 +82,14 @@ def _lost(context: Context) -> Iterator[Decision]:
 def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
     """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
     tree = site.module.tree
+    text = parameters_text(context.unit, site)
     parent = tree.parent(site.node)
     if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
         other = parent.orelse if parent.body is site.node else parent.body
-        if ast.unparse(other).endswith(".parameters()"):
+        plain = ast.unparse(other).endswith(".parameters()")
+        if plain or same(ast.parse(text, mode="eval").body, other):
             return tree.segment(other), parent
-    return parameters_text(context.unit, site), site.call
+    return text, site.call
 
 
 def _divided(context: Context, function: Function, node: ast.expr) -> Decision:
