@@ -22,7 +22,7 @@ from amp_migrate.autocast.evaluated.losses import (
     measured_apart,
     selects,
 )
-from amp_migrate.autocast.evaluated.shared import calls_aside, of_others
+from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
 from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import merged
@@ -74,9 +74,9 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found += losses_apart(unit, found)
     else:
         found += measured_apart(unit, found, models)
-    return [
-        r for r in merged(found) if not _called_inside(unit, r, taken) and not before_apex(unit, r)
-    ]
+    others = run_by_others(unit)
+    own = (r for r in merged(found) if r.module.path not in others)
+    return [r for r in own if not _called_inside(unit, r, taken) and not before_apex(unit, r)]
 
 
 def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> list[Region]:

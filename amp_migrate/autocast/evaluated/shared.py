@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import CallSite, Function, Module
+from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project.programs.connected import files_of, programs
 from amp_migrate.unit.unit import Unit
 
 _Runs = Callable[[Module, ast.Call], bool]
@@ -50,6 +52,25 @@ def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> b
         if path(node) is not None and unit.forwards.is_network(module, node)
     ]
     return any(groups) and not any(found & models for found in groups)
+
+
+def run_by_others(unit: Unit) -> set[str]:
+    """Return the files that programs run which initialize, and none of them by what the unit initializes."""
+    project = unit.project
+    own = {site.module.path for site in unit.of(Kind.INITIALIZE)}
+    if not own:
+        return set()
+    ran = [files_of(project, program) for program in programs(project, unit.near)]
+    theirs = {module.path for module in unit.near if _initializes(project, module)} - own
+    mine = set().union(*(files for files in ran if files & own))
+    return set().union(*(files for files in ran if files & theirs and not files & own)) - mine
+
+
+def _initializes(project: Project, module: Module) -> bool:
+    return "initialize" in module.tree.text and any(
+        project.external(module, call.func) == "apex.amp.initialize"
+        for call in module.tree.nodes(ast.Call)
+    )
 
 
 def _run(unit: Unit, regions: list[Region]) -> set[Function]:
