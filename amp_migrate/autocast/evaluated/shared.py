@@ -11,7 +11,7 @@ from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import mentions, path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.programs.connected import files_of, programs
 from amp_migrate.unit.unit import Unit
@@ -55,21 +55,36 @@ def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> b
 
 
 def run_by_others(unit: Unit) -> set[str]:
-    """Return the files that programs run which initialize, and none of them by what the unit initializes."""
+    """Return the files that only programs run which do not initialize what the unit does.
+
+    A file that none imports, and that neither starts anything nor initializes itself, may be imported by its name.
+    """
     project = unit.project
     own = {site.module.path for site in unit.of(Kind.INITIALIZE)}
     if not own:
         return set()
-    ran = [files_of(project, program) for program in programs(project, unit.near)]
-    theirs = {module.path for module in unit.near if _initializes(project, module)} - own
-    mine = set().union(*(files for files in ran if files & own))
-    return set().union(*(files for files in ran if files & theirs and not files & own)) - mine
+    ran = {program: files_of(project, program) for program in programs(project, unit.near)}
+    mine = set().union(*(files for files in ran.values() if files & own))
+    started = (
+        files for program, files in ran.items() if not files & own and _starts(project, program)
+    )
+    return set().union(*started) - mine
 
 
-def _initializes(project: Project, module: Module) -> bool:
-    return "initialize" in module.tree.text and any(
-        project.external(module, call.func) == "apex.amp.initialize"
-        for call in module.tree.nodes(ast.Call)
+def _starts(project: Project, program: Module) -> bool:
+    """Tell whether a file initializes, or does something else when it is run than to define."""
+    if any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "initialize"
+        and project.external(program, call.func) == "apex.amp.initialize"
+        for call in program.tree.nodes(ast.Call)
+    ):
+        return True
+    return any(
+        isinstance(stmt, ast.With | ast.For | ast.While)
+        or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
+        or (isinstance(stmt, ast.If) and mentions(stmt.test, "__name__"))
+        for stmt in program.tree.module.body
     )
 
 
