@@ -41,6 +41,11 @@ TABLES = """
 BUILDING = {
     "at once": "def build(self, kind):\n        return self.KINDS[kind]()",
     "in steps": "def build(self, kind):\n        found = self.KINDS.get(kind)\n        made = found()\n        return made",
+    "in many steps": (
+        "def build(self, kind):\n        a0 = self.KINDS[kind]\n"
+        + "".join(f"        a{n + 1} = a{n}\n" for n in range(12))
+        + "        return a12()"
+    ),
     "by a method": (
         "def find(self, kind):\n        return self.KINDS[kind]\n\n"
         "    def build(self, kind):\n        if not kind:\n            return None\n        return self.find(kind)()"

@@ -15,7 +15,6 @@ from amp_migrate.values.objects import Fact
 
 _TAKING = {"get", "pop", "setdefault"}
 _PLAIN = frozenset(dir(dict) + dir(str) + dir(list) + dir(builtins))
-_DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,39 +108,45 @@ class Receivers:
             found: list[Taken] = []
             if function.takes_receiver and not function.is_property:
                 for value in _returned(function):
-                    part = self._read(function, value, 0)
+                    part = self._read(function, value, frozenset())
                     if part is None:
                         return ()
                     found += part
             self._known[function] = tuple(dict.fromkeys(found))
         return self._known[function]
 
-    def _read(self, function: Function, value: ast.expr, depth: int) -> list[Taken] | None:
-        if depth > _DEEPEST:
+    def _read(
+        self, function: Function, value: ast.expr, around: frozenset[ast.expr]
+    ) -> list[Taken] | None:
+        """Return what a value is; None where that is not known, or it is made of what it is `around`."""
+        if value in around:
             return None
+        around |= {value}
         if isinstance(value, ast.Constant):
             return []
         if isinstance(value, ast.Name):
-            return self._local(function, value, depth)
+            return self._local(function, value, around)
         if (attribute := _item(function, value)) is not None:
             return [Taken(attribute)]
         if isinstance(value, ast.Call):
             called = self._own(function, value)
             if called is not None:
-                return self._method(called, depth)
-            inner = self._read(function, value.func, depth + 1)
+                return self._method(called, around)
+            inner = self._read(function, value.func, around)
             if inner and all(item.call is None for item in inner):
                 return [Taken(item.attribute, value) for item in inner]
         return None
 
-    def _local(self, function: Function, name: ast.Name, depth: int) -> list[Taken] | None:
+    def _local(
+        self, function: Function, name: ast.Name, around: frozenset[ast.expr]
+    ) -> list[Taken] | None:
         module = function.module
         if module.scopes.owner(name) is not function.scope:
             return None
         found: list[Taken] = []
         for binding in module.scopes.bindings(function.scope, name.id):
             value = assigned(module.tree, binding)
-            part = None if value is None else self._read(function, value, depth + 1)
+            part = None if value is None else self._read(function, value, around)
             if part is None:
                 return None
             found += part
@@ -155,10 +160,10 @@ class Receivers:
         assert function.cls is not None
         return function.cls.method(func.attr)
 
-    def _method(self, called: Function, depth: int) -> list[Taken] | None:
+    def _method(self, called: Function, around: frozenset[ast.expr]) -> list[Taken] | None:
         found: list[Taken] = []
         for value in _returned(called) if called.takes_receiver else ():
-            part = self._read(called, value, depth + 1)
+            part = self._read(called, value, around)
             if part is None:
                 return None
             found += part
