@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import Drop, DropImportedName, Edit, Replace
 from amp_migrate.rules.guards.cleanup import within
+
+_Functions = dict[str, list[FunctionNode]]
 
 
 def leftovers(
@@ -17,26 +20,40 @@ def leftovers(
     """Return the edits that drop imports and variables which only served what the other edits removed."""
     found: list[Edit] = []
     idle = {name for kind, name in unused if kind != "import"}
+    functions = _functions(Tree("", after)) if idle else {}
     for kind, name in unused:
-        found += _import(tree, name) if kind == "import" else _variable(tree, after, name)
-    found += _pairs(tree, after, idle, edits) if idle else []
+        found += _import(tree, name) if kind == "import" else _variable(tree, functions, name)
+    found += _pairs(tree, functions, idle, edits) if idle else []
     return [edit for edit in found if edit not in edits]
 
 
-def _pairs(tree: Tree, after: str, idle: set[str], edits: list[Edit]) -> Iterator[Edit]:
+def _functions(after: Tree) -> _Functions:
+    """Return the functions of a text by their qualified names, which a rewrite keeps."""
+    found: _Functions = defaultdict(list)
+    nodes: list[FunctionNode] = [
+        *after.nodes(ast.FunctionDef),
+        *after.nodes(ast.AsyncFunctionDef),
+    ]
+    for function in nodes:
+        found[_qualname(after, function)].append(function)
+    return found
+
+
+def _qualname(tree: Tree, function: FunctionNode) -> str:
+    around = (up for up in tree.ancestors(function) if isinstance(up, FunctionNode | ast.ClassDef))
+    return ".".join([function.name, *(up.name for up in around)])
+
+
+def _pairs(tree: Tree, functions: _Functions, idle: set[str], edits: list[Edit]) -> Iterator[Edit]:
     """Yield the edits that leave names out of ``a, b = one, two`` that nothing reads any more."""
-    functions = Tree("", after).nodes(ast.FunctionDef)
     for node in tree.nodes(ast.Assign):
         target, scope = node.targets[0], tree.function(node)
         if scope is None or not isinstance(target, ast.Tuple) or len(node.targets) > 1:
             continue
         if not isinstance(node.value, ast.Tuple) or len(node.value.elts) != len(target.elts):
             continue
-        read = {
-            name
-            for name in idle
-            if any(f.name == scope.name and _loads(f, name) for f in functions)
-        }
+        here = functions.get(_qualname(tree, scope), [])
+        read = {name for name in idle if any(_loads(function, name) for function in here)}
         kept = [
             (to, value)
             for to, value in zip(target.elts, node.value.elts, strict=True)
@@ -83,17 +100,17 @@ _PURE = (
 )
 
 
-def _variable(tree: Tree, after: str, name: str) -> list[Edit]:
+def _variable(tree: Tree, functions: _Functions, name: str) -> list[Edit]:
     """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
     idle = {
-        function.name
-        for function in Tree("", after).nodes(ast.FunctionDef)
-        if _stores(function, name) and not _loads(function, name)
+        qualname
+        for qualname, found in functions.items()
+        if any(_stores(f, name) for f in found) and not any(_loads(f, name) for f in found)
     }
     found: list[Edit] = []
     for node in tree.nodes(ast.Assign):
         target, scope = node.targets[0], tree.function(node)
-        local = scope is not None and scope.name in idle
+        local = scope is not None and _qualname(tree, scope) in idle
         if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
             if _is_pure(node.value) or _makes_optimizer(node.value):
                 found.append(Drop(tree.span(node)))
