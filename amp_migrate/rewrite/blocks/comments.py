@@ -97,3 +97,27 @@ def comments_inside(statement: cst.BaseCompoundStatement) -> list[tuple[str, boo
     collector = _Collector()
     statement.with_changes(leading_lines=()).visit(collector)
     return collector.found
+
+
+def footer_lines(statement: cst.BaseCompoundStatement) -> list[cst.EmptyLine]:
+    """Return the lines behind the last statement of a compound one that belong to its last block, the innermost first."""
+    suite = _last_suite(statement)
+    if not isinstance(suite, cst.IndentedBlock):
+        return []
+    last = suite.body[-1] if suite.body else None
+    inner = footer_lines(last) if isinstance(last, cst.BaseCompoundStatement) else []
+    return [*inner, *suite.footer]
+
+
+def _last_suite(statement: cst.BaseCompoundStatement) -> cst.BaseSuite | None:
+    node: cst.CSTNode | None = statement
+    while node is not None:
+        clauses = [getattr(node, name, None) for name in ("finalbody", "orelse")]
+        handlers: Sequence[cst.CSTNode] = getattr(node, "handlers", ())
+        below = next((clause for clause in clauses if clause is not None), None)
+        below = below if below is not None else (handlers[-1] if handlers else None)
+        if below is None:
+            suite = getattr(node, "body", None)
+            return suite if isinstance(suite, cst.BaseSuite) else None
+        node = below
+    return None

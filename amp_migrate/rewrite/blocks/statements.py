@@ -9,7 +9,9 @@ import libcst as cst
 
 from amp_migrate.plan.model import Drop, Hoist, Insert, Move, Replace
 from amp_migrate.rewrite.blocks.comments import (
+    comment_lines,
     comments_inside,
+    footer_lines,
     header_comment,
     own_lines,
     split_attached,
@@ -149,12 +151,15 @@ class Statements:
                 ):
                     return small
             return elements
-        inside = dict(c for c in comments_inside(old) if c[0] not in edit.text)
-        kept = own_lines(inside)
+        footer = footer_lines(old)
+        behind = comment_lines(footer)
+        found = comments_inside(old)
+        inside = dict(c for c in found[: len(found) - len(behind)] if c[0] not in edit.text)
+        kept, below = own_lines(inside), _below(footer, edit.text)
         if len(kept) == 1 and kept[0].comment is not None and inside[kept[0].comment.value]:
             space = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), kept[0].comment)
-            return with_trailing(elements, space)
-        return [*kept, *elements]
+            return [*with_trailing(elements, space), *below]
+        return [*kept, *elements, *below]
 
     def _hoisted(self, old: cst.CSTNode, edit: Hoist) -> list[Element]:
         block, notes = kept_block(old, edit)
@@ -247,6 +252,20 @@ class Statements:
     def _margin(self, line: int) -> str:
         text = self._lines[line - 1]
         return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+
+def _below(footer: Sequence[cst.EmptyLine], text: str) -> list[cst.EmptyLine]:
+    """Return the lines behind a block that goes, less the comments that go with it and blank lines at the end."""
+    lines = own_lines(c for c in comment_lines(footer) if c not in text)
+    kept = {line.comment.value: line for line in lines if line.comment is not None}
+    below = [
+        cst.EmptyLine(indent=False) if line.comment is None else kept.pop(line.comment.value, None)
+        for line in footer
+    ]
+    found = [line for line in below if line is not None]
+    while found and found[-1].comment is None:
+        found.pop()
+    return found
 
 
 def _set_apart(lines: list[Element]) -> list[Element]:
