@@ -6,7 +6,15 @@ import pytest
 from fixture_run import Mode, run
 from fixture_support import Case, cases, only_fixes, with_library
 
+# Its script reads a name that is never bound, which no migration mends.
+RAISING = {"simple/residual_net_o1"}
 RUNS = [(with_library(case), mode) for case in cases() for mode in case.modes]
+
+
+def _ended(case: Case, printed: str) -> bool:
+    """Tell whether a program says how it trained, and is not ended by an exception."""
+    lines = printed.splitlines()
+    return bool(lines) and (case.name in RAISING or not lines[-1].startswith("raised"))
 
 
 @pytest.mark.parametrize(("case", "mode"), RUNS, ids=[f"{c.name}-{mode}" for c, mode in RUNS])
@@ -15,7 +23,7 @@ def test_migrated_program_trains_the_same(case: Case, mode: str) -> None:
     how = Mode(casts=mode == "casts", overflow=case.overflow if mode == "logic" else 0)
     before = run(case.reference, case.run, case.run_args, how, apex=True)
     after = run(case.after, case.run, case.run_args, how, apex=False)
-    assert before.splitlines()
+    assert _ended(case, before)
     assert after == before
 
 
@@ -31,7 +39,7 @@ def test_migrated_program_trains_the_same_otherwise(
     """So it does with other arguments, as with those that leave AMP off."""
     how = Mode(casts=mode == "casts", overflow=0)
     before = run(case.reference, case.run, args, how, apex=True)
-    assert before.splitlines()
+    assert _ended(case, before)
     assert run(case.after, case.run, args, how, apex=False) == before
 
 
@@ -46,7 +54,7 @@ def test_only_fixes_lead_to_the_same_training(case: Case, mode: str) -> None:
     how = Mode(casts=mode == "casts", overflow=case.overflow if mode == "logic" else 0)
     before = run(only_fixes(case), case.run, case.run_args, how, apex=True)
     after = run(case.after, case.run, case.run_args, how, apex=False)
-    assert before.splitlines()
+    assert _ended(case, before)
     assert after == before
 
 

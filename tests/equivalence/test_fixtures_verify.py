@@ -167,7 +167,7 @@ WRONG = {
 }
 
 
-# AMP or its scaling is off, clipping is off, or the unscaled gradients are only kept: the training stays as it was.
+# AMP or its scaling is off, clipping is off, or the unscaled gradients are only kept or told: the training stays as it was.
 HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
     ("step not rewritten", "flags/setting_in_a_variable_off"),
@@ -180,6 +180,8 @@ HARMLESS = {
     ("missing unscale_", "clip/remembered_by_helper"),
     ("missing unscale_", "clip/parameters_from_another_file"),
     ("missing unscale_", "clip/condition_per_micro_batch"),
+    ("missing unscale_", "clip/norm_of_every_phase"),
+    ("missing unscale_", "clip/report_where_others_step"),
 }
 
 
