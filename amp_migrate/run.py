@@ -66,7 +66,7 @@ def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> lis
     }
     if not others or not any(b"apex" in hit.data for hit in hits.values()):
         return []
-    from amp_migrate.project.programs.select import relevant
+    from amp_migrate.modules.select import relevant
 
     named = {other.path: other for other in others if other.path not in hits}
     contents: dict[str, bytes | Callable[[], bytes]] = {

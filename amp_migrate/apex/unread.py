@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.binding import bind
 
 
 def is_unread(project: Project, module: Module, call: ast.Call) -> bool:

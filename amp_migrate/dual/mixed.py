@@ -13,7 +13,7 @@ from amp_migrate.dual.native import beside_native, is_native, makes_scaler, ment
 from amp_migrate.dual.search import Search
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.programs.connected import files_of, programs
+from amp_migrate.project.programs import files_of, programs
 from amp_migrate.unit.cannot import Cannot, spoken
 
 

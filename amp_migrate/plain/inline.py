@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.facts.paths import path
+from amp_migrate.modules.binding import bind, fits
 from amp_migrate.plain.held import Holding
 from amp_migrate.project import CallSite, Function
-from amp_migrate.project.binding import bind, fits
 
 
 @dataclass(frozen=True, slots=True)

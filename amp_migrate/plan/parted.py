@@ -11,7 +11,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.programs.connected import files_of, programs
+from amp_migrate.project.programs import files_of, programs
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.unit import Unit
 

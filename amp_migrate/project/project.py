@@ -10,16 +10,16 @@ from types import MappingProxyType
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project.binding import bind, forwards_keywords, forwards_positions
-from amp_migrate.project.calls import Calls
-from amp_migrate.project.definitions import module_of
-from amp_migrate.project.layout import Folder, Layout
-from amp_migrate.project.lookup import Lookup, Meaning, link_classes
-from amp_migrate.project.model import CallSite, Class, Function, Module, overriding
-from amp_migrate.project.programs.connected import connected
-from amp_migrate.project.renamed import renamed
-from amp_migrate.project.unseen.by_name import Escape
-from amp_migrate.project.unseen.escapes import Escapes
+from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
+from amp_migrate.modules.definitions import module_of
+from amp_migrate.modules.layout import Folder, Layout
+from amp_migrate.modules.lookup import Lookup, Meaning, link_classes
+from amp_migrate.modules.model import CallSite, Class, Function, Module, overriding
+from amp_migrate.modules.renamed import renamed
+from amp_migrate.project.by_name import Escape
+from amp_migrate.project.escapes import Escapes
+from amp_migrate.project.programs import connected
+from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Bound, Partial
 from amp_migrate.values.values import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH

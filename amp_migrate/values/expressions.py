@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path, string_start
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.model import Class, Module
+from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class

@@ -6,8 +6,8 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.project.lookup import Lookup
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.links.upstream import APPENDED
 from amp_migrate.values.objects import Bound, Instance

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.project.lookup import Meaning
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.lookup import Meaning
+from amp_migrate.modules.model import Class, Function, Module
 
 
 @dataclass(frozen=True, slots=True)

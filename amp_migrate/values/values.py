@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from amp_migrate.project.calls import Calls
-from amp_migrate.project.lookup import Lookup
-from amp_migrate.project.model import Class, Module
+from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.assignments import Flow
+from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.inside import inside
 from amp_migrate.values.links.onward import Onward, Ways, onward, ways

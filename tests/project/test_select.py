@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amp_migrate.project.programs.select import relevant
+from amp_migrate.modules.select import relevant
 
 APEX = b"from apex import amp\n"
 

@@ -13,7 +13,7 @@ from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import mentions, path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.programs.connected import files_of, programs
+from amp_migrate.project.programs import files_of, programs
 from amp_migrate.unit.unit import Unit
 
 _Runs = Callable[[Module, ast.Call], bool]

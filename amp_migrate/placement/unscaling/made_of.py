@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import path
+from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
-from amp_migrate.project.binding import bind
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.reaching import Reaching
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
-from amp_migrate.project.binding import fits
 from amp_migrate.protocol.code.strays import Strays
 
 Sites = dict[Function, list[tuple[Function, ast.AST]]]

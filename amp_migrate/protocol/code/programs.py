@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from amp_migrate.project import Function
-from amp_migrate.project.programs.connected import files_of
+from amp_migrate.project.programs import files_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Kind

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.project import CallSite, Class, Function, Module, Project
-from amp_migrate.project.unseen.journeys import PUTS
+from amp_migrate.project.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
 
 # An attribute that a value is read from, or one of its items; None for what may be a function.

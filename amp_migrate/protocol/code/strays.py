@@ -7,8 +7,8 @@ from functools import cached_property
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.imports import last_name
+from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.binding import fits
 from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.values.links.onward import Onward

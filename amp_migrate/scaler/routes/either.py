@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function
-from amp_migrate.project.binding import fits
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.places import fills_all
 from amp_migrate.unit.cannot import Cannot, spoken

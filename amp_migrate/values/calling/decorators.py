@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.targets import Targets
+from amp_migrate.modules.model import Class, Function, Module
+from amp_migrate.values.calling.targets import Targets
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Written

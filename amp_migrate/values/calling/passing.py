@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.project.binding import bind
-from amp_migrate.project.model import CallSite, Class, Function, Module
-from amp_migrate.project.targets import Target
+from amp_migrate.modules.binding import bind
+from amp_migrate.modules.model import CallSite, Class, Function, Module
+from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.nodes import Nodes
 

@@ -7,7 +7,7 @@ import builtins
 from dataclasses import dataclass
 
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.project.model import Class, Function
+from amp_migrate.modules.model import Class, Function
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.upstream import EACH
 from amp_migrate.values.nodes import Nodes, function_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.project.model import CallSite, Class, Function, Module
-from amp_migrate.project.targets import Target, constructor
+from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.receivers import Inner, Receivers
+from amp_migrate.values.calling.targets import Target, constructor
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.project.model import Module
-from amp_migrate.project.targets import Target
+from amp_migrate.modules.model import Module
 from amp_migrate.values.calling.passing import Passing
+from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.onward import onward

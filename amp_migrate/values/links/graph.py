@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amp_migrate.project.model import Class
+from amp_migrate.modules.model import Class
 from amp_migrate.values.links.upstream import EACH, Upstream
 from amp_migrate.values.objects import Fact, Instance
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from amp_migrate.project.model import Module
+from amp_migrate.modules.model import Module
 from amp_migrate.values.links.graph import Graph
 
 _NONE: frozenset[str] = frozenset()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from amp_migrate.project.calls import Calls
-from amp_migrate.project.model import CallSite, Function
+from amp_migrate.modules.model import CallSite, Function
+from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.nodes import Nodes
 
 _PASSES = 2

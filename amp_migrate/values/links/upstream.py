@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from amp_migrate.project.model import Class
+from amp_migrate.modules.model import Class
 from amp_migrate.values.objects import Fact, Instance
 
 EACH = "[*]"

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
-from amp_migrate.project.layout import Folder, Layout
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.layout import Folder, Layout
+from amp_migrate.modules.model import Class, Function, Module
 
 Meaning = Module | Folder | Function | Class | str
 _DEEPEST = 100

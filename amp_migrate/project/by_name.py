@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path, string_start
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Fact, Instance, Made
 from amp_migrate.values.values import Values

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from amp_migrate.project.layout import Folder
-from amp_migrate.project.lookup import Lookup
-from amp_migrate.project.model import Module
-from amp_migrate.project.programs.connected import Groups, import_calls, imported_by
+from amp_migrate.modules.imports import Groups, import_calls, imported_by
+from amp_migrate.modules.layout import Folder
+from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.model import Module
 
 
 class Meeting:

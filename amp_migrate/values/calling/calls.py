@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amp_migrate.project.binding import fits
-from amp_migrate.project.model import CallSite, Class, Function, Module
-from amp_migrate.project.programs.meeting import Meeting
-from amp_migrate.project.targets import Target, Targets
+from amp_migrate.modules.binding import fits
+from amp_migrate.modules.meeting import Meeting
+from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.decorators import Decorators
 from amp_migrate.values.calling.lambdas import Lambdas
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.results import Results
+from amp_migrate.values.calling.targets import Target, Targets
 from amp_migrate.values.calling.tools import Tools, stores_of
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.project.binding import bind
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.binding import bind
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import enclosing_class, function_of
 from amp_migrate.values.values import Values
 

@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
-from amp_migrate.project.model import Class, Function, Module, Parameters
+from amp_migrate.modules.model import Class, Function, Module, Parameters
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PROPERTIES = {"property", "cached_property", "lazy_property", "abstractproperty"}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.project.model import Class, Function, Module
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, enclosing_class

@@ -6,7 +6,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Iterable
 
-from amp_migrate.project.layout import INSTALLED, Layout
+from amp_migrate.modules.layout import INSTALLED, Layout
 
 _ENOUGH = 3
 _MOST = 0.8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from amp_migrate.project.model import CallSite, Function
+from amp_migrate.modules.model import CallSite, Function
 
 
 @dataclass(frozen=True, slots=True)

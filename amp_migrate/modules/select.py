@@ -6,8 +6,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from amp_migrate.project.layout import INSTALLED, Folder, Layout
-from amp_migrate.project.renamed import renamed
+from amp_migrate.modules.layout import INSTALLED, Folder, Layout
+from amp_migrate.modules.renamed import renamed
 
 Content = bytes | Callable[[], bytes]
 

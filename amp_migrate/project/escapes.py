@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.project.model import Class, Function, Module
-from amp_migrate.project.unseen.by_name import Escape, NameLookups
-from amp_migrate.project.unseen.journeys import PUTS, Journeys
+from amp_migrate.modules.model import Class, Function, Module
+from amp_migrate.project.by_name import Escape, NameLookups
+from amp_migrate.project.journeys import PUTS, Journeys
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.values import Values
 

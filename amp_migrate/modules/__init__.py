@@ -1,0 +1,1 @@
+"""Modules, functions and classes of the files, and what names and imports refer to."""

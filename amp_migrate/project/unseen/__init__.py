@@ -1,1 +1,0 @@
-"""Where functions may be run by code that is not seen."""
