@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 _NAMES = frozenset({"amp", "apex", "mmcv", "torch", "scaler"})
 
 
@@ -20,3 +22,8 @@ def sentence(text: str) -> str:
     first = text.partition(" ")[0].rstrip(",;:")
     start = text[:1].upper() + text[1:] if first.isalpha() and first not in _NAMES else text
     return start if text.endswith((".", "!", "?", ":")) else f"{start}."
+
+
+def indented(code: str) -> str:
+    """Return code that stands in a string of the source as an indented block."""
+    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")

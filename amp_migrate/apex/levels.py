@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Module
@@ -66,8 +67,8 @@ def _names(call: ast.Call) -> set[str]:
     """Return the attributes that an option may be read by."""
     dest = next((k.value for k in call.keywords if k.arg == "dest"), None)
     named = [dest] if dest is not None else call.args
-    texts = [n.value for n in named if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return {text.lstrip("-").replace("-", "_") for text in texts}
+    texts = map(string, named)
+    return {text.lstrip("-").replace("-", "_") for text in texts if text is not None}
 
 
 def _choices(call: ast.Call) -> frozenset[str] | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.writes import Entries, Unread, Write, in_time
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
@@ -248,9 +249,10 @@ def _is_imported(module: Module, node: ast.expr) -> bool:
 
 
 def _key(node: ast.expr) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    raise Unread
+    key = string(node)
+    if key is None:
+        raise Unread
+    return key
 
 
 def _item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:

@@ -11,6 +11,7 @@ from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
 from amp_migrate.availability.condition import FALSE, TRUE, Condition, conjunction, negate, speller
+from amp_migrate.facts.constants import is_false, is_none, is_true
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Project
 from amp_migrate.unit.cannot import Cannot
@@ -110,7 +111,7 @@ def read(
     for mapping in unpacked:
         named = {**named, **_unpacked(project, site, mapping, segment)}
     cast = named.get("cast_model_type")
-    if cast is not None and not _is(cast, None) and not _is_half(cast):
+    if cast is not None and not is_none(cast) and not _is_half(cast):
         raise Cannot(
             "AMP903",
             site.module,
@@ -122,8 +123,8 @@ def read(
     level, on = _level(named.get("opt_level"), segment)
     switch = named.get("enabled")
     given = TRUE
-    if switch is not None and not _is(switch, True):
-        given = FALSE if _is(switch, False) else Condition(None, segment(switch))
+    if switch is not None and not is_true(switch):
+        given = FALSE if is_false(switch) else Condition(None, segment(switch))
     options = Options(named, conjunction([on, given]), given, level)
     scale = named.get("loss_scale")
     _loss_scale(options, scale and (constant(scale) or scale), segment)
@@ -137,10 +138,6 @@ def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[s
     if level is not None:
         return frozenset({level})
     return possible(site.module, node) if node is not None else ALL
-
-
-def _is(node: ast.expr | None, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
 
 
 def _is_half(node: ast.expr) -> bool:
@@ -188,7 +185,7 @@ def _choice(node: ast.IfExp, segment: Spell) -> Condition:
 
 
 def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None:
-    if node is None or _is(node, None):
+    if node is None or is_none(node):
         return
     if isinstance(node, ast.Constant):
         if node.value == "dynamic":
@@ -246,7 +243,7 @@ def number(node: ast.expr) -> float | None:
 def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> None:
     for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
         node = named.get(key)
-        if node is None or _is(node, None):
+        if node is None or is_none(node):
             continue
         value = number(node)
         if value is not None:
@@ -285,7 +282,7 @@ def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str
         options.remarks.append(
             "num_losses is dropped: one GradScaler scales all losses, where Apex had a scale for each"
         )
-    if "cast_model_outputs" in named and not _is(named["cast_model_outputs"], None):
+    if "cast_model_outputs" in named and not is_none(named["cast_model_outputs"]):
         options.remarks.append(
             "cast_model_outputs is dropped: cast the outputs of the model where their type matters"
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
@@ -18,7 +19,7 @@ def may_be_off(site: Site) -> bool:
     """Tell whether a run may initialize without choosing Apex, as ``enabled=`` and a level from elsewhere let it."""
     given = {k.arg: k.value for k in site.call.keywords}
     enabled = given.get("enabled")
-    if enabled is not None and not (isinstance(enabled, ast.Constant) and enabled.value is True):
+    if enabled is not None and not is_true(enabled):
         return True
     if isinstance(given.get("opt_level", ast.Constant("O1")), ast.Constant) and None not in given:
         return False

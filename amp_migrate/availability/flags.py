@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.availability.condition import is_looked_up
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.project import Project
 
@@ -46,9 +47,10 @@ def _other_than_bool(call: ast.Call) -> str | None:
 
 
 def _destination(call: ast.Call, given: ast.expr | None) -> str | None:
-    if isinstance(given, ast.Constant) and isinstance(given.value, str):
-        return given.value
-    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    destination = string(given)
+    if destination is not None:
+        return destination
+    names = [name for name in map(string, call.args) if name is not None]
     long = [name for name in names if name.startswith("--")] or names
     return long[0].lstrip("-").replace("-", "_") if long else None
 
@@ -64,9 +66,7 @@ def numbers(project: Project) -> dict[str, bool]:
                 name = _destination(call, keywords.get("dest"))
                 kind, default = keywords.get("type"), keywords.get("default")
                 if name is not None and isinstance(kind, ast.Name) and kind.id in ("int", "float"):
-                    empty = default is None or (
-                        isinstance(default, ast.Constant) and default.value is None
-                    )
+                    empty = default is None or (is_none(default))
                     found[name] = found.get(name, True) and not empty
                 elif name is not None:
                     others.add(name)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.project import Module
 from amp_migrate.unit.order import in_branch
 
@@ -80,7 +81,7 @@ def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:
     return [
         node
         for node in module.tree.nodes(ast.Assign)
-        if isinstance(node.value, ast.Constant) and node.value.value is None
+        if is_none(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
         and target.id == name

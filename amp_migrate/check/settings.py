@@ -15,6 +15,7 @@ from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.contexts import is_off
 
 _POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 _BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
@@ -152,7 +153,7 @@ class _Given:
             return True
         if name != "loss_scale":
             return any(_equal(value, part) for part in self._set)
-        if number == 1.0 and any(_is_off(call) for call in self._made):
+        if number == 1.0 and any(is_off(call) for call in self._made):
             return True
         return any(self._is_static(call, value) for call in self._made)
 
@@ -192,13 +193,6 @@ def _equal(value: ast.expr, other: ast.expr) -> bool:
         if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
     }
     return bool(read & {ast.unparse(n) for n in ast.walk(other) if isinstance(n, ast.expr)})
-
-
-def _is_off(call: ast.Call) -> bool:
-    return any(
-        k.arg == "enabled" and isinstance(k.value, ast.Constant) and not k.value.value
-        for k in call.keywords
-    )
 
 
 def folded(node: ast.expr) -> float | None:

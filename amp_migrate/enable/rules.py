@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from amp_migrate.rules.base import Rule, Safety
+from amp_migrate.words import indented
 
 _DOC = """{title}.
 
@@ -34,15 +33,11 @@ def _rule(
         title=title[0].upper() + title[1:],
         does=does,
         why=why,
-        example=_indented(example),
-        instead=_indented(instead),
+        example=indented(example),
+        instead=indented(instead),
         safety=_ALIKE if safety is Safety.CHANGES else _STAYS,
     )
     return Rule(code, title, safety, doc)
-
-
-def _indented(code: str) -> str:
-    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
 
 
 def _adds(code: str, title: str, does: str, why: str, example: str, instead: str) -> Rule:

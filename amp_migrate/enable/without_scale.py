@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.enable.described.draft import Draft
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -232,7 +233,7 @@ class _Out:
     def _listed(self, tree: Tree, draft: Draft) -> None:
         """Take out the lines of docstrings that speak of the GradScaler."""
         for node in tree.nodes(ast.Expr):
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            if string(node.value) is not None:
                 for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     if "GradScaler" in tree.lines[number - 1]:
                         draft.put((number, 0), (number + 1, 0), "")

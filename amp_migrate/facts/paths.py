@@ -45,6 +45,13 @@ def calls_method(node: ast.AST, name: str) -> bool:
     )
 
 
+def is_super(node: ast.AST) -> bool:
+    """Tell whether an expression is ``super()``."""
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
+
+
 def calls_anything(node: ast.AST) -> bool:
     """Tell whether a statement or expression calls something itself."""
     return any(isinstance(part, ast.Call) for part in walk(node))
@@ -60,20 +67,6 @@ def root(node: ast.AST) -> str | None:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else None
-
-
-def string_start(node: ast.AST | None) -> str:
-    """Return how a string that an expression gives starts, as far as it is constant: `run_` for ``f"run_{mode}"``."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    if isinstance(node, ast.JoinedStr):
-        return string_start(node.values[0]) if node.values else ""
-    if isinstance(node, ast.BinOp):
-        start = string_start(node.left)
-        return start.partition("%")[0] if isinstance(node.op, ast.Mod) else start
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return string_start(node.func.value).partition("{")[0]
-    return ""
 
 
 def prefixes(dotted: str) -> set[str]:

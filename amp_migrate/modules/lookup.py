@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
@@ -222,10 +223,10 @@ class Lookup:
     def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
         if not node.args or last_name(node) not in _IMPORTERS:
             return ()
-        name = node.args[0]
-        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+        name = string(node.args[0])
+        if name is None:
             return ()
-        return self._entry(self.layout.absolute(module.path, name.value)) or (name.value,)
+        return self._entry(self.layout.absolute(module.path, name)) or (name,)
 
     def _entry(self, where: str | Folder | None) -> tuple[Meaning, ...]:
         if isinstance(where, Folder):

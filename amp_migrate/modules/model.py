@@ -158,6 +158,14 @@ class Class:
                 return cls.methods[name]
         return None
 
+    def fields(self) -> list[str]:
+        """Return the names that the body of the class annotates: what a dataclass is made of."""
+        return [
+            statement.target.id
+            for statement in self.node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+
     def externals(self) -> tuple[str, ...]:
         """Return the dotted names of all bases outside the project, its bases' included."""
         return tuple(dict.fromkeys(name for cls in self.mro() for name in cls.external_bases))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALIAS, Sheet, Sheets, lines_of
@@ -122,7 +123,7 @@ def _enabled(handle: Handle) -> ast.expr | None:
             "delete loss_scale, then run again",
         )
     enabled = given.get("enabled")
-    always = isinstance(enabled, ast.Constant) and enabled.value is True
+    always = is_true(enabled)
     return None if always else enabled
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
@@ -80,7 +81,7 @@ class Keeping:
 
     def _is_none(self, binding: ast.AST) -> bool:
         value = assigned(self.module.tree, binding)
-        return isinstance(value, ast.Constant) and value.value is None
+        return is_none(value)
 
     def kept(self, known: Term, at: Moment, until: Moment) -> bool:
         """Tell whether nothing that may run between two moments of a body changes a term."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.facts.constants import string, string_start
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path, string_start
+from amp_migrate.facts.paths import path
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Fact, Instance, Made
@@ -49,7 +50,7 @@ class NameLookups:
         if kind == "getattr":
             return len(call.args) > 1 and self._gets(module, call, thing, name, called)
         if kind in _GETTERS:
-            return bool(call.args) and _is_method(thing) and _quoted(call.args[0]) == name
+            return bool(call.args) and _is_method(thing) and string(call.args[0]) == name
         if (
             thing.module is not module
             or not _is_global(thing)
@@ -66,7 +67,7 @@ class NameLookups:
         run = self.values.calls.reached.get(outer, []) if isinstance(outer, ast.Call) else []
         if not _may_be(wanted, name) or {target.function for target in run} == {thing}:
             return False
-        computed = _quoted(wanted) is None
+        computed = string(wanted) is None
         facts: list[Fact] = [
             *self.lookup.expression(module, base),
             *self.values.facts(module, base),
@@ -119,12 +120,6 @@ def _is_called(module: Module, call: ast.Call, kind: str) -> bool:
             return isinstance(holder.ctx, ast.Load)
         return isinstance(holder, ast.Attribute) and holder.attr in {"get", "items", "values"}
     return isinstance(holder, ast.Call) and holder.func is call
-
-
-def _quoted(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return None
 
 
 def _may_be(node: ast.expr | None, name: str) -> bool:

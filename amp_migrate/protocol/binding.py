@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
 from amp_migrate.flow.terms import Operand
@@ -15,16 +13,9 @@ from amp_migrate.protocol.attributes import tests_above, unset_attributes
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.variable import Variable
 
 _FROM_OUTSIDE = frozenset({"GeneratorExit", "KeyboardInterrupt", "StopIteration", "SystemExit"})
-
-
-class Variable(NamedTuple):
-    """A name of a GradScaler, with the scope that binds it."""
-
-    module: Module
-    scope: ScopeNode
-    name: str
 
 
 def unbound(program: Program, memory: Memory) -> Iterator[Fault]:
@@ -90,7 +81,7 @@ class Binding:
         stores = [p for p in graph.points if self._sets(variable, p, above)]
         blocked = [*stores, *self._out_of_reach(function)]
         paths = self._walk(function)
-        starts = [p for p in graph.points if p.kind is Kind.DELETE and self._named(variable, p)]
+        starts = [p for p in graph.points if p.kind is Kind.DELETE and variable.stands_at(p)]
         for point in graph.points:
             load = self._load(variable, point, above)
             if load is None:
@@ -129,7 +120,7 @@ class Binding:
         self, variable: Variable, point: Point, above: frozenset[Function]
     ) -> ast.Name | None:
         """Return the read of a variable at a point, or in a function that runs there."""
-        if point.kind is Kind.LOAD and self._named(variable, point):
+        if point.kind is Kind.LOAD and variable.stands_at(point):
             return point.node if isinstance(point.node, ast.Name) else None
         for callee in self._callees(variable, point):
             if callee not in above:
@@ -170,10 +161,4 @@ class Binding:
         return bool(made & tests_above(variable.module, load))
 
     def _stores(self, variable: Variable, point: Point) -> bool:
-        return point.kind is Kind.STORE and self._named(variable, point)
-
-    def _named(self, variable: Variable, point: Point) -> bool:
-        node = point.node
-        if not isinstance(node, ast.Name) or node.id != variable.name:
-            return False
-        return variable.module.scopes.owner(node) is variable.scope
+        return point.kind is Kind.STORE and variable.stands_at(point)

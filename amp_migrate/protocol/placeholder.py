@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.protocol.variable import Variable
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.contexts import is_off
-
-
-class _Variable(NamedTuple):
-    """A name that is bound to a GradScaler that is off, and to one that is on elsewhere."""
-
-    module: Module
-    scope: ScopeNode
-    name: str
 
 
 def stale(program: Program) -> Iterator[Fault]:
@@ -57,18 +48,18 @@ class _Placeholders:
         self._program = program
         self._objects = program.training.objects
 
-    def variables(self) -> list[_Variable]:
+    def variables(self) -> list[Variable]:
         """Return the names with a GradScaler that is off, and one that is not."""
-        off: set[_Variable] = set()
-        on: set[_Variable] = set()
+        off: set[Variable] = set()
+        on: set[Variable] = set()
         for module, call in self._objects.made_scalers:
             (off if is_off(call) else on).update(self.kept(module, call))
         return sorted(off & on, key=lambda v: (v.module.path, v.name))
 
-    def kept(self, module: Module, call: ast.Call) -> set[_Variable]:
+    def kept(self, module: Module, call: ast.Call) -> set[Variable]:
         """Return the variables that a GradScaler is made for."""
         names = [(module.scopes.owner(name), name.id) for name in self._targets(module, call)]
-        return {_Variable(module, scope, name) for scope, name in names if scope is not None}
+        return {Variable(module, scope, name) for scope, name in names if scope is not None}
 
     def attributes(self, on: bool) -> set[int]:
         """Return the names of the attributes for which GradScalers are made that are on, or off."""
@@ -99,7 +90,7 @@ class _Placeholders:
         names = (n for n in module.tree.nodes(ast.Name) if isinstance(n.ctx, ast.Store))
         return [name for name in names if bound_value(module, name) is call]
 
-    def passed_on(self, variable: _Variable) -> Iterator[ast.Name]:
+    def passed_on(self, variable: Variable) -> Iterator[ast.Name]:
         """Yield the reads that hand the object on, behind which the variable may get another."""
         for function in self._program.relevant | {variable.module.top}:
             if function.module is not variable.module:
@@ -116,15 +107,15 @@ class _Placeholders:
                     assert isinstance(point.node, ast.Name)
                     yield point.node
 
-    def _copies(self, variable: _Variable, point: Point) -> bool:
-        if point.kind is not Kind.LOAD or not self._names(variable, point):
+    def _copies(self, variable: Variable, point: Point) -> bool:
+        if point.kind is not Kind.LOAD or not variable.stands_at(point):
             return False
         up = variable.module.tree.parent(point.node)
         return not isinstance(up, ast.Attribute | ast.Compare | ast.If | ast.While | ast.Expr)
 
-    def _replaces(self, variable: _Variable, point: Point, above: set[Function]) -> bool:
+    def _replaces(self, variable: Variable, point: Point, above: set[Function]) -> bool:
         """Tell whether a point may give the variable a GradScaler that is on, by itself or in what it runs."""
-        if point.kind is Kind.STORE and self._names(variable, point):
+        if point.kind is Kind.STORE and variable.stands_at(point):
             made = point.value
             return isinstance(made, ast.Call) and not is_off(made)
         if point.kind is not Kind.CALL or not isinstance(point.node, ast.Call):
@@ -137,9 +128,3 @@ class _Placeholders:
             if any(self._replaces(variable, p, above) for p in points):
                 return True
         return False
-
-    def _names(self, variable: _Variable, point: Point) -> bool:
-        node = point.node
-        if not isinstance(node, ast.Name) or node.id != variable.name:
-            return False
-        return variable.module.scopes.owner(node) is variable.scope

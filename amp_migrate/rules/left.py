@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from amp_migrate.rules.base import Rule, Safety
+from amp_migrate.words import indented
 
 _DOC = """{title}.
 
@@ -31,8 +30,8 @@ def _left(code: str, title: str, why: str, example: str, instead: str, more: str
     doc = _DOC.format(
         title=_sentence(title),
         why=why,
-        example=_indented(example),
-        instead=_indented(instead) + (f"\n\n{more}" if more else ""),
+        example=indented(example),
+        instead=indented(instead) + (f"\n\n{more}" if more else ""),
     )
     return Rule(code, title, Safety.REPORT, doc)
 
@@ -41,10 +40,6 @@ def _sentence(title: str) -> str:
     """Return a title with a capital; a name of the code that it starts with becomes code."""
     first, _, rest = title.partition(" ")
     return f"`{first}` {rest}" if "." in first or "_" in first else title[0].upper() + title[1:]
-
-
-def _indented(code: str) -> str:
-    return textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
 
 
 RULES = (

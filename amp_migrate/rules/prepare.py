@@ -21,6 +21,7 @@ from amp_migrate.autocast.casts import Casts
 from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.availability.condition import speller
 from amp_migrate.dual.branches import Branches
+from amp_migrate.facts.constants import is_none
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
 from amp_migrate.placement.backwards.beside import refuse_mixed
@@ -39,7 +40,6 @@ from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_w
 from amp_migrate.scaler.creation import Creation, creations
 from amp_migrate.scaler.libraries.carrying import carry
 from amp_migrate.scaler.naming import free_name
-from amp_migrate.scaler.routes.carriers import is_none
 from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
@@ -40,7 +41,7 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         (project.function_of(module, node), node)
         for module in project.modules.values()
         for node in module.tree.nodes(ast.Assign)
-        if isinstance(node.value, ast.Constant) and node.value.value is None
+        if is_none(node.value)
         if any(isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets)
     ]
     found = [Empty(function, node) for function, node in nones]
@@ -71,7 +72,7 @@ def set_to_none(project: Project) -> frozenset[str]:
         target.attr
         for module in project.modules.values()
         for node in module.tree.nodes(ast.Assign)
-        if isinstance(node.value, ast.Constant) and node.value.value is None
+        if is_none(node.value)
         for target in node.targets
         if isinstance(target, ast.Attribute)
     )

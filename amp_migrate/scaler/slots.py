@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Class
@@ -51,13 +52,9 @@ def _slots(cls: Class) -> ast.expr | None:
 def _by_dataclass(cls: Class) -> bool:
     return any(
         isinstance(node, ast.Call)
-        and any(k.arg == "slots" and _is_true(k.value) for k in node.keywords)
+        and any(k.arg == "slots" and is_true(k.value) for k in node.keywords)
         for node in cls.node.decorator_list
     )
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _named(value: ast.expr) -> set[object]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import is_super, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
@@ -100,7 +100,7 @@ class Training:
             if not call.args:
                 return
             loss = call.args[0]
-        elif self.project.callees(call) or _is_super(loss):
+        elif self.project.callees(call) or is_super(loss):
             return
         elif call.args and self.losses.networks(function, call.args[0]):
             return  # an engine that is given the loss: what it does with the scale is its own
@@ -152,7 +152,7 @@ class Training:
         module = function.module
         named = self.objects.optimizers_of(module, call.func.value)
         own = bool(self.project.callees(call))
-        if _is_super(call.func.value) or (own and not self.objects.are_made(named)):
+        if is_super(call.func.value) or (own and not self.objects.are_made(named)):
             return
         cleared = named or self.objects.training(self.objects.groups(module, call.func.value))
         if named:
@@ -288,9 +288,3 @@ def _one_name(module: Module, node: ast.expr) -> str | None:
 def _trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:
     """Tell whether any event is more than a step of what may have nothing to do with training."""
     return any(e.kind is not Kind.OTHER_STEP for events in held.values() for e in events)
-
-
-def _is_super(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-    )

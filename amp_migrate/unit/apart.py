@@ -6,12 +6,13 @@ import ast
 
 from amp_migrate.apex.options import arguments
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.constants import is_none
 from amp_migrate.project import Project
 
 
 def elements(node: ast.expr | None) -> list[ast.expr]:
     """Return the elements of a list or tuple display; an expression alone for anything else."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or is_none(node):
         return []
     if isinstance(node, ast.List | ast.Tuple):
         return list(node.elts)

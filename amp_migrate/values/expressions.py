@@ -6,8 +6,9 @@ import ast
 import builtins
 from collections.abc import Iterable
 
+from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path, string_start
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.links.graph import VALUES

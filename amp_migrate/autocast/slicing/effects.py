@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.slicing.places import Needed, Place, Places, item
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import is_super, walk
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.values.calling.targets import is_super
 
 Effect = tuple[frozenset[Place], frozenset[Place]]
 _NOTHING: Effect = (frozenset(), frozenset())

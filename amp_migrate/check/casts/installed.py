@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.below import every
+from amp_migrate.facts.constants import is_true
 from amp_migrate.flow.assumption import NOTHING, Assumption, Truth
 from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Module, Project
@@ -51,7 +52,7 @@ def _is_there(up: ast.AST | None, binding: ast.AST) -> bool:
     if isinstance(binding, ast.alias) or isinstance(up, ast.ImportFrom | ast.Import):
         return True
     value = up.value if isinstance(up, ast.Assign) else None
-    return isinstance(value, ast.Constant) and value.value is True
+    return is_true(value)
 
 
 def _imports_apex(node: ast.Try) -> bool:

@@ -10,6 +10,7 @@ from amp_migrate.enable.described.describe import ALIAS
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.optimizers import Optimizers
 from amp_migrate.enable.described.trainings import Training
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Module
 from amp_migrate.training.objects import Objects
@@ -81,7 +82,7 @@ class Checkpoints:
             elif isinstance(up, ast.Assign) and isinstance(up.targets[0], ast.Subscript):
                 target = up.targets[0]
                 mapping = path(target.value) or ""
-                if _text(target.slice) is not None and mapping not in seen:
+                if string(target.slice) is not None and mapping not in seen:
                     seen.add(mapping)
                     yield place, target
 
@@ -96,7 +97,7 @@ class Checkpoints:
             if not alone or not isinstance(held, ast.Subscript) or path(held.value) is None:
                 continue
             block = (id(tree.block(statement)), tree.segment(held.value))
-            if _text(held.slice) is not None and block not in seen:
+            if string(held.slice) is not None and block not in seen:
                 seen.add(block)
                 yield place, held
 
@@ -127,10 +128,6 @@ def _has_key(place: Place, key: str) -> bool:
     """Tell whether a function speaks of a key already."""
     tree = place.module.tree
     return any(node.value == key for node in tree.nodes(ast.Constant))
-
-
-def _text(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _quote(module: Module, node: ast.expr) -> str:

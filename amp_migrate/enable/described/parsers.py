@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.enable.described.parser import NAMES, Parser
 from amp_migrate.enable.described.typed import typed
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.unit.order import dominates
@@ -135,19 +136,16 @@ class Parsers:
         ]
         if not bound or not declared:
             return None
-        names = {
-            c.args[0].value
-            for c in declared
-            if c.args and isinstance(c.args[0], ast.Constant) and isinstance(c.args[0].value, str)
-        }
+        names = {name for c in declared if c.args and (name := string(c.args[0])) is not None}
         return f"{bound[0]}.{{}}", [Parser("absl", module, declared[-1], names)]
 
 
 def _named(call: ast.Call) -> Iterator[str]:
     """Yield what an option is called by ``add_argument``, with ``_`` for ``-``."""
     for node in [*call.args, *(k.value for k in call.keywords if k.arg == "dest")]:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.lstrip("-").replace("-", "_")
+        name = string(node)
+        if name is not None:
+            yield name.lstrip("-").replace("-", "_")
 
 
 def _first_of_pair(module: Module, call: ast.Call) -> ast.expr | None:

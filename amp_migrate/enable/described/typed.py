@@ -69,15 +69,9 @@ def _held(
     project: Project, module: Module, kind: str, cls: Class, result: ast.expr
 ) -> Iterator[Found]:
     """Yield a dataclass that can get one more field, with what a result of the parser is called by."""
-    if any(_fields(cls)) and not cls.children and _is_dataclass(project, cls):
-        options = {name for base in cls.mro() for name in _fields(base)}
+    if cls.fields() and not cls.children and _is_dataclass(project, cls):
+        options = {name for base in cls.mro() for name in base.fields()}
         yield Parser(kind, cls.module, cls.node, options), project.values.groups(module, result)
-
-
-def _fields(cls: Class) -> Iterator[str]:
-    for statement in cls.node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            yield statement.target.id
 
 
 def _is_dataclass(project: Project, cls: Class) -> bool:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.fp16.clips import write_clips
@@ -114,7 +115,7 @@ def _refuse_other_uses(training: Masters, found: Found) -> None:
 def _network(training: Masters) -> ast.expr:
     given = named(training.sheets[training.module], training.call, _PREPARED)
     flat = given.get("flat_master")
-    whole = flat is None or (isinstance(flat, ast.Constant) and flat.value is False)
+    whole = flat is None or is_false(flat)
     if "model" not in given or not whole or path(given["model"]) is None:
         raise Unwritable(
             training.module,

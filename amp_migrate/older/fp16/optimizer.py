@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_false, is_none, is_true
 from amp_migrate.facts.paths import path
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.calls import write_calls
@@ -112,23 +113,19 @@ def _initialize(training: Fp16, found: Found) -> None:
         sheet.put(node, initialized(sheet, wrap, networks, arguments, settings))
 
 
-def _is(node: ast.expr | None, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
-
-
 def _moves(wrap: Wrap) -> bool:
     """Tell whether the loss scale of an FP16_Optimizer may be dynamic."""
     dynamic = wrap.given.get("dynamic_loss_scale")
-    return dynamic is not None and not _is(dynamic, False)
+    return dynamic is not None and not is_false(dynamic)
 
 
 def _loss_scale(sheet: Sheet, given: dict[str, ast.expr]) -> str:
     static = given.get("static_loss_scale")
     dynamic = given.get("dynamic_loss_scale")
     number = sheet.text(static) if static is not None else "1.0"
-    if dynamic is None or _is(dynamic, False):
+    if dynamic is None or is_false(dynamic):
         return number
-    if _is(dynamic, True):
+    if is_true(dynamic):
         return '"dynamic"'
     return f'"dynamic" if {sheet.text(dynamic)} else {number}'
 
@@ -157,7 +154,7 @@ def _targets(wrap: Wrap) -> list[str | None]:
 def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool) -> str:
     """Return what sets the loss scaler as `dynamic_loss_args` says, or as the `fused` class does without any."""
     node = given.get("dynamic_loss_args")
-    if node is None or _is(node, None):
+    if node is None or is_none(node):
         return f"; {STATE}._scale_seq_len = 1000" if fused and _moves(wrap) else ""
     if fused:
         raise Unwritable(
@@ -173,7 +170,7 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool)
     elif isinstance(node, ast.Call) and path(node.func) == "dict" and not node.args:
         entries = {k.arg or "": k.value for k in node.keywords}
     known = {*_SETTINGS, "scale_factor"}
-    if not entries or not set(entries) <= known or not _is(given.get("dynamic_loss_scale"), True):
+    if not entries or not set(entries) <= known or not is_true(given.get("dynamic_loss_scale")):
         raise _unread(wrap)
     return "".join(
         f"; {STATE}.{_SETTINGS[key]} = {sheet.text(value)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.options import number
+from amp_migrate.facts.constants import is_false
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.clips import write_clips
@@ -53,7 +54,7 @@ def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.e
         )
     contrib = (found.project.apex(module, call.func) or "").startswith("apex.contrib.")
     inside = given.get("eps_inside_sqrt")
-    if inside is not None and not _is_false(inside) and not contrib:
+    if inside is not None and not is_false(inside) and not contrib:
         raise Unwritable(
             module,
             inside,
@@ -75,7 +76,7 @@ def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.e
             f"FusedAdam is still part of Apex and stays, without {' and '.join(going)}, {_WHY[contrib]}{instead}",
             migrated=False,
         )
-    if not contrib and not _is_false(given.get("bias_correction")) and len(call.args) < 3:
+    if not contrib and not is_false(given.get("bias_correction")) and len(call.args) < 3:
         sheet.say(
             call,
             "the FusedAdam that FP16_Optimizer wrapped made eps larger and weight_decay smaller by its bias correction, in the "
@@ -122,10 +123,6 @@ def _keys(module: Module) -> list[ast.expr]:
     ]
     stored = [s.slice for s in module.tree.nodes(ast.Subscript) if not isinstance(s.ctx, ast.Load)]
     return [*keys, *stored]
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _is_off(node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.slicing.later import is_generator
+from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -112,7 +113,7 @@ def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Ite
         if unit.project.external(module, call.func) != "torch.autograd.grad":
             continue
         graph = [k.value for k in call.keywords if k.arg in ("create_graph", None)]
-        constant = all(isinstance(g, ast.Constant) and g.value is False for g in graph)
+        constant = all(is_false(g) for g in graph)
         loss = call.args[0]
         alone = unit.forwards.strength(module, loss) < Forward.CRITERION
         if constant and alone and unit.project.function_of(module, call) is function:

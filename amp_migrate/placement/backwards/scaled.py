@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
@@ -101,7 +102,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
         alias,
         arguments.get("loss_id"),
         arguments.get("delay_unscale"),
-        isinstance(unchecked, ast.Constant) and unchecked.value is True,
+        is_true(unchecked),
         backwards,
         given,
         run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
@@ -41,7 +42,7 @@ def _is_nothing(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
         return name == "zeros_like"
-    return isinstance(node, ast.Constant) and node.value is None
+    return is_none(node)
 
 
 class Clearing:

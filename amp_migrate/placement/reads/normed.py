@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.training.beliefs import REDUCES
@@ -82,9 +83,7 @@ def _cancels(up: ast.AST, grad: ast.AST, norms: set[str]) -> bool:
 def only_freed(tree: Tree, node: ast.Attribute) -> bool:
     """Tell whether a `.grad` is only tested for None."""
     parent = tree.parent(node)
-    return isinstance(parent, ast.Compare) and any(
-        isinstance(c, ast.Constant) and c.value is None for c in parent.comparators
-    )
+    return isinstance(parent, ast.Compare) and any(is_none(c) for c in parent.comparators)
 
 
 def sets_zero(tree: Tree, node: ast.Attribute) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function
 from amp_migrate.training.bindings import returned
@@ -31,9 +32,7 @@ def _remainders(
 
 
 def _formats(node: ast.BinOp) -> bool:
-    return isinstance(node.left, ast.JoinedStr) or (
-        isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
-    )
+    return isinstance(node.left, ast.JoinedStr) or string(node.left) is not None
 
 
 def _onward(unit: Unit, function: Function, node: ast.expr) -> Iterator[_Asked]:

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import NamedTuple
 
+from amp_migrate.facts.paths import is_super
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.named import Groups
@@ -44,7 +45,7 @@ class Receivers:
         receiver = self._receiver(caller.module, call)
         if receiver is None:
             return None
-        if _is_super(receiver) or self._own.is_receiver(caller, receiver):
+        if is_super(receiver) or self._own.is_receiver(caller, receiver):
             return around
         if call not in self._known:
             self._known[call] = self._names(caller, receiver)
@@ -64,7 +65,7 @@ class Receivers:
             return func
         if not isinstance(func, ast.Attribute):
             return func if isinstance(func, ast.Name) else None
-        if _is_super(func.value):
+        if is_super(func.value):
             return func.value
         classes = values.instance_classes(module, func.value)
         return func.value if any(cls.method(func.attr) for cls in classes) else None
@@ -89,11 +90,6 @@ class Receivers:
             for cls in module.classes.values()
             if is_decorated(cls.node) or cls.method("__new__")
         }
-
-
-def _is_super(node: ast.expr) -> bool:
-    func = node.func if isinstance(node, ast.Call) else None
-    return isinstance(func, ast.Name) and func.id == "super"
 
 
 def _depth(node: Object | None) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from amp_migrate.facts.constants import string
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
@@ -71,13 +72,13 @@ class Stored:
         """Yield what a call stores by a name that it tells, and the fields of what it makes."""
         func = call.func
         if isinstance(func, ast.Name) and func.id == "setattr" and len(call.args) == 3:
-            name = _text(call.args[1])
+            name = string(call.args[1])
             if name is not None:
                 yield name, call.args[2]
         elif not self._project.callees(call):
             for cls in self._project.constructed(call):
                 yield from ((k.arg, k.value) for k in call.keywords if k.arg is not None)
-                fields = [name for c in cls.mro() for name in _annotated(c)]
+                fields = [name for c in cls.mro() for name in c.fields()]
                 yield from ((name, value) for name in fields for value in call.args)
 
     def _sources(self, place: _Place, seen: _Seen) -> Iterator[_Source]:
@@ -170,7 +171,7 @@ class Stored:
         if callees:
             return
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
-            name = _text(node.args[1])
+            name = string(node.args[1])
             yield None if name is None else (name, place.items)
         yield _ITEM
         func = node.func.value if isinstance(node.func, ast.Attribute) else node.func
@@ -236,12 +237,6 @@ def _in_body(cls: Class) -> Iterator[tuple[str, ast.expr]]:
                 yield statement.target.id, statement.value
 
 
-def _annotated(cls: Class) -> Iterator[str]:
-    for statement in cls.node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            yield statement.target.id
-
-
 def _parts(node: ast.expr, items: bool) -> list[ast.expr]:
     """Return the parts of an expression that its value may be, or those of its items."""
     if isinstance(node, ast.IfExp):
@@ -257,9 +252,3 @@ def _parts(node: ast.expr, items: bool) -> list[ast.expr]:
     if isinstance(node, ast.DictComp):
         return [node.value]
     return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-
-
-def _text(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import reached
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context, Rule, decision
@@ -90,7 +90,7 @@ def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]
         return
     func = node.func
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
-        if path(func.value.func) == "super":
+        if is_super(func.value):
             yield "super()"
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
         yield path(func) or ""

@@ -39,6 +39,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.plan.model import (
     AddImport,
@@ -239,10 +240,4 @@ def _left(site: Site, message: str, advice: str) -> Decision:
 
 def _registered(site: Site) -> str | None:
     arguments = site.call.args
-    if (
-        len(arguments) == 2
-        and isinstance(arguments[1], ast.Constant)
-        and isinstance(arguments[1].value, str)
-    ):
-        return arguments[1].value
-    return None
+    return string(arguments[1]) if len(arguments) == 2 else None

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.rules.base import Context
@@ -95,9 +96,7 @@ def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
 def _values(options: Options) -> list[ast.expr]:
     values = [options.arguments["models"]]
     optimizers = options.arguments.get("optimizers")
-    if optimizers is not None and not (
-        isinstance(optimizers, ast.Constant) and optimizers.value is None
-    ):
+    if optimizers is not None and not (is_none(optimizers)):
         values.append(optimizers)
     return values
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Module
 from amp_migrate.unit.unit import Unit
@@ -60,15 +61,11 @@ def _key(module: Module, node: ast.Subscript | ast.Attribute) -> str | None:
     if not isinstance(node.ctx, ast.Load):
         return None
     if isinstance(node, ast.Subscript):
-        return _constant(node.slice)
+        return string(node.slice) or ""
     call = module.tree.parent(node)
     if node.attr not in _LOOKS or not isinstance(call, ast.Call) or call.func is not node:
         return None
-    return _constant(call.args[0]) if call.args else ""
-
-
-def _constant(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return string(call.args[0]) or "" if call.args else ""
 
 
 def _lookup(module: Module, node: ast.Subscript | ast.Attribute) -> ast.expr:
@@ -82,7 +79,7 @@ def _is_scale(node: ast.AST | None, scaler: ast.expr) -> bool:
         isinstance(node, ast.Subscript)
         and node.value is scaler
         and isinstance(node.ctx, ast.Load)
-        and _constant(node.slice) == _SCALE
+        and string(node.slice) == _SCALE
     )
 
 

@@ -27,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import tail
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
@@ -63,13 +64,8 @@ def _imports_by_name(node: ast.AST) -> bool:
     """Tell whether a call imports Apex: ``importlib.import_module("apex.amp")``."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
-    name = node.args[0]
-    return (
-        tail(node) in ("import_module", "__import__")
-        and isinstance(name, ast.Constant)
-        and isinstance(name.value, str)
-        and is_apex(name.value)
-    )
+    name = string(node.args[0])
+    return tail(node) in ("import_module", "__import__") and name is not None and is_apex(name)
 
 
 def _import(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex, looks
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -231,7 +232,7 @@ def _none(
         isinstance(node.value, ast.Constant)
         or (looks(node.value) and target.id not in asked_elsewhere(context))
     )
-    nothing = isinstance(node.value, ast.Constant) and node.value.value is None
+    nothing = is_none(node.value)
     amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
     if not (flag or amp):
         return

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
@@ -166,11 +167,6 @@ class Carriers:
     def sometimes(self) -> bool:
         """Whether functions that receive `amp` get None from some of their callers."""
         return any(any(self.switched_off(function)) for function in self.parameters)
-
-
-def is_none(node: ast.AST | None) -> bool:
-    """Tell whether an expression is the constant None."""
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def amp_expression(site: Site) -> ast.expr | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function, Project
 
@@ -19,7 +20,7 @@ def never_given(project: Project, step: Step) -> bool:
 def _is_none(
     project: Project, function: Function, given: ast.expr | None, seen: set[Function]
 ) -> bool:
-    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+    if given is None or is_none(given):
         return True
     if not isinstance(given, ast.Name) or not _stays_none(function, given.id):
         return False

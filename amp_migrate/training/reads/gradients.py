@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Project
@@ -46,7 +47,7 @@ class Gradients:
 
     def _stored(self, up: ast.AST | None) -> str | None:
         if isinstance(up, ast.Assign | ast.AnnAssign):
-            empty = isinstance(up.value, ast.Constant) and up.value.value is None
+            empty = is_none(up.value)
             return "clear" if empty else None
         if isinstance(up, ast.AugAssign):
             return None if isinstance(up.op, ast.Mult | ast.Div) else "read"
@@ -133,7 +134,7 @@ def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
     up = parents.get(node)
     if isinstance(up, ast.Compare):
         others = [*up.comparators, up.left]
-        against_none = any(isinstance(o, ast.Constant) and o.value is None for o in others)
+        against_none = any(is_none(o) for o in others)
         return None if against_none else "read"
     if isinstance(up, ast.Attribute):
         called = parents.get(up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import is_super
 from amp_migrate.project import Function, Project
 from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS
 from amp_migrate.training.objects import Objects
@@ -25,7 +26,7 @@ class Refusing:
             return name in REFUSES_CASTS
         module = function.module
         if isinstance(call.func, ast.Attribute) and call.func.attr in _RUN:
-            if _is_super(call.func.value):
+            if is_super(call.func.value):
                 cls = enclosing_class(module, call)
                 return cls is not None and bool(REFUSING_LAYERS & set(cls.externals()))
         if self._project.callees(call):
@@ -49,9 +50,3 @@ class Refusing:
             making.args and self._project.external(where, making.args[0]) in REFUSES_CASTS
             for where, making in self._objects.calls_by_group(groups)
         )
-
-
-def _is_super(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-    )

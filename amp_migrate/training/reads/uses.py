@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.objects import Objects
@@ -187,7 +188,7 @@ def _loads(module: Module, name: ast.Name) -> Iterator[ast.Name]:
 
 def _asks_for_none(node: ast.Compare) -> bool:
     sides = (node.left, *node.comparators)
-    return any(isinstance(side, ast.Constant) and side.value is None for side in sides)
+    return any(is_none(side) for side in sides)
 
 
 def _sums(call: ast.Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Project
 
@@ -14,7 +15,7 @@ def may_be_none(project: Project, function: Function, node: ast.expr) -> bool:
     queue = [(function, node)]
     while queue:
         here, value = queue.pop()
-        if isinstance(value, ast.Constant) and value.value is None:
+        if is_none(value):
             return True
         if isinstance(value, ast.IfExp):
             queue += [(here, value.body), (here, value.orelse)]

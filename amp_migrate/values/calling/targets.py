@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import is_super
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
@@ -128,10 +129,3 @@ def reachable(instance: Instance, name: str) -> list[Function]:
             mixed = (cls.method(name) for cls in instance.cls.subclasses())
             found = [method for method in mixed if method is not None]
     return list(dict.fromkeys(found))
-
-
-def is_super(node: ast.expr) -> bool:
-    """Tell whether an expression is ``super()``."""
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-    )

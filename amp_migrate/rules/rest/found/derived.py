@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import is_super
 from amp_migrate.project import Class, Module
 from amp_migrate.rules.base import FileContext
 from amp_migrate.rules.rest.found.type_names import names_type
@@ -39,10 +40,7 @@ def constructions(context: FileContext, site: Site, cls: ast.ClassDef) -> list[a
 def _is_super_init(call: ast.Call) -> bool:
     """Tell whether a call is ``super().__init__(...)``."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "__init__":
-        return False
-    of = func.value.func if isinstance(func.value, ast.Call) else None
-    return isinstance(of, ast.Name) and of.id == "super"
+    return isinstance(func, ast.Attribute) and func.attr == "__init__" and is_super(func.value)
 
 
 def _mentions(context: FileContext, cls: ast.ClassDef) -> Iterator[tuple[Module, ast.expr]]:
@@ -52,7 +50,7 @@ def _mentions(context: FileContext, cls: ast.ClassDef) -> Iterator[tuple[Module,
             continue
         for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
             up = module.tree.parent(node)
-            if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "super":
+            if up is not None and is_super(up):
                 continue
             meaning = context.project.resolve(module, node)
             if isinstance(meaning, Class) and meaning.node is cls:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
@@ -122,7 +123,7 @@ def _bindings(site: Site) -> list[ast.AST]:
 
 def _is_none(tree: Tree, binding: ast.AST) -> bool:
     value = assigned(tree, binding) if isinstance(binding, ast.Name) else None
-    return isinstance(value, ast.Constant) and value.value is None
+    return is_none(value)
 
 
 def _is_apex_here(site: Site) -> bool:

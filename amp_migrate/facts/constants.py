@@ -1,0 +1,41 @@
+"""Constants of the source: None, truth values and strings."""
+
+from __future__ import annotations
+
+import ast
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Tell whether an expression is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_true(node: ast.AST | None) -> bool:
+    """Tell whether an expression is the constant True."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.AST | None) -> bool:
+    """Tell whether an expression is the constant False."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def string(node: ast.AST | None) -> str | None:
+    """Return the string that an expression is; None for any other one."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def string_start(node: ast.AST | None) -> str:
+    """Return how a string that an expression gives starts, as far as it is constant: `run_` for ``f"run_{mode}"``."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return string_start(node.values[0]) if node.values else ""
+    if isinstance(node, ast.BinOp):
+        start = string_start(node.left)
+        return start.partition("%")[0] if isinstance(node.op, ast.Mod) else start
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return string_start(node.func.value).partition("{")[0]
+    return ""
