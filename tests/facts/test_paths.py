@@ -8,6 +8,7 @@ import pytest
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import Imports, last_name, preferred
 from amp_migrate.facts.mentions import (
     may_use_apex,
@@ -23,7 +24,6 @@ from amp_migrate.facts.paths import (
     reads,
     root,
     same,
-    string_start,
     uses,
     walk,
 )
