@@ -50,7 +50,7 @@ meets them:
 | `F.ctc_loss` | fp32 | as its input |
 | `Tensor.softmax`, `torch.softmax`, `torch.layer_norm` (not by `F.`) | fp16 | fp32 |
 | `log1p`, `logsumexp`, `torch.cdist`, `torch.linalg.norm`, `F.huber_loss` | fp16 | fp32 |
-| `torch.einsum` | as its inputs | fp16 |
+| `torch.einsum`, `torch.tensordot`, `torch.linalg.multi_dot` | as its inputs | fp16 |
 | fp16 tensor times an fp32 tensor without dimensions | fp32 | fp16 |
 | `x += y`, `x` in fp16 and `y` in fp32 | `x` becomes fp32 | stays fp16, in place |
 | `x.cpu()` of an fp16 tensor | fp32 | fp16 |

@@ -106,6 +106,33 @@ def test_installed_apex_is_used_and_repaired(
         assert "ImportError" in done.failure
 
 
+ACCELERATOR = """
+    import torch
+    from apex import amp
+    device = torch.accelerator.current_accelerator()
+    assert device == torch.device("cuda") and torch.accelerator.device_count() == 1
+    assert torch.accelerator.current_stream().is_capturing() is False
+    model = torch.nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer)
+    while True:
+        optimizer.zero_grad()
+        with amp.scale_loss(model(torch.ones(1, 2, device=device)).sum(), optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+        torch.accelerator.synchronize()
+"""
+
+
+def test_the_accelerator_answers_as_the_gpu_does(tmp_path: Path) -> None:
+    """Where CUDA calls are redirected, `torch.accelerator` is a GPU as well; optimizers ask it."""
+    (tmp_path / "train.py").write_text(textwrap.dedent(ACCELERATOR), encoding="utf-8")
+    launch = Launch(("python", "train.py"), tmp_path, timeout=60)
+    config = CaptureConfig("", steps=2, apex="reference")
+    done = run(launch, "test", config, lambda *told: None)
+    assert (done.failure, len(done.steps)) == ("", 2)
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 

@@ -132,3 +132,19 @@ def test_backward_inside_autocast_where_it_matters() -> None:
         assert ours and theirs
         rows = compare_census(ours, theirs, "O1")
         assert sorted({row.kind for row in rows}) == kinds
+
+
+def test_products_that_apex_does_not_patch() -> None:
+    """`torch.einsum` of fp32 tensors stays fp32 under Apex: a difference of the cast lists, no fault."""
+    plain = "loss = F.cross_entropy(head(body(x)), y) / 2\n"
+    mixing = (
+        "mixed = torch.einsum('ij,bj->bi', torch.eye(4), x[:, :4]).sum() * head.weight.float().sum(); "
+        "loss = F.cross_entropy(head(body(x)), y) / 2 + 1e-3 * mixed\n"
+    )
+    one = record(replaced(apex_program("mlp"), plain, mixing), DTYPES).processes[0].census
+    other = record(replaced(native_program("mlp"), plain, mixing), DTYPES).processes[0].census
+    assert one and other
+    rows = compare_census(one, other, "O1")
+    assert [(row.operator, row.phase, row.kind) for row in rows] == [
+        ("einsum", "forward", "policy")
+    ]

@@ -120,6 +120,11 @@ def test_nothing_compared_is_not_exact() -> None:
         ({("mm", "float16", "forward"): 2}, {("mm", "bfloat16", "forward"): 2}, "O2", ["fault"]),
         ({("_softmax", "float16", "forward"): 1}, {("_softmax", "float32", "forward"): 1}, "O2", ["policy"]),
         ({("mm", "float16", "forward"): 2}, {("mm", "float16", "forward"): 2}, "O1", []),
+        ({("einsum", "float32", "forward"): 2, ("bmm", "float32", "backward"): 4},
+         {("einsum", "float16", "forward"): 2, ("bmm", "float16", "backward"): 4}, "O1", ["policy"] * 2),
+        ({("einsum", "float32", "forward"): 1, ("bmm", "float32", "backward"): 4},
+         {("einsum", "float16", "forward"): 1, ("bmm", "float16", "backward"): 4}, "O1", ["fault", "policy"]),
+        ({("einsum", "float16", "forward"): 1}, {("einsum", "float32", "forward"): 1}, "O1", ["fault"]),
     ],
 )  # fmt: skip
 def test_census_tells_faults_from_policy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from amp_migrate.equivalence.capture.events.backward import Backward
+from amp_migrate.equivalence.capture.patching import wrap
 from amp_migrate.equivalence.capture.recorder import Recorder
 
 _WATCHED = """mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_backward
@@ -25,6 +27,13 @@ _WATCHED = """mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_
     upsample_trilinear3d _adaptive_avg_pool2d avg_pool2d exp log log1p softplus"""
 WATCHED = frozenset(_WATCHED.split())
 FIRST, LAST = 2, 3
+# Apex patches functions of Python, so the products inside these take their inputs as they come.
+UNPATCHED = (
+    (torch, "einsum"),
+    (torch, "tensordot"),
+    (torch, "chain_matmul"),
+    (torch.linalg, "multi_dot"),
+)
 
 
 class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -37,12 +46,28 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._active = False
         self._written = False
+        self._within = ""
 
     def install(self) -> None:
         """Begin after the first backward; end with the last counted iteration."""
         self.backward.after.append(self._enter)
         self.backward.before.append(lambda tensors: self._leave())
         self.recorder.before_end.append(self._write)
+        for owner, name in UNPATCHED:
+            wrap(owner, name, self._named(name))
+
+    def _named(self, name: str) -> Callable[[Any], Any]:
+        def make(original: Any) -> Any:
+            def called(*args: Any, **kwargs: Any) -> Any:
+                outer, self._within = self._within, name
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    self._within = outer
+
+            return called
+
+        return make
 
     def _enter(self) -> None:
         if not self._active and not self._written:
@@ -73,6 +98,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
             first = result if isinstance(result, Tensor) else result[0]
             if first is not None and first.dtype != torch.float64:
                 phase = "backward" if self.backward.running() else "forward"
+                name = self._within or name
                 self.counts[name, str(first.dtype).removeprefix("torch."), phase] += 1
         return result
 

@@ -19,6 +19,8 @@ _NOTHING = """set_device synchronize empty_cache init reset_peak_memory_stats
 reset_max_memory_allocated reset_max_memory_cached ipc_collect manual_seed manual_seed_all seed
 seed_all memory_summary set_rng_state set_rng_state_all set_per_process_memory_fraction set_stream"""
 
+_ACCELERATOR = "set_device_index set_device_idx set_stream synchronize empty_cache"
+
 
 _PARSE = torch._C._nn._parse_to  # what Module.to gives its arguments to
 
@@ -75,6 +77,7 @@ def install() -> None:
     cudapolicy.install()
     CudaOnCpu().__enter__()  # type: ignore[no-untyped-call]
     _replace_module()
+    _replace_accelerator()
     _redirect_autocast_state()
     _redirect_parallel()
     wrap(torch.utils.data.DataLoader, "__init__", _unpinned)
@@ -113,6 +116,21 @@ def _replace_module() -> None:
     put(cuda, "get_device_properties", lambda *args, **kwargs: _Properties())
 
 
+def _replace_accelerator() -> None:
+    """Answer as `torch.cuda` does; a CUDA build without a GPU raises in optimizers otherwise."""
+    accelerator: Any = getattr(torch, "accelerator", None)  # since torch 2.6
+    if accelerator is None:
+        return
+    put(accelerator, "current_accelerator", lambda *args, **kwargs: torch.device("cuda"))
+    put(accelerator, "is_available", lambda: True)
+    put(accelerator, "device_count", lambda: 1)
+    put(accelerator, "current_stream", _Nothing)
+    for name in ("current_device_index", "current_device_idx"):
+        put(accelerator, name, lambda: 0)
+    for name in _ACCELERATOR.split():
+        put(accelerator, name, lambda *args, **kwargs: None)
+
+
 class _Properties:
     name = "CPU in place of CUDA"
     major, minor = 8, 0
@@ -128,6 +146,9 @@ class _Nothing(contextlib.nullcontext[None]):
 
     def synchronize(self) -> None:
         return None
+
+    def is_capturing(self) -> bool:
+        return False
 
     def record(self, stream: Any = None) -> None:
         return None
