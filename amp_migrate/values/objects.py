@@ -23,6 +23,11 @@ class Made:
 
     name: str
 
+    @property
+    def is_optimizer(self) -> bool:
+        """Whether a package of optimizers made it: ``torch.optim``, ``apex.optimizers``, ``timm.optim``."""
+        return "optim" in self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:

@@ -114,6 +114,11 @@ class Values:
         """Return the dotted names of the callees outside the project that made the object."""
         return [fact.name for fact in self.facts(module, expression) if isinstance(fact, Made)]
 
+    def is_optimizer(self, module: Module, expression: ast.expr) -> bool:
+        """Tell whether a package of optimizers, outside of the project, made the object of an expression."""
+        facts = self.facts(module, expression)
+        return any(isinstance(fact, Made) and fact.is_optimizer for fact in facts)
+
     def inside(self, module: Module, expression: ast.expr) -> frozenset[int]:
         """Return the groups of what the object of `expression` holds in attributes and items, some levels down."""
         node = self._node(module, expression)

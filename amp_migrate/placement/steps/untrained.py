@@ -11,7 +11,6 @@ from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.steps import Backward, Step, holds_backward, is_one
-from amp_migrate.project import Module
 from amp_migrate.unit.order import in_branch, inside, levels
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import runs_before
@@ -68,18 +67,13 @@ def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
     if any(len(b.optimizer_list()) == 1 and are_several(unit, b) for b in blocks):
         return  # a list of optimizers, which is none of their names
     given = [(block.site.module, node) for block in blocks for node in block.optimizer_list()]
-    if not given or not all(_is_made(unit, module, node) for module, node in given):
-        return
     values = unit.project.values
+    if not given or not all(values.is_optimizer(module, node) for module, node in given):
+        return
     named = {group for module, node in given for group in values.groups(module, node)}
     for step in unit.steps:
-        if isinstance(step.optimizer, ast.Attribute) and _is_made(
-            unit, step.module, step.optimizer
+        if isinstance(step.optimizer, ast.Attribute) and values.is_optimizer(
+            step.module, step.optimizer
         ):
             if not values.groups(step.module, step.optimizer) & named:
                 yield step
-
-
-def _is_made(unit: Unit, module: Module, optimizer: ast.expr) -> bool:
-    """Tell whether it is seen where an optimizer is made."""
-    return any("optim" in name for name in unit.project.values.made_by(module, optimizer))

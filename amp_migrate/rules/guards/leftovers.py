@@ -112,7 +112,7 @@ def _variable(tree: Tree, functions: _Functions, name: str) -> list[Edit]:
         target, scope = node.targets[0], tree.function(node)
         local = scope is not None and _qualname(tree, scope) in idle
         if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            if _is_pure(node.value) or _makes_optimizer(node.value):
+            if _is_pure(node.value):
                 found.append(Drop(tree.span(node)))
     return found
 
@@ -130,11 +130,6 @@ def _is_pure(node: ast.expr) -> bool:
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         return all(last_name(call) in _HARMLESS for call in calls)
     return isinstance(node, _PURE)
-
-
-def _makes_optimizer(node: ast.expr) -> bool:
-    """Tell whether an expression makes an optimizer, which only an initialize asked for."""
-    return isinstance(node, ast.Call) and "optim" in ast.unparse(node.func).lower()
 
 
 def _stores(function: ast.AST, name: str) -> bool:

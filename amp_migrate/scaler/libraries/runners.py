@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
@@ -168,8 +169,11 @@ class Runners:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             for name in map(path, node.targets)
         }
-        given = {node.id for node in ast.walk(made.statement.value) if isinstance(node, ast.Name)}
-        return any("optim" in name and name in own for name in given)
+        value, module = made.statement.value, made.function.module
+        given = [*_optimizers(value)]
+        names = (node for node in ast.walk(value) if isinstance(node, ast.Name))
+        given += [n for n in names if self._project.values.is_optimizer(module, n)]
+        return any(path(node) in own for node in given)
 
     def refuse_other_forwards(self) -> None:
         """What runs a network but by its forward() would run in fp32. Raises `Cannot`."""
@@ -198,6 +202,19 @@ class Runners:
                         f"mmcv calls {method.qualname}(), which does not run forward(): it is not known where autocast belongs",
                         "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",
                     )
+
+
+def _optimizers(made: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a runner is given as its optimizer: by that name, or behind the network and the batch processor."""
+    for node in ast.walk(made):
+        if isinstance(node, ast.keyword) and node.arg == "optimizer":
+            yield node.value
+        elif isinstance(node, ast.Dict):
+            yield from (
+                v for k, v in zip(node.keys, node.values, strict=True) if string(k) == "optimizer"
+            )
+        elif isinstance(node, ast.Call):
+            yield from node.args[2:3]
 
 
 def _is_hook(cls: Class) -> bool:

@@ -49,7 +49,7 @@ class Tools:
     def _is_tool(self, node: int) -> bool:
         """Tell whether an object is Apex or another library, or an optimizer."""
         return any(
-            isinstance(fact, str) or (isinstance(fact, Made) and "optim" in fact.name)
+            isinstance(fact, str) or (isinstance(fact, Made) and fact.is_optimizer)
             for fact in self.graph.facts(node, MIDDLE)
         )
 
