@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+import ast
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import uses_apex
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from amp_migrate.check.training import Judge, Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
+    from amp_migrate.rules.guards.leftovers import Made
 
 
 class Attempts:
@@ -63,13 +65,21 @@ class Attempts:
         paths = plan.paths()
 
         def made(path: str) -> str | Refusal:
-            return rewritten(plan, self._trees[path], self._outcomes[path].before.text)
+            before, made = self._outcomes[path].before.text, partial(self._makes_optimizer, path)
+            return rewritten(plan, self._trees[path], before, made)
 
         texts = each(made, paths, self._settings.jobs)
         for path, after in zip(paths, texts, strict=True):
             if isinstance(after, str) and after != self._trees[path].text:
                 self._outcomes[path].after = after
         return [refusal for refusal in texts if isinstance(refusal, Refusal)]
+
+    def _makes_optimizer(self, path: str, node: ast.expr) -> bool:
+        """Tell whether an expression of a file makes an optimizer of a library, and runs nothing of the project."""
+        project = self._planner.project
+        if not isinstance(node, ast.Call) or project.callees(node):
+            return False
+        return project.values.is_optimizer(project.modules[path], node)
 
     def _after(self) -> dict[str, str]:
         """Return the new texts."""
@@ -112,8 +122,11 @@ class Attempts:
         return found
 
 
-def rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
-    """Return the new text of a file, or why it is not used; `before` is the text before Apex was spelt out in it."""
+def rewritten(plan: Plan, tree: Tree, before: str, made: Made) -> str | Refusal:
+    """Return the new text of a file, or why it is not used.
+
+    `before` is the text before Apex was spelt out in it; `made` tells which expressions make an optimizer.
+    """
     from amp_migrate.check.text import check, unused
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.guards.cleanup import tidied
@@ -123,7 +136,7 @@ def rewritten(plan: Plan, tree: Tree, before: str) -> str | Refusal:
     edits = tidied(tree, list(plan.edits(path)))
     try:
         after = rewrite(tree.text, edits)
-        while more := leftovers(tree, after, unused(before, after, path), edits):
+        while more := leftovers(tree, after, unused(before, after, path), edits, made):
             edits = tidied(tree, [*edits, *more])
             after = rewrite(tree.text, edits)
     except EditError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.autocast.forwards import Forward, is_housekeeping
-from amp_migrate.facts.paths import path, tail, walk
-from amp_migrate.project import Function
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.training.steppers import is_optimizer, is_schedule
 from amp_migrate.unit.reach import reachable, reached_by
 from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
@@ -25,7 +26,7 @@ def reloads(unit: Unit, function: Function) -> bool:
 
 def _reloads(unit: Unit, function: Function) -> bool:
     calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
-    changes = [call for call in calls if _changes(unit, call)]
+    changes = [call for call in calls if _changes(unit, function, call)]
     forwards = [
         call
         for call in (calls if changes else [])
@@ -37,13 +38,16 @@ def _reloads(unit: Unit, function: Function) -> bool:
     )
 
 
-def _changes(unit: Unit, call: ast.Call) -> bool:
+def _changes(unit: Unit, function: Function, call: ast.Call) -> bool:
     """Tell whether a call changes weights, itself or in a function of the project."""
     run = reached_by(unit.project, call)
-    inner = [n for f in run for n in walk(f.scope) if isinstance(n, ast.Call)]
-    return any(_writes(n) for n in [call, *inner])
+    inner = [(f.module, n) for f in run for n in walk(f.scope) if isinstance(n, ast.Call)]
+    return any(_writes(unit, m, n) for m, n in [(function.module, call), *inner])
 
 
-def _writes(call: ast.Call) -> bool:
-    dotted = (path(call.func) or "").lower()
-    return tail(call) in _CHANGES and "optim" not in dotted and "sched" not in dotted
+def _writes(unit: Unit, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call gives the object that it is a method of other weights."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _CHANGES:
+        return False
+    holder = call.func.value
+    return not any(tells(unit.project, module, holder) for tells in (is_optimizer, is_schedule))

@@ -268,6 +268,9 @@ ENGINE_NAME = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)
 # Helpers that are not in sight clip or log gradients where they say so, or clip what is called as these are.
 CLIP_WORDS = ("grad_norm", "gradient_norm", "grad_norms", "check_grad", "log_grad")
 OWNER_NAME = re.compile(r"(optim|model|param|net$|^opt)", re.I)
+# What has a `step()`, where nothing in sight makes it.
+OPTIMIZER_NAME = re.compile(r"opt", re.I)
+SCHEDULE_NAME = re.compile(r"sched|warmup|lr_", re.I)
 # What a file was loaded into, where no call of torch.load is in sight.
 CHECKPOINT_NAME = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
-from amp_migrate.training.beliefs import BESIDE_OPTIMIZERS, HAND_OUT_PARAMETERS, SCALER_CLASSES
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.named import Groups, Optimizer, Scaler, merged
+from amp_migrate.training.steppers import makes_optimizer
 
 COPY = -1  # the name of a copy of a network that a function makes for itself
 
@@ -156,7 +157,7 @@ class Objects:
         for module in self._project.modules.values():
             for call in module.tree.nodes(ast.Call):
                 name = self._project.external(module, call.func) or ""
-                if name.startswith("torch.optim.") and not name.startswith(BESIDE_OPTIMIZERS):
+                if makes_optimizer(name):
                     found[call] = module
         return found
 

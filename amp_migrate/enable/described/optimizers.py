@@ -13,8 +13,8 @@ from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 from amp_migrate.training.bindings import bases, values_of
+from amp_migrate.training.steppers import is_optimizer_class
 
-_OPTIMIZER = "torch.optim."
 _MODULE = "torch.nn."
 
 
@@ -104,7 +104,7 @@ class Optimizers:
         """Tell whether a call makes an optimizer that is not torch's own: of a class, or of a library."""
         constructed = self.project.constructed(call)
         if constructed:
-            return any(_is_optimizer(cls) for cls in constructed)
+            return any(map(is_optimizer_class, constructed))
         if self.project.callees(call) or (
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "zero_grad")
         ):
@@ -227,11 +227,6 @@ class Optimizers:
             return True
         own = isinstance(node, ast.Attribute) and _is_own(node)
         return own and held.cls is not None and held.cls is function.cls
-
-
-def _is_optimizer(cls: Class) -> bool:
-    """Tell whether a class is an optimizer: of torch, or a class that one is a base of."""
-    return any(base.startswith(_OPTIMIZER) for c in cls.mro() for base in c.external_bases)
 
 
 def _is_own(node: ast.Attribute) -> bool:

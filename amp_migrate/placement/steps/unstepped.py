@@ -7,9 +7,10 @@ import ast
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.project import Module
+from amp_migrate.training.steppers import is_schedule
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.finding.gather import SCHEDULER
 from amp_migrate.unit.order import key
 from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
@@ -61,9 +62,13 @@ def _step_behind(unit: Unit, backward: Backward) -> str:
         for node in walk(backward.function.scope)
         if isinstance(node, ast.Call) and tail(node) == "step"
         if runs_before(unit.project, backward.function, backward.node, node)
+        if not _steps_schedule(unit, backward.module, node.func)
     ]
-    texts = (tree.segment(call.func) for call in sorted(calls, key=key))
-    return next((t + "()" for t in texts if not any(w in t.lower() for w in SCHEDULER)), "")
+    return next((f"{tree.segment(call.func)}()" for call in sorted(calls, key=key)), "")
+
+
+def _steps_schedule(unit: Unit, module: Module, func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and is_schedule(unit.project, module, func.value)
 
 
 def _refuse_steps_alone(unit: Unit) -> None:

@@ -11,6 +11,7 @@ from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.steppers import is_optimizer_class
 from amp_migrate.values.links.onward import Onward
 
 _TELLING = READS_GRADIENTS | {"backward", "grad", "step", "unscale_", "zero_grad"}
@@ -115,10 +116,8 @@ def _given(module: Module, node: ast.expr) -> ast.expr:
 
 def _is_step_of_optimizer(function: Function) -> bool:
     """Tell whether a function is the step of an optimizer, which runs where that is stepped."""
-    bases = function.cls.externals() if function.cls is not None else ()
-    return function.name == "step" and any(
-        base.startswith("torch.optim.") and base.endswith("Optimizer") for base in bases
-    )
+    cls = function.cls
+    return function.name == "step" and cls is not None and is_optimizer_class(cls)
 
 
 def _as_method(site: CallSite, function: Function) -> CallSite:

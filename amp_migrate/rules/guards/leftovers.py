@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -14,15 +14,21 @@ from amp_migrate.rules.guards.cleanup import within
 _Functions = dict[str, list[FunctionNode]]
 
 
+Made = Callable[[ast.expr], bool]
+
+
 def leftovers(
-    tree: Tree, after: str, unused: list[tuple[str, str]], edits: list[Edit]
+    tree: Tree, after: str, unused: list[tuple[str, str]], edits: list[Edit], made: Made
 ) -> list[Edit]:
-    """Return the edits that drop imports and variables which only served what the other edits removed."""
+    """Return the edits that drop imports and variables which only served what the other edits removed.
+
+    `made` tells whether an expression makes an optimizer, which only an initialize asked for.
+    """
     found: list[Edit] = []
     idle = {name for kind, name in unused if kind != "import"}
     functions = _functions(Tree("", after)) if idle else {}
     for kind, name in unused:
-        found += _import(tree, name) if kind == "import" else _variable(tree, functions, name)
+        found += _import(tree, name) if kind == "import" else _variable(tree, functions, name, made)
     found += _pairs(tree, functions, idle, edits) if idle else []
     return [edit for edit in found if edit not in edits]
 
@@ -100,7 +106,7 @@ _PURE = (
 )
 
 
-def _variable(tree: Tree, functions: _Functions, name: str) -> list[Edit]:
+def _variable(tree: Tree, functions: _Functions, name: str, made: Made) -> list[Edit]:
     """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
     idle = {
         qualname
@@ -112,7 +118,7 @@ def _variable(tree: Tree, functions: _Functions, name: str) -> list[Edit]:
         target, scope = node.targets[0], tree.function(node)
         local = scope is not None and _qualname(tree, scope) in idle
         if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            if _is_pure(node.value):
+            if _is_pure(node.value) or made(node.value):
                 found.append(Drop(tree.span(node)))
     return found
 

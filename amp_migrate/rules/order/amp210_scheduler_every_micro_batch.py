@@ -26,12 +26,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path
 from amp_migrate.placement.reads.zeroing import backward_before
 from amp_migrate.placement.steps.steps import boundary
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
+from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.steppers import is_schedule
 from amp_migrate.unit.order import loop_of
 
 RULE = Rule("AMP210", "the scheduler steps on every micro-batch", Safety.REPORT, order=95)
@@ -47,7 +48,10 @@ def decide(context: Context) -> Iterator[Decision]:
         if limit is None or not counts(context.unit, step.function, limit.test):
             continue
         for stmt in step.tree.block(limit):
-            if _steps_scheduler(stmt) and loop_of(step.tree, stmt) is not None:
+            if (
+                _steps_schedule(context.unit.project, step.module, stmt)
+                and loop_of(step.tree, stmt) is not None
+            ):
                 message = "the scheduler steps on every micro-batch, the optimizer once per window"
                 advice = (
                     "move it into the `if` that steps, unless the schedule counts micro-batches"
@@ -55,8 +59,10 @@ def decide(context: Context) -> Iterator[Decision]:
                 yield decision(RULE, Status.NOTE, step.module, stmt, message, advice=advice)
 
 
-def _steps_scheduler(stmt: ast.stmt) -> bool:
-    if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
+def _steps_schedule(project: Project, module: Module, stmt: ast.stmt) -> bool:
+    func = (
+        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
+    )
+    if not isinstance(func, ast.Attribute) or func.attr != "step":
         return False
-    text = (path(stmt.value.func) or "").lower()
-    return text.endswith(".step") and "sched" in text
+    return is_schedule(project, module, func.value)

@@ -15,7 +15,6 @@ from amp_migrate.training.beliefs import (
     LEAVE_GRADIENTS_ALONE,
     LEAVE_HOLDERS_ALONE,
     LOADS_PARAMETERS,
-    MAKES_SCHEDULE,
     REDUCES,
     RUNS_NO_FORWARD,
     gives_tensor,
@@ -24,6 +23,7 @@ from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.scaled import Losses
+from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
 
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
@@ -65,7 +65,7 @@ class Unseen:
         module = function.module
         if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
             return set()
-        if name is None or name.partition(".")[0] in LEAVE_HOLDERS_ALONE or _makes_schedule(name):
+        if name is None or name.partition(".")[0] in LEAVE_HOLDERS_ALONE or makes_schedule(name):
             return set()
         if any(word in tail(call) for word in REDUCES):
             return set()
@@ -144,11 +144,6 @@ class Unseen:
         if isinstance(argument, ast.Name | ast.Attribute):
             return set(self._networks(module, argument))
         return set()
-
-
-def _makes_schedule(name: str) -> bool:
-    """Tell whether a callee makes what sets learning rates, by its name."""
-    return any(word in name.rpartition(".")[2].lower() for word in MAKES_SCHEDULE)
 
 
 def hands_over(module: Module, node: ast.expr) -> bool:

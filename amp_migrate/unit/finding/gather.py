@@ -13,14 +13,13 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME
+from amp_migrate.training.steppers import is_optimizer, is_optimizer_class, is_schedule
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.finding.optimizers import Optimizers
 from amp_migrate.unit.order import exclusive, inside, key
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
-
-SCHEDULER = ("sched", "warmup", "lr_")
 
 
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
@@ -69,11 +68,7 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
 def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterator[Step]:
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):
-            if (
-                _is_step(node)
-                and isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-            ):
+            if isinstance(node.func, ast.Attribute) and _is_step(unit, module, node):
                 function = unit.project.function_of(module, node)
                 own = optimizers.has(module, function, node.func.value)
                 if own and _delegates(function) is wrapped:
@@ -94,10 +89,7 @@ def _delegates(function: Function) -> bool:
     cls = function.cls
     if function.name != "step" or cls is None:
         return False
-    derived = any(
-        base.rpartition(".")[2] in ("Optimizer", "SGD", "Adam", "AdamW") for base in cls.externals()
-    )
-    return derived or any(map(_has_groups, cls.mro()))
+    return is_optimizer_class(cls) or any(map(_has_groups, cls.mro()))
 
 
 def _has_groups(cls: Class) -> bool:
@@ -113,15 +105,10 @@ def _has_groups(cls: Class) -> bool:
     )
 
 
-def _is_step(node: ast.AST) -> bool:
-    if not (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "step"
-    ):
+def _is_step(unit: Unit, module: Module, call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
-    text = (path(node.func.value) or "").lower()
-    return not any(word in text for word in SCHEDULER)
+    return not is_schedule(unit.project, module, call.func.value)
 
 
 def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[Backward]:
@@ -152,7 +139,7 @@ def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
         call
         for call in walk(around.scope)
         if isinstance(call, ast.Call)
-        and _is_step(call)
+        and _is_step(unit, around.module, call)
         and function.name in [path(a) for a in call.args]
     ]
     own = {step.function for step in unit.steps}
@@ -175,8 +162,8 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
                 continue
             loss = _plain_loss(unit, optimizers, function, call)
             stepped = any(
-                _is_step(later)
-                and _is_foreign(later)
+                _is_step(unit, module, later)
+                and _is_foreign(unit, module, later)
                 and unit.project.function_of(module, later) is function
                 and runs_before(unit.project, function, call, later)
                 for later in calls
@@ -254,17 +241,19 @@ def _feeds_unit(unit: Unit, function: Function, call: ast.Call, calls: list[ast.
     """A backward whose next step is that of a foreign optimizer stays as it is."""
     stepping = {s.function for s in unit.steps}
     own = {s.call for s in unit.steps_of(function)}
-    own |= {c for c in calls if _is_step(c) and stepping & set(unit.project.callees(c))}
+    foreign, steps = (
+        [c for c in calls if tells(unit, function.module, c)] for tells in (_is_foreign, _is_step)
+    )
+    own |= {c for c in steps if stepping & set(unit.project.callees(c))}
     if _stepped_apart(unit, function, call, calls, own):
         return False
     runs = partial(runs_before, unit.project, function)
-    steps = [c for c in calls if _is_step(c)]
     if own:
         following = [
             s for s in steps if runs(call, s, [other for other in steps if other is not s])
         ]
-        return not following or any(s in own or not _is_foreign(s) for s in following)
-    return not any(_is_foreign(s) and runs(call, s) for s in steps)
+        return not following or any(s in own or s not in foreign for s in following)
+    return not any(s in foreign and runs(call, s) for s in steps)
 
 
 def _stepped_apart(
@@ -283,6 +272,6 @@ def _stepped_apart(
     )
 
 
-def _is_foreign(call: ast.Call) -> bool:
-    text = (path(call.func) or "").lower()
-    return "opt" in text
+def _is_foreign(unit: Unit, module: Module, call: ast.Call) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and is_optimizer(unit.project, module, func.value)

@@ -1,0 +1,56 @@
+"""What has a `step()`: optimizers, and the schedules that set their learning rates."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Class, Module, Project
+from amp_migrate.training.beliefs import (
+    BESIDE_OPTIMIZERS,
+    MAKES_SCHEDULE,
+    OPTIMIZER_NAME,
+    SCHEDULE_NAME,
+)
+
+_OPTIMIZER = "torch.optim."
+
+
+def makes_optimizer(name: str) -> bool:
+    """Tell whether a dotted name stands for a class of optimizers of torch."""
+    return name.startswith(_OPTIMIZER) and not name.startswith(BESIDE_OPTIMIZERS)
+
+
+def makes_schedule(name: str) -> bool:
+    """Tell whether a dotted name stands for what sets learning rates."""
+    last = name.rpartition(".")[2].lower()
+    return name.startswith(BESIDE_OPTIMIZERS) or any(word in last for word in MAKES_SCHEDULE)
+
+
+def is_optimizer_class(cls: Class) -> bool:
+    """Tell whether a class is an optimizer: one that has a class of torch as its base."""
+    return any(map(makes_optimizer, cls.externals()))
+
+
+def is_schedule(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an object sets learning rates: by what made it, and by its name where nothing in sight did."""
+    known = _known(project, module, node, makes_schedule)
+    return bool(SCHEDULE_NAME.search(path(node) or "")) if known is None else known
+
+
+def is_optimizer(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an object is an optimizer: by what made it, and by its name where nothing in sight did."""
+    known = _known(project, module, node, makes_optimizer)
+    return bool(OPTIMIZER_NAME.search(path(node) or "")) if known is None else known
+
+
+def _known(
+    project: Project, module: Module, node: ast.expr, makes: Callable[[str], bool]
+) -> bool | None:
+    """Tell whether what made an object, or a base of its class, is of a kind; None where it may be of any."""
+    classes = project.instance_classes(module, node)
+    names = [*project.values.made_by(module, node), *(b for c in classes for b in c.externals())]
+    if any(map(makes, names)):
+        return True
+    return False if any(makes_optimizer(n) or makes_schedule(n) for n in names) else None
