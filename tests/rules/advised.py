@@ -32,6 +32,21 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/clip_before_steps_at_two_boundaries",
+        "clip straight before each optimizer.step()",
+        (
+            ("        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+            (
+                "            optimizer.step()\n",
+                "            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            optimizer.step()\n",
+            ),
+            (
+                "            finish(optimizer)",
+                "            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            finish(optimizer)",
+            ),
+        ),
+    ),
+    Advised(
         "refused/backward_by_flag_unknown",
         "change the code so that gradients are touched only between the last backward and the step",
         (("backward=self.seen > self.warm_up", "backward=True"),),

@@ -173,7 +173,7 @@ def _unscale(
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips
         return result
-    result = across(unit, result, step, limit, outside, found)
+    result = across(unit, result, step, limit, outside, found, elsewhere)
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))

@@ -8,7 +8,12 @@ from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import does_more, tells
-from amp_migrate.placement.steps.steps import Step, holds_backward, outermost_anchor
+from amp_migrate.placement.steps.steps import (
+    Step,
+    children_of,
+    holds_backward,
+    outermost_anchor,
+)
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.unit.cannot import Cannot
@@ -17,9 +22,18 @@ from amp_migrate.unit.unit import Unit
 
 
 def across(
-    unit: Unit, result: Unscale, step: Step, limit: ast.If, outside: list[Use], found: list[Use]
+    unit: Unit,
+    result: Unscale,
+    step: Step,
+    limit: ast.If,
+    outside: list[Use],
+    found: list[Use],
+    steps: list[Step],
 ) -> Unscale:
-    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass."""
+    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass.
+
+    `steps` are all that may take those gradients, which the reads must come before wherever they move to.
+    """
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
@@ -55,8 +69,26 @@ def across(
         _await_step(result, step, limit, outside, written, later)
     inner = [u.statement for u in found if inside(tree, u.statement, limit)]
     result.moved = tops
-    result.before = min([*inner, outermost_anchor(step)], key=key)
+    result.before = min(
+        [*inner, outermost_anchor(step), _ahead(step, limit, outside, steps)], key=key
+    )
     return result
+
+
+def _ahead(step: Step, limit: ast.If, outside: list[Use], steps: list[Step]) -> ast.stmt:
+    """Return the statement within the `if` that steps which holds the first of all steps, whichever way its tests go."""
+    anchors = [step.anchor, *(other.anchor for other in steps)]
+    ahead = children_of(step.tree, anchors)[0]
+    if not inside(step.tree, ahead, limit) or ahead is limit:
+        raise Cannot(
+            "AMP908",
+            step.module,
+            outside[0].node,
+            "gradients are clipped on every micro-batch, and can be unscaled only once per step, which is taken in "
+            "several places",
+            f"clip straight before each {step.text}.step(), then run again",
+        )
+    return ahead
 
 
 def _await_step(
