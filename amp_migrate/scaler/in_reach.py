@@ -6,10 +6,9 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.scaler.foreign import may_be_foreign
 from amp_migrate.scaler.routes.carriers import Carriers
-from amp_migrate.training.reaching import Reaching
 from amp_migrate.unit.relatives import family
-from amp_migrate.unit.rounds import graphs
 from amp_migrate.values.wrappers import wrapped
 
 
@@ -43,12 +42,13 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
                 continue
             if _is_wrapped(project, module, node):  # type: ignore[arg-type]
                 continue
-            if _of_library(project, function, module, node):  # type: ignore[arg-type]
-                continue
             classes = objects(project, module, node)  # type: ignore[arg-type]
-            if keepers.intersection(classes) and all(bases & set(c.mro()) for c in classes):
-                if _is_set(project, module, node):
-                    return dotted
+            if not keepers.intersection(classes) or not all(bases & set(c.mro()) for c in classes):
+                continue
+            if may_be_foreign(project, module, node):  # type: ignore[arg-type]
+                continue
+            if _is_set(project, module, node):
+                return dotted
     return None
 
 
@@ -63,24 +63,6 @@ def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
         if isinstance(up, ast.Assign)
         for target in up.targets
     )
-
-
-def _of_library(project: Project, function: Function, module: Module, node: ast.expr) -> bool:
-    """Tell whether an object that a library made, which holds no GradScaler, may stand where one of the project does.
-
-    A parameter is what its arguments are where the calls stand: a name may have been bound to its wrapper by then.
-    """
-    if not project.values.made_by(module, node):
-        return False
-    if not isinstance(node, ast.Name) or node.id not in function.parameters.names:
-        return True
-    reaching = Reaching(project, graphs(project), project.function_of)
-    for site in project.callers(function):
-        given = project.arguments(site, function).get(node.id)
-        held = reaching.of(site.function, given) if isinstance(given, ast.Name) else [None]
-        if not held or not all(isinstance(v, ast.Call) and project.constructed(v) for v in held):
-            return True
-    return False
 
 
 def objects(project: Project, module: Module, node: ast.expr) -> list[Class]:

@@ -12,17 +12,17 @@ from amp_migrate.autocast.slicing.later import is_generator
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
-Zeroings = Callable[[Function], Iterator[ast.stmt]]
+Zeroings = Callable[[Function], Iterator[ast.AST]]
 
 
 def reads_input(unit: Unit, backward: Backward) -> bool:
@@ -57,15 +57,16 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
     found = set(function.parameters.names)
     barred: set[str] = set()
     for node in walk(function.scope):
-        if isinstance(node, ast.Assign) and _requires_grad(node.value):
-            found |= {name for target in node.targets if (name := path(target))}
-        elif isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_"):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            value = bound_value(function.module, node)
+            found |= {path(node) or ""} if value is not None and _requires_grad(value) else set()
+        if isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_"):
             found |= {name for name in [path(node.value)] if name}
         elif isinstance(node, ast.For | ast.comprehension):
             barred |= set(_of_parameters(unit, backward, node))
         elif isinstance(node, ast.Call) and node in unit.losses.objects.makes:
             barred |= {name for n in ast.walk(node) if (name := path(n))}
-    return found - barred - {"self"}
+    return found - barred - {"self", ""}
 
 
 def _of_parameters(
@@ -177,7 +178,7 @@ def cleared(unit: Unit, step: Step, backward: Backward, zeroings: Zeroings | Non
 
     `zeroings` yields those of a function that count; without it all do.
     """
-    zeroings = zeroings or _zero_grads
+    zeroings = zeroings or clearing(unit.project).of_parameters
     seen: set[Function] = set()
     places: list[tuple[Function, ast.AST]] = [(step.function, step.call)]
     for function, at in places:
@@ -230,9 +231,3 @@ def _leaves(
         may_end(unit.project, function, node, clear)
         for node in _leaving(unit, function, probe, zeroings, (*around, function))
     )
-
-
-def _zero_grads(function: Function) -> Iterator[ast.stmt]:
-    for node in walk(function.scope):
-        if isinstance(node, ast.stmt) and is_zero_grad(node):
-            yield node

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.training.bindings import bases
 from amp_migrate.unit.rounds import graph_of
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
@@ -20,13 +21,18 @@ _Visit = ast.For | ast.AsyncFor | ast.comprehension
 
 def clears(node: ast.AST) -> bool:
     """Tell whether a node itself clears a gradient, or those of a network or optimizer."""
+    if _is_zeroing(node):
+        return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _OF_OPTIMIZER:
-            return True
         return node.func.attr == "zero_" and _is_gradient(node.func.value)
     if isinstance(node, ast.Assign):
         return _is_nothing(node.value) and any(map(_is_gradient, node.targets))
     return isinstance(node, ast.Delete) and any(map(_is_gradient, node.targets))
+
+
+def _is_zeroing(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in _OF_OPTIMIZER
 
 
 def _is_gradient(node: ast.expr) -> bool:
@@ -60,6 +66,22 @@ class Clearing:
                 found = _visiting(tree, node)
                 if found is not None:
                     yield found
+
+    def of_parameters(
+        self, function: Function, around: tuple[Function, ...] = ()
+    ) -> Iterator[ast.AST]:
+        """Yield what clears the gradients of a network or an optimizer, not of a tensor by itself."""
+        for node in self.nodes(function):
+            asked = isinstance(node, _Visit) and any(bases(function.module, node.iter, set()))
+            if asked or any(map(_is_zeroing, ast.walk(node))):
+                yield node
+            elif isinstance(node, ast.Call) and function not in around:
+                inner = list(self._project.callees(node))
+                if all(self._clears_parameters(f, (*around, function)) for f in inner):
+                    yield node
+
+    def _clears_parameters(self, function: Function, around: tuple[Function, ...]) -> bool:
+        return len(list(self.of_parameters(function, around))) == len(list(self.nodes(function)))
 
     def calls(self, call: ast.Call) -> bool:
         """Tell whether a call always clears gradients, whatever it reaches."""
