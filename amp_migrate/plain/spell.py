@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.calls import Calls, Plain
@@ -45,7 +46,7 @@ class _Spelling:
 def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use]) -> dict[str, Tree]:
     """Return the files in which Apex can be spelt out, by path; uses `without` stay as they are."""
     found: dict[str, Tree] = {}
-    modules = dict.fromkeys(site.module for site in sites if _is_hidden(site))
+    modules = dict.fromkeys(site.module for site in sites if _is_hidden(project, site))
     modules |= dict.fromkeys(m for m in project.modules.values() if mentions_mark(m.tree))
     for module in modules:
         try:
@@ -57,7 +58,7 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     return found
 
 
-def _is_hidden(site: Site) -> bool:
+def _is_hidden(project: Project, site: Site) -> bool:
     """Tell whether a use of Apex is no plain call: a function of amp, or amp itself, as a value, or with stars."""
     if site.kind is Kind.OTHER_AMP:
         return site.name.removeprefix("apex.amp.") in AMP_CALLS
@@ -70,13 +71,17 @@ def _is_hidden(site: Site) -> bool:
         return site.kind in _TAKING
     if site.kind is Kind.SCALE_LOSS and is_chosen(site):
         return True
-    return site.kind in _TAKING and _is_unpacked(site)
+    return site.kind in _TAKING and _is_unpacked(project, site)
 
 
-def _is_unpacked(site: Site) -> bool:
-    starred = any(isinstance(a, ast.Starred) for a in site.call.args)
-    double = any(k.arg is None for k in site.call.keywords)
-    return starred or (double and (site.kind is not Kind.INITIALIZE or not site.call.args))
+def _is_unpacked(project: Project, site: Site) -> bool:
+    """Tell whether a call unpacks arguments; options of `initialize` that can be read stay where they are."""
+    if any(isinstance(a, ast.Starred) for a in site.call.args):
+        return True
+    mappings = [k.value for k in site.call.keywords if k.arg is None]
+    if site.kind is not Kind.INITIALIZE or not site.call.args:
+        return bool(mappings)
+    return any(entries(project, site.module, m, site.call) is None for m in mappings)
 
 
 class _File:

@@ -17,6 +17,9 @@ _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
 
 
+_OPERATIONS = (ast.IfExp, ast.BoolOp, ast.Compare, ast.UnaryOp)
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A point of the body in which something is evaluated."""
@@ -43,12 +46,26 @@ class Keeping:
                 [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
             )
             return all(self.stays(part, at, until) for part in [*keys, *parts])
+        if isinstance(node, _OPERATIONS):
+            return all(self._same_value(part, at, until) for part in _operands(node))
         known = self._term(node)
         if known is None or not self._same_names(node, until):
             return False
         if self.is_apex(node) and self._is_imported(node):
             return True
-        return at.graph is until.graph and self.kept(known, at, until)
+        if at.graph is not until.graph:
+            return isinstance(node, ast.Name) and self._is_final(node.id, until)
+        return self.kept(known, at, until)
+
+    def _same_value(self, node: ast.expr, at: Moment, until: Moment) -> bool:
+        """Tell whether an operand has the same value at both moments, whatever object that is."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, _OPERATIONS):
+            return all(self._same_value(part, at, until) for part in _operands(node))
+        known = term(node)
+        same = known is not None and self._same_names(node, until) and at.graph is until.graph
+        return same and known is not None and self.kept(known, at, until)
 
     def is_apex(self, node: ast.expr) -> bool:
         """Tell whether an expression is Apex, or something of it."""
@@ -190,3 +207,7 @@ class Keeping:
             isinstance(node, ast.Call)
             and self.project.external(self.module, node.func) in _NAMESPACES
         )
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]

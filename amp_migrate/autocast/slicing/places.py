@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import MUTATORS, walk
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Class, Module, Project
 
 _FURTHEST = 5
 _DEFINES = (ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -75,6 +75,8 @@ class Places:
             for meaning in self._project.lookup.expression(module, node.value):
                 if isinstance(meaning, Module):
                     return Place(meaning.tree.module, node.attr)
+                if isinstance(meaning, Class):
+                    return Place(meaning.node, node.attr)
             base = self.of(module, node.value)
             return base and base.further(f".{node.attr}")
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
