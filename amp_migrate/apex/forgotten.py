@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.apex.strangers import Stranger, names_nothing
+from amp_migrate.apex.strangers import Stranger, names_nothing, root_name
 from amp_migrate.facts.paths import root
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.sheet import ALIAS
@@ -24,12 +24,12 @@ def indexed(trees: Mapping[str, Tree], supply: bool, known: Project | None = Non
     """
     own = {(path, ALIAS): "apex.amp" for path, tree in trees.items() if ALIAS in tree.text}
     index = Index(known or build(trees, meant=own))
-    names = forgotten(index) if supply else frozenset()
-    return Index(build(trees, meant=dict.fromkeys(names, "apex.amp") | own)) if names else index
+    names = forgotten(index) if supply else {}
+    return Index(build(trees, meant=names | own)) if names else index
 
 
-def forgotten(index: Index) -> frozenset[Name]:
-    """Return the files, by path, and names in them that nothing binds and that stand for Apex's amp beyond doubt.
+def forgotten(index: Index) -> dict[Name, str]:
+    """Return what names that nothing binds mean beyond doubt, Apex or its amp, by the path of their file and the name.
 
     Every read of the name in the file is a call of amp, and every optimizer there is one that an `amp.initialize`
     of the project got.
@@ -42,14 +42,13 @@ def forgotten(index: Index) -> frozenset[Name]:
     ]
     found: dict[tuple[Module, str], list[Stranger]] = {}
     for stranger in index.strangers if inits else ():
-        func = stranger.call.func
-        if isinstance(func, ast.Attribute) and names_nothing(stranger.module, func.value):
-            found.setdefault((stranger.module, stranger.receiver), []).append(stranger)
-    return frozenset(
-        (module.path, name)
+        if names_nothing(stranger.module, root_name(stranger.call.func)):
+            found.setdefault((stranger.module, stranger.root), []).append(stranger)
+    return {
+        (module.path, name): name if name == "apex" else f"apex.{name}"
         for (module, name), uses in found.items()
         if _are_all(module, name, uses) and _serve(index.project, uses, inits)
-    )
+    }
 
 
 def is_forgotten(site: Site) -> bool:
@@ -57,7 +56,7 @@ def is_forgotten(site: Site) -> bool:
     func = site.node.func if isinstance(site.node, ast.Call) else None
     if not isinstance(func, ast.Attribute) or site.module.scopes.stars or is_described(site):
         return False
-    return names_nothing(site.module, func.value)
+    return names_nothing(site.module, root_name(func))
 
 
 def is_described(site: Site) -> bool:
@@ -66,9 +65,9 @@ def is_described(site: Site) -> bool:
 
 
 def _are_all(module: Module, name: str, uses: list[Stranger]) -> bool:
-    called = {stranger.call.func for stranger in uses}
+    called = {root_name(stranger.call.func) for stranger in uses}
     return all(
-        module.tree.parent(node) in called
+        node in called
         for node in module.tree.nodes(ast.Name)
         if node.id == name and names_nothing(module, node)
     )

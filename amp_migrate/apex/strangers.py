@@ -19,13 +19,18 @@ _BINDERS = frozenset({"exec", "eval", "setattr", "globals", "locals", "vars"})
 
 
 class Stranger(NamedTuple):
-    """A call ``receiver.name(...)``; `unbound`: nothing in the file binds the receiver, so that it raises NameError."""
+    """A call ``receiver.name(...)``; `unbound`: nothing in the file binds the receiver's root, so that it raises NameError."""
 
     module: Module
     call: ast.Call
     receiver: str
     name: str
     unbound: bool
+
+    @property
+    def root(self) -> str:
+        """The name that the receiver begins with."""
+        return self.receiver.partition(".")[0]
 
 
 def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
@@ -37,7 +42,7 @@ def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
         for stranger in _of(project, module)
         if stranger.call not in known
     ]
-    unbound = {stranger.receiver for stranger in found if stranger.unbound}
+    unbound = {stranger.root for stranger in found if stranger.unbound}
     published = {
         node.attr
         for module in (project.modules.values() if unbound else ())
@@ -46,12 +51,12 @@ def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
         and isinstance(node.ctx, ast.Store)
         and _is_module(project, module, node.value)
     }
-    return [s for s in found if not (s.unbound and s.receiver in published)]
+    return [s for s in found if not (s.unbound and s.root in published)]
 
 
 def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[Site]) -> None:
     """Raise `Cannot` where amp is stored in an attribute that something which looks like Apex may read unseen."""
-    unseen = [s for s in found if "." in s.receiver]
+    unseen = [s for s in found if "." in s.receiver and not s.unbound]
     for site in sites if unseen else ():
         parent = site.module.tree.parent(site.node)
         if site.kind is not Kind.VALUE or not isinstance(parent, ast.Assign):
@@ -93,7 +98,7 @@ def _of(project: Project, module: Module) -> Iterator[Stranger]:
         receiver = path(func.value)
         if receiver is None or receiver.rpartition(".")[2] != "amp":
             continue
-        unbound = isinstance(func.value, ast.Name) and _is_unbound(module, func.value)
+        unbound = receiver in ("amp", "apex.amp") and _is_unbound(module, root_name(func.value))
         alone = func.attr in _OF_APEX_ALONE or _sets_level(call)
         if unbound or (alone and _is_unknown(project, module, func)):
             yield Stranger(module, call, receiver, func.attr, unbound)
@@ -112,7 +117,14 @@ def _is_module(project: Project, module: Module, node: ast.expr) -> bool:
     return isinstance(project.resolve(module, node), Module) or external == "builtins"
 
 
-def _is_unbound(module: Module, name: ast.Name) -> bool:
+def root_name(node: ast.expr) -> ast.expr:
+    """Return the expression that a dotted name begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def _is_unbound(module: Module, name: ast.expr) -> bool:
     """Tell whether no scope binds a name, and nothing that could bind it unseen stands in the file."""
     if not names_nothing(module, name):
         return False
@@ -141,7 +153,7 @@ def _is_constant_lookup(module: Module, call: ast.Call) -> bool:
 def _is_unknown(project: Project, module: Module, func: ast.Attribute) -> bool:
     """Tell whether nothing is known of what a call is made on."""
     meaning = project.resolve(module, func)
-    if names_nothing(module, func.value):
+    if names_nothing(module, root_name(func.value)):
         return meaning is None or isinstance(meaning, str)
     if meaning is not None or project.external(module, func.value):
         return False

@@ -58,9 +58,7 @@ def _contexts(
         for value in _bound(module, node):
             yield from _contexts(project, module, value, seen)
     elif isinstance(node, ast.Call):
-        for callee in project.callees(node):
-            for value in returned(callee):
-                yield from _contexts(project, callee.module, value, seen)
+        yield from _handed_out(project, node, seen)
         for value in _bound(module, node.func):
             if value in seen:  # a name that is bound anew to a partial of itself
                 continue
@@ -68,6 +66,16 @@ def _contexts(
                 seen.add(value)
                 whole = ast.Call(value.args[0], value.args[1:], [*value.keywords, *node.keywords])
                 yield from _contexts(project, module, whole, seen)
+
+
+def _handed_out(project: Project, node: ast.Call, seen: set[ast.AST]) -> Iterator[Context]:
+    """Yield what the functions that a call may run return; one of several that returns no context takes the others' place."""
+    given = [
+        [c for value in returned(callee) for c in _contexts(project, callee.module, value, seen)]
+        for callee in project.callees(node)
+    ]
+    if all(given):
+        yield from (found for each in given for found in each)
 
 
 def _bound(module: Module, node: ast.expr) -> Iterator[ast.expr]:

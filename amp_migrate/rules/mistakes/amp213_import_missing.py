@@ -1,4 +1,4 @@
-"""A use of `amp` in a file, or a function, that does not import it becomes native like the rest of its program.
+"""A use of `amp`, or of `apex.amp`, in a file, or a function, that does not import it becomes native like the rest of its program.
 
 ## What it does
 Where an optimizer is initialized by Apex and `scale_loss` is called for it where nothing binds `amp`, the call is
@@ -44,6 +44,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.forgotten import is_forgotten
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import root
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.order import dominates
@@ -56,21 +57,27 @@ RULE = Rule(
 def decide(context: Context) -> Iterator[Decision]:
     """Report the uses of amp that raised NameError; the other rules migrate them."""
     for site in _uses(context):
-        message = "nothing in this file defines `amp`, so this raised NameError; it trains with AMP"
+        message = f"nothing in this file defines `{_name(site)}`, so this raised NameError; it trains with AMP"
         yield decision(RULE, Status.FIXED, site.module, site.node, message)
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
-    """Import amp in front of its uses."""
+    """Import amp, or Apex, in front of its uses."""
     imported: list[ast.stmt] = []
     for site in sorted(_uses(context), key=lambda site: site.span):
         tree, stmt = site.module.tree, site.statement
         edits = []
         if not any(dominates(tree, before, stmt) for before in imported if before in tree.parents):
             imported.append(stmt)
-            edits = [Insert(tree.span(stmt), "from apex import amp", after=False)]
-        message = "nothing in this file defines `amp`, so this raised NameError; it is imported"
+            statement = "import apex" if _name(site) == "apex" else "from apex import amp"
+            edits = [Insert(tree.span(stmt), statement, after=False)]
+        message = f"nothing in this file defines `{_name(site)}`, so this raised NameError; it is imported"
         yield decision(RULE, Status.FIXED, site.module, site.node, message, edits)
+
+
+def _name(site: Site) -> str | None:
+    func = site.node.func if isinstance(site.node, ast.Call) else site.node
+    return root(func)
 
 
 def _uses(context: Context) -> Iterator[Site]:

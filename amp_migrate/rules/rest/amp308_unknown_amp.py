@@ -22,11 +22,13 @@ Report only. The call fails loudly where `amp` is bound to nothing.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.forgotten import is_forgotten
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.strangers import Stranger
+from amp_migrate.facts.paths import root
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Rule, Safety, decision
 
@@ -46,9 +48,8 @@ def beside_left(sites: Iterable[Site]) -> Iterator[Decision]:
     """Say of Apex uses that are left where nothing binds their amp, so that they do not run as they are."""
     for site in sites:
         if is_forgotten(site):
-            message = (
-                "nothing in this file defines `amp`, so this raises NameError as soon as it runs"
-            )
+            func = site.node.func if isinstance(site.node, ast.Call) else site.node
+            message = f"nothing in this file defines `{root(func)}`, so this raises NameError as soon as it runs"
             advice = "import amp in this file if it is to run with Apex"
             yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
