@@ -54,9 +54,16 @@ class Attempts:
                 self._read[1:] = [judgement.project] if judgement.project is not None else []
                 failures = self._untrue(judgement)
             if not failures:
+                self._doubt(judgement)
                 return plan, units, judgement
             for failure in failures:
                 self._planner.refuse(failure, self._refused)
+
+    def _doubt(self, judgement: Judgement | None) -> None:
+        """Note what the check still says against texts of which every file was refused already."""
+        for outcome in self._outcomes.values():
+            said = judgement.objections if judgement and outcome.after is not None else ()
+            outcome.doubted = next((objection.sentence for objection in said), None)
 
     def _apply(self, plan: Plan) -> list[Refusal]:
         """Rewrite every file of the plan; return why rewrites are refused."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Outcome:
     """What became of one file: `after` is its new text with ``\\n`` newlines, None where it is unchanged.
 
-    `failed` says why a file that uses Apex could not be read or its rewrite was refused.
+    `failed` says why a file that uses Apex could not be read or its rewrite was refused; `doubted` what the check
+    says against a new text that nothing else was found for.
     """
 
     path: str
@@ -26,6 +27,7 @@ class Outcome:
     after: str | None = None
     findings: list[Finding] = field(default_factory=list)
     failed: str | None = None
+    doubted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
     report.units = result.units
     report.compared = result.compared
     refused = dict.fromkeys(again, "a second run would change it again")
+    refused |= {o.path: o.doubted for o in result.outcomes if o.doubted is not None}
     for outcome in sorted(result.outcomes, key=lambda outcome: outcome.path):
         if outcome.failed:
             report.problems.append(Problem(outcome.path, outcome.failed))

@@ -24,7 +24,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.unit.build import Index
 from amp_migrate.unit.cannot import Cannot, OutOfReach
 
-_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str]]
+_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str], bool]
 _Made = tuple[Answer | Cannot, tuple[Site, ...]]
 
 
@@ -36,7 +36,7 @@ class Deciding:
         self._settings = settings
         self._spelling = spelling
         self._out_of_reach: dict[Site, OutOfReach] = {}
-        self._cut: set[Site] = set()
+        self._given_up: set[Site] = set()
         self._gone: dict[Site, Cut] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
@@ -56,6 +56,10 @@ class Deciding:
                     refused.pop(number, None)
                 answers.append(answer or (list(left(found, cause)), None, cause.message))
         return answers
+
+    def give_up(self, found: list[Site]) -> None:
+        """Leave a unit whose Apex branches were taken for one of two choices, as that was refused too."""
+        self._given_up.add(found[0])
 
     def staying(self, units: list[list[Site]]) -> frozenset[str]:
         """Return the files of programs that are left, although they share code with others that are not."""
@@ -86,7 +90,7 @@ class Deciding:
     def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
         """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
         leaving = self._leaving.get(found[0], frozenset())
-        asked = (tuple(found), refused, leaving)
+        asked = (tuple(found), refused, leaving, found[0] in self._given_up)
         if asked not in self._made:
             answer: Answer | Cannot
             try:
@@ -94,7 +98,7 @@ class Deciding:
             except Cannot as cause:
                 answer = cause
             made = answer, tuple(found)
-            self._made[asked] = self._made[tuple(found), refused, leaving] = made
+            self._made[asked] = self._made[tuple(found), *asked[1:]] = made
         answer, found[:] = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
@@ -106,9 +110,8 @@ class Deciding:
             raise self._left[found[0]]
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         if refused is not None:
-            gone = _chosen(index, found) if found[0] not in self._cut else None
+            gone = _chosen(index, found) if found[0] not in self._given_up else None
             if gone is not None:
-                self._cut.add(found[0])
                 return self._cut_out(found, gone)
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)

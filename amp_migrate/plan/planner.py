@@ -173,11 +173,14 @@ class Planner:
     def refuse(self, refusal: Refusal, refused: dict[object, Refusal]) -> None:
         """Leave the units that edit a file, or the file's own rules where no unit does."""
         owners = self._owners.get(refusal.path, {})
-        touching = [n for n, lines in owners.items() if refusal.line in lines]
-        fresh = [number for number in touching or owners if number not in refused]
+        touching = [n for n, lines in owners.items() if refusal.line in lines] or list(owners)
+        fresh = [number for number in touching if number not in refused]
         refused.update(dict.fromkeys(fresh, refusal))
-        if not fresh:
-            refused[refusal.path] = refusal
+        if fresh:
+            return
+        for number in touching if self._deciding else ():
+            self._deciding.give_up(self._units[number])
+        refused[refusal.path] = refusal
 
     def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
         """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from generated.choices.features import draw
 from generated.judging.mutants import MUTANTS, Mutant
 from generated.written.program import Program, build
 
+from amp_migrate.api import migrate_project
 from amp_migrate.engine import migrate
 from amp_migrate.outcome import Result
 from amp_migrate.plan.model import Status
+from amp_migrate.plan.planner import Planner
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -81,3 +85,18 @@ for i, (x, y) in enumerate(loader):
         assert any("train.py:15 -> train.py:10" in f.message for f in causes)
     else:
         assert after.index("unscale_") < after.index("clip_grad_norm_")
+
+
+def test_what_stays_refuted_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a planner goes on with what the check refuses, the file stays, and the run says why."""
+    mutant = next(m for m in MUTANTS if m.name != HARMLESS)
+    monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
+    planned = Planner.plan
+    monkeypatch.setattr(Planner, "plan", lambda planner, refused: planned(planner, {}))
+    (program,) = _wanted(mutant)[:1]
+    for name, data in program.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    report = migrate_project([tmp_path])
+    assert not report.changes
+    assert any(problem.reason.startswith("stays as it was:") for problem in report.problems)
