@@ -11,7 +11,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of, is_shut, shut, unbound
 from amp_migrate.dual.cut import Definition
 from amp_migrate.dual.twins import made, wrapper_of
-from amp_migrate.facts.paths import same, walk
+from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function, Module, Project
 
@@ -117,13 +117,13 @@ class Search:
         return installed or is_shut(known, arm, self._without)
 
     def _add_narrower(self) -> None:
-        """Add the branches that ask for what raises and more: ``has_apex and backend == "apex"``."""
+        """Add the branches that ask for what raises, or for that and more: ``has_apex and backend == "apex"``."""
         for arm in [a for a in self.raising if isinstance(a.node, ast.If)]:
             known = self._availability[arm.module]
             without = shut(known, arm)
             function = self._project.function_of(arm.module, arm.node)
             for node in walk(function.scope):
-                if not isinstance(node, ast.If) or same(node.test, arm.node.test):
+                if not isinstance(node, ast.If) or node is arm.node:
                     continue
                 narrower = Arm(arm.module, node, "body")
                 if is_shut(known, narrower, without) and node not in self.gone():

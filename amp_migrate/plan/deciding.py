@@ -98,7 +98,7 @@ class Deciding:
             except Cannot as cause:
                 answer = cause
             made = answer, tuple(found)
-            self._made[asked] = self._made[tuple(found), *asked[1:]] = made
+            self._made[asked] = self._made[(tuple(found), *asked[1:])] = made
         answer, found[:] = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
