@@ -98,7 +98,8 @@ class Deciding:
             except Cannot as cause:
                 answer = cause
             made = answer, tuple(found)
-            self._made[asked] = self._made[(tuple(found), *asked[1:])] = made
+            narrowed = (tuple(found), refused, leaving, asked[3])
+            self._made[asked] = self._made[narrowed] = made
         answer, found[:] = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
