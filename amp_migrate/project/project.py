@@ -10,7 +10,6 @@ from types import MappingProxyType
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
-from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.modules.definitions import module_of
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.lookup import Lookup, Meaning, link_classes
@@ -18,13 +17,13 @@ from amp_migrate.modules.model import CallSite, Class, Function, Module, overrid
 from amp_migrate.modules.renamed import renamed
 from amp_migrate.project.by_name import Escape
 from amp_migrate.project.escapes import Escapes
+from amp_migrate.project.forwarded import arguments
 from amp_migrate.project.programs import connected
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Bound, Partial
 from amp_migrate.values.values import Values
 
-_FORWARDS = 5
 _DEEPEST = 50
 
 
@@ -239,28 +238,7 @@ class Project:
         What the calling function forwards from its own ``*args`` or ``**kwargs`` is looked up in its
         callers (the first that gives it): such an expression may stand in another module.
         """
-        return self._arguments(site, target, _FORWARDS)
-
-    def _arguments(self, site: CallSite, target: Function, depth: int) -> dict[str, ast.expr]:
-        passed = bind(site, target)
-        given = dict(passed.given)
-        if not depth:
-            return given
-        for outer in self.calls.sites.get(site.function, []):
-            beyond = bind(outer, site.function)
-            if forwards_positions(site):
-                names = target.parameters.positional[passed.star_at + site.bound :]
-                for name, argument in zip(names, beyond.extra, strict=False):
-                    given.setdefault(name, argument)
-            if forwards_keywords(site):
-                for name, argument in beyond.keywords.items():
-                    if name in target.parameters.names:
-                        given.setdefault(name, argument)
-            if forwards_keywords(site) and forwards_keywords(outer):
-                inner = self._arguments(outer, target, depth - 1)
-                for name in set(inner) - set(site.function.parameters.names):
-                    given.setdefault(name, inner[name])
-        return given
+        return arguments(self.calls.sites, site, target)
 
 
 def build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 
 import pytest
 
@@ -102,3 +103,31 @@ def test_parameters_of_a_function() -> None:
     assert set(parameters.defaults) == {"b", "e"}
     assert (parameters.vararg, parameters.kwarg) == ("c", "g")
     assert parameters.required() == ("a", "d")
+
+
+FORWARDED = """
+    def target(x, y, *, z=0): pass
+    def mid(a, *args, **kw): target(*args, y=2, **kw)
+    def third(*args, **kw): mid(5, *args, **kw)
+    def second(*args, **kw): third(*args, **kw)
+    def first(*args, **kw): second(*args, **kw)
+    def again(*args, **kw): first(*args, **kw); again(*args, **kw)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("mid(5, x=1)", {"x": "1", "y": "2"}),
+        ("mid(5, 1, z=3)", {"x": "1", "y": "2", "z": "3"}),
+        ("third(x=1)", {"x": "1", "y": "2"}),
+        ("third(1)", {"x": "1", "y": "2"}),
+        ("again(x=1, z=4)", {"x": "1", "y": "2", "z": "4"}),
+        ("again(1)", {"x": "1", "y": "2"}),
+    ],
+)
+def test_arguments_that_are_handed_on(call: str, expected: dict[str, str]) -> None:
+    """What functions hand on comes from the call that gives it, in however many steps; their own parameters do not."""
+    text = textwrap.dedent(FORWARDED) + call
+    case = Case({"m.py": text})
+    assert arguments(case, "m.py", "target(*args, y=2, **kw)", "target") == expected

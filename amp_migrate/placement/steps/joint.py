@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.project import Module, Project
+from amp_migrate.training.bindings import returned, unpacked
 from amp_migrate.unit.unit import Unit
 
 
@@ -37,7 +38,7 @@ def _holds_several(node: ast.expr) -> bool:
 def _meant(
     project: Project, module: Module, node: ast.expr, seen: set[ast.AST]
 ) -> Iterator[ast.expr | None]:
-    """Yield what names, attributes and parameters were assigned; None for a parameter that nothing in sight gives."""
+    """Yield what names, attributes and parameters were assigned, and functions return; None for what nothing in sight gives."""
     if node in seen:
         return
     seen.add(node)
@@ -58,6 +59,16 @@ def _meant(
                 yield from _meant(project, module, value, seen)
             elif isinstance(binding, ast.arg):
                 yield from _given(project, module, binding, seen)
+            else:
+                for part in unpacked(project, module, binding):
+                    yield from _meant(project, project.module_of(part), part, seen)
+    elif isinstance(node, ast.IfExp):
+        for arm in (node.body, node.orelse):
+            yield from _meant(project, module, arm, seen)
+    elif isinstance(node, ast.Call) and project.callees(node):
+        for function in project.callees(node):
+            for given in returned(function):
+                yield from _meant(project, function.module, given, seen)
     else:
         yield node
 

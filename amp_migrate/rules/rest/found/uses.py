@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
@@ -14,6 +15,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Insert, Replace, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.unit.order import inside
 
 ORDER = 60
 _REPLACED = {
@@ -197,12 +199,12 @@ def _means(context: FileContext, alias: ast.alias, native: Native) -> bool:
 
 
 def _known(context: FileContext, site: Site, native: Native) -> str | None:
-    """Return a name that a plain import at the top of the file binds to the class."""
-    scopes = context.module.scopes
-    for stmt in context.module.tree.module.body:
+    """Return a name that a plain import of the file has bound to the class where the use, or its function, is made."""
+    scopes, tree = context.module.scopes, context.module.tree
+    for stmt in takewhile(lambda stmt: not inside(tree, site.node, stmt), tree.module.body):
         for alias in stmt.names if isinstance(stmt, ast.ImportFrom) else []:
             name = alias.asname or alias.name
-            if not _means(context, alias, native) or stmt.lineno > site.span.line:
+            if not _means(context, alias, native):
                 continue
             owner = scopes.find(scopes.scope_of(site.node), name)
             if owner is not None and scopes.bindings(owner, name) == [alias]:

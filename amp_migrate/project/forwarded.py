@@ -1,0 +1,46 @@
+"""What functions get by ``*args`` and ``**kwargs``, and hand on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
+from amp_migrate.modules.model import CallSite, Function
+
+Sites = Mapping[Function, list[CallSite]]
+Beyond = tuple[list[ast.expr], dict[str, ast.expr]]
+
+
+def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.expr]:
+    """Return the argument of each parameter that a call gives, by the parameter's name.
+
+    `sites` are the calls of each function. What a function hands on is that of the first call which gives it.
+    """
+    passed = bind(site, target)
+    given = dict(passed.given)
+    positions, keywords = forwards_positions(site), forwards_keywords(site)
+    names = target.parameters.positional[passed.star_at + site.bound :] if positions else ()
+    for extra, named in _beyond(sites, site.function, set()) if positions or keywords else ():
+        for name, argument in zip(names, extra, strict=False):
+            given.setdefault(name, argument)
+        for name, argument in named.items() if keywords else ():
+            if name in target.parameters.names:
+                given.setdefault(name, argument)
+    return given
+
+
+def _beyond(sites: Sites, function: Function, seen: set[Function]) -> Iterator[Beyond]:
+    """Yield what each call of a function gives to its ``*args`` and ``**kwargs``, from however far; `seen` grows."""
+    if function in seen:
+        return
+    seen.add(function)
+    for site in sites.get(function, ()):
+        passed = bind(site, function)
+        yield passed.extra, passed.keywords
+        positions, keywords = forwards_positions(site), forwards_keywords(site)
+        taken = len(function.parameters.positional) - site.bound - passed.star_at
+        for extra, named in _beyond(sites, site.function, seen) if positions or keywords else ():
+            own = function.parameters.names
+            rest = {name: v for name, v in named.items() if keywords and name not in own}
+            yield (extra[taken:] if positions and taken >= 0 else []), rest
