@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TypeVar
 
+from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.flow import Graph, Graphs, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
@@ -108,6 +109,18 @@ def last_before(
         for node in nodes
         if runs_before(project, function, node, then, [n for n in nodes if n is not node])
     ]
+
+
+def rebound(
+    project: Project, function: Function, node: ast.AST, first: ast.AST, then: ast.AST
+) -> bool:
+    """Tell whether a statement that may run between two nodes assigns what an expression reads."""
+    read = uses(node)
+    return any(
+        runs_before(project, function, first, stmt) and runs_before(project, function, stmt, then)
+        for stmt in walk(function.scope)
+        if isinstance(stmt, ast.stmt) and defs(stmt) & read
+    )
 
 
 def may_skip(project: Project, function: Function, jump: ast.stmt, node: ast.AST) -> bool:

@@ -1043,6 +1043,11 @@ ADVISED = (
         (("network.adaptive.step()", "optimizer.step()"),),
     ),
     Advised(
+        "refused/initialized_again_by_another_level",
+        "call build() with the same settings for both",
+        (('    if level != "O0":\n        level = "O0"\n', ""),),
+    ),
+    Advised(
         "refused/step_out_of_sight",
         "give amp-migrate the files that step optimizer as well",
         (

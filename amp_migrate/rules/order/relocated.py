@@ -6,13 +6,13 @@ import ast
 from itertools import groupby
 
 from amp_migrate.availability.condition import Condition, negate, speller
-from amp_migrate.facts.paths import calls_anything, defs, uses, walk
+from amp_migrate.facts.paths import calls_anything
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Drop, Edit, Insert, Move
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import in_branch, key, tests_between
-from amp_migrate.unit.rounds import runs_before
+from amp_migrate.unit.rounds import rebound
 
 Held = tuple[tuple[ast.If, ...], ast.stmt]
 
@@ -64,16 +64,7 @@ def _indented(text: str) -> str:
 
 def _refuse_changing(project: Project, module: Module, test: ast.If, anchor: ast.stmt) -> None:
     function = project.function_of(module, test)
-    changing = [
-        node
-        for node in walk(function.scope)
-        if isinstance(node, ast.stmt) and defs(node) & uses(test.test)
-    ]
-    if calls_anything(test.test) or any(
-        runs_before(project, function, test.test, node)
-        and runs_before(project, function, node, anchor)
-        for node in changing
-    ):
+    if calls_anything(test.test) or rebound(project, function, test.test, test.test, anchor):
         raise Cannot(
             "AMP208",
             module,

@@ -14,7 +14,6 @@ from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.scaler.routes.received import (
     SPARE,
     Receiver,
-    Settings,
     above,
     apart_by_test,
     bare,
@@ -27,12 +26,13 @@ from amp_migrate.scaler.routes.received import (
 )
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import dominates, exclusive, key
-from amp_migrate.unit.rounds import may_follow
+from amp_migrate.unit.rounds import may_follow, rebound
 
 if TYPE_CHECKING:
     from amp_migrate.scaler.home import Home
 
 
+_Source = tuple[Function, ast.Call]
 State = tuple[dict[ast.Call, Receiver], dict[Function, list[ast.Return]]]
 
 
@@ -226,7 +226,7 @@ class Returning:
         """One GradScaler serves all calls, as the state of Apex did: they must ask for the same."""
         for i, (call, callee) in enumerate(sources):
             for other, another in sources[:i]:
-                alike = self._settings(callee, call) == self._settings(another, other)
+                alike = self._asks_alike(function, (callee, call), (another, other))
                 if not alike and not exclusive(function.module.tree, call, other):
                     raise Cannot(
                         "AMP901",
@@ -236,10 +236,22 @@ class Returning:
                         f"call {callee.qualname}() with the same settings for both, then run again",
                     )
 
-    def _settings(self, callee: Function, call: ast.Call) -> Settings:
+    def _asks_alike(self, function: Function, one: _Source, other: _Source) -> bool:
+        """Tell whether two calls are given the same settings, as written and by what was assigned in between."""
+        given = self._given(*one)
+        asked = settings(one[0], self._home.inits.get(one[0], []), given)
+        if asked != settings(other[0], self._home.inits.get(other[0], []), self._given(*other)):
+            return False
+        return not any(
+            rebound(self._home.project, function, given[name], *calls)
+            for name in asked[1]
+            for calls in ((one[1], other[1]), (other[1], one[1]))
+        )
+
+    def _given(self, callee: Function, call: ast.Call) -> dict[str, ast.expr]:
         project = self._home.project
         site = next(s for s in project.callers(callee) if s.call is call)
-        return settings(callee, self._home.inits.get(callee, []), project.arguments(site, callee))
+        return project.arguments(site, callee)
 
     def _spare(self, callers: list[CallSite]) -> None:
         """Callers that have no use for the scaler take it as ``_``."""
