@@ -6,6 +6,7 @@ import pytest
 from check.accepted import ACCEPTED
 from check.claimed import CLAIMED
 from check.forwards import EVALUATIONS
+from check.helpers import HELPERS
 from check.planted import TRAININGS, Training
 from check.programs import PROGRAMS
 
@@ -13,7 +14,7 @@ from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED)
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Facts, guards
+from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.check.casts.initialized import handed, of_one_kind
-from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
-
-_TYPES = {
-    "float16": frozenset({"torch.float16", "torch.half"}),
-    "bfloat16": frozenset({"torch.bfloat16"}),
-}
 
 
 class Casts(Enum):
@@ -34,7 +28,7 @@ class Casting:
     def __init__(self, program: Program, known: Facts) -> None:
         self._program = program
         self._project = program.project
-        self._known = known
+        self.enabled = Enabled(program, known)
         self._within: set[ast.Call] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:
@@ -58,28 +52,20 @@ class Casting:
             child = up
         return None
 
-    def other_dtype(self, function: Function, node: ast.AST, dtype: str) -> bool:
-        """Tell whether a block around a node casts to a type of its own, which is not `dtype`."""
-        for up in function.module.tree.ancestors(node):
-            for item in up.items if isinstance(up, ast.With | ast.AsyncWith) else ():
-                call = item.context_expr
-                name = isinstance(call, ast.Call) and self._project.external(
-                    function.module, call.func
-                )
-                if isinstance(call, ast.Call) and name in AUTOCASTS:
-                    types = [k.value for k in call.keywords if k.arg == "dtype"]
-                    if types and not any(
-                        self._project.external(function.module, t) in _TYPES[dtype] for t in types
-                    ):
-                        return True
-        return False
+    def typed(self) -> Iterator[tuple[Function, ast.Call, list[ast.expr]]]:
+        """Yield the calls of autocast that state a type, with what they state."""
+        for module in self._project.modules.values():
+            for call in module.tree.nodes(ast.Call):
+                types = [k.value for k in call.keywords if k.arg == "dtype"]
+                if types and self._project.external(module, call.func) in AUTOCASTS:
+                    yield self._project.function_of(module, call), call, types
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         call = node if isinstance(node, ast.Call) else None
         name = self._project.external(function.module, call.func if call is not None else node)
         if name in AUTOCASTS and call is not None:
             enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
-            return Casts.ON if enabled is None else self._enabled(function, enabled)
+            return Casts.ON if enabled is None else self._switched(function, enabled)
         if name is not None or (
             call is not None
             and isinstance(call.func, ast.Name)
@@ -108,48 +94,9 @@ class Casting:
     def _bound(self, function: Function, name: ast.Name) -> bool:
         return function.module.scopes.owner(name) is not None
 
-    def _enabled(self, function: Function, node: ast.expr) -> Casts:
-        truth = evaluate(node, self._known.at(function))
-        if truth is None and self._program.training.objects.scalers:
-            truth = self._of_scaler(function, node)
+    def _switched(self, function: Function, node: ast.expr) -> Casts:
+        truth = self.enabled.truth(function, node)
         return Casts.UNKNOWN if truth is None else Casts.ON if truth else Casts.OFF
-
-    def _of_scaler(self, function: Function, node: ast.expr) -> bool | None:
-        """Return what ``scaler.is_enabled()`` comes out as, from what the scaler is made with."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return None
-        if node.func.attr != "is_enabled":
-            return None
-        objects = self._program.training.objects
-        groups = objects.groups(function.module, node.func.value)
-        found = {
-            self.on(maker, call)
-            for maker, call in self.makers
-            if objects.groups(maker.module, call) & groups
-        }
-        return found.pop() if len(found) == 1 else None
-
-    @cached_property
-    def makers(self) -> list[tuple[Function, ast.Call]]:
-        """Return the calls that make a GradScaler."""
-        return [
-            (self._project.function_of(module, call), call)
-            for module, call in self._program.training.objects.made_scalers
-        ]
-
-    def on(self, function: Function, made: ast.Call) -> bool | None:
-        """Return whether a GradScaler is made to be on."""
-        enabled = next((k.value for k in made.keywords if k.arg == "enabled"), None)
-        if enabled is None:
-            return None if any(k.arg is None for k in made.keywords) else True
-        return evaluate(enabled, self._known.at(function))
-
-    def reached(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether the branches around a node may be taken."""
-        known = self._known.at(function)
-        return all(
-            evaluate(test, known) is not (not truth) for test, truth in guards(function, node)
-        )
 
     def at(self, function: Function, node: ast.AST, around: frozenset[Casts]) -> Casts:
         """Return whether casts are on at a node of a function that begins with them as `around` says."""
@@ -193,7 +140,7 @@ class Casting:
                     continue
                 callees = self._program.calls.run(point.node)
                 later = [] if callees or sure else handed(self._program, point.node)
-                if not (callees or later) or not self.reached(function, point.node):
+                if not (callees or later) or not self.enabled.reached(function, point.node):
                     continue
                 if sure and not of_one_kind(callees):
                     continue

@@ -10,8 +10,9 @@ from functools import cached_property
 from amp_migrate.check.casts.assumed import Facts, Initialize
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.initialized import ON, Initialized, States
+from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
 from amp_migrate.check.casts.lacking import Lacking
+from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
@@ -31,6 +32,10 @@ CAST, UNCAST, DTYPE, ENABLED, DISABLED = (
     "is on, where Apex was off:",
     "is off, where Apex was on:",
 )
+_TYPES: dict[str, frozenset[str | None]] = {
+    "float16": frozenset({"torch.float16", "torch.half"}),
+    "bfloat16": frozenset({"torch.bfloat16"}),
+}
 _Where = tuple[Key, str]
 
 
@@ -56,6 +61,7 @@ class Forwards:
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, known not in item.scaled)
         yield from self._elsewhere()
+        yield from self._typed()
 
     @cached_property
     def _live(self) -> list[Initialize]:
@@ -72,17 +78,31 @@ class Forwards:
         project = self.old.project
         return [f for f in project.functions() if leading.leads(f) and not project.callers(f)]
 
+    def _behind(self, known: Collection[Function]) -> list[Function]:
+        """Return the functions that code out of sight calls while Apex is on, beside known ones: they scale losses by it."""
+        return [f for f in self._scaling if f not in known]
+
+    @cached_property
+    def _scaling(self) -> list[Function]:
+        """The functions that nothing calls and that may come to a loss which Apex scales."""
+        project = self.old.project
+        scaling = leading(project, (f for f in project.functions() if _scales(self.old, f)))
+        return [f for f in scaling if f.node is not None and not project.callers(f)]
+
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
         facts = Facts(((item.function, item.on), *item.callers))
         apex = Initialized(self.old.program, {other.call for other in self._live}, facts)
         entries = self._entries(item)
+        behind = self._behind(apex.spread(entries))
         native = Casting(self.new.program, facts)
-        begun = native.spread(self._same(entries))
+        begun = native.spread(self._same([*entries, *behind]))
         was: dict[_Where, dict[ast.Call, States]] = {}
-        for function, start in apex.spread(entries).items():
+        cast: set[ast.Call] = set()
+        for function, start in apex.spread(entries, behind).items():
             for call, states in apex.calls(function, start):
                 was.setdefault(_where(function, call), {})[call] = states
+                cast |= {call} if states == ON else set()
         runs = list(self._runs(begun))
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
@@ -95,14 +115,15 @@ class Forwards:
                 and native.lacks(function, call, begun[function])
                 and self._is_forward(at)
             )
-            if lacking and not self._keeps_apex(function):
+            if lacking and not _scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
             elif False in wanted and known and inside is Casts.ON:
                 yield _differs(CAST, at, call)
-            elif wanted == ON and native.other_dtype(function, call, self.claims.dtype):
-                yield _differs(DTYPE, at, call)
+        for function, call in Losses(self.old, self.new, self.networks).uncast(cast, native, begun):
+            if not _scales(self.new, function):
+                yield _differs(UNCAST, _where(function, call), call)
         if item.trains and _is_scaled(item):
             yield from self._scalers(native, begun, False, DISABLED)
 
@@ -110,18 +131,15 @@ class Forwards:
         """Tell whether a call of the old text runs a network by itself, to which casts always matter."""
         return any(at[1] in self.networks.forwards(f) for f in self._old(at[0]))
 
-    def _keeps_apex(self, function: Function) -> bool:
-        """Tell whether a function of the new text still scales by Apex, which is not there: it raises as it did."""
-        calls = (p.node for p in self.new.program.graph(function).points)
-        return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
-
     def _without(
         self, item: Initialize, facts: Facts, scales: bool
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
-        begun = native.spread(self._same(self._entries(item)))
+        entries = self._entries(item)
+        reached = Initialized(self.old.program, {item.call}, Facts()).spread(entries)
+        begun = native.spread(self._same([*entries, *self._behind(reached)]))
         for at, call, function in self._runs(begun):
-            if native.reached(function, call) and self._cast(native, begun, function, call):
+            if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
                 if not self._cast_before(at):
                     yield _differs(CAST, at, call)
         if scales:
@@ -141,6 +159,14 @@ class Forwards:
         for at, call, function in self._runs(begun):
             if self._cast(native, begun, function, call) and not self._cast_before(at):
                 yield _differs(CAST, at, call)
+
+    def _typed(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield the blocks that were not there and cast to another type than that of the run."""
+        known = {ast.unparse(call) for _, call, _ in self._native.typed()}
+        for function, call, types in Casting(self.new.program, Facts()).typed():
+            names = {self.new.project.external(function.module, t) for t in types}
+            if ast.unparse(call) not in known and not names <= _TYPES[self.claims.dtype]:
+                yield _differs(DTYPE, _where(function, call), call)
 
     def _cast(
         self,
@@ -173,17 +199,20 @@ class Forwards:
         what: str,
     ) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScalers that are on or off where Apex was not."""
-        for function, call in native.makers:
-            if is_off(call) and not all(is_off(c) for _, c in native.makers):
+        for function, call in native.enabled.makers:
+            if is_off(call) and not all(is_off(c) for _, c in native.enabled.makers):
                 continue
-            if function in begun and native.reached(function, call):
-                if key(function) in self.old.functions and native.on(function, call) is wrong:
+            if function in begun and native.enabled.reached(function, call):
+                if (
+                    key(function) in self.old.functions
+                    and native.enabled.on(function, call) is wrong
+                ):
                     if not self._made_before(function, call):
                         yield _differs(what, (key(function), "GradScaler"), call)
 
     def _made_before(self, function: Function, call: ast.Call) -> bool:
         text = ast.unparse(call)
-        return any(ast.unparse(c) == text for _, c in self._native.makers)
+        return any(ast.unparse(c) == text for _, c in self._native.enabled.makers)
 
     def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
@@ -243,6 +272,12 @@ def _is_scaled(item: Initialize) -> bool:
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
     return not any(folded(value) == 1.0 for value in found)
+
+
+def _scales(side: Side, function: Function) -> bool:
+    """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
+    calls = (p.node for p in side.program.graph(function).points)
+    return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
 
 
 def _where(function: Function, call: ast.Call) -> _Where:

@@ -9,7 +9,7 @@ from functools import cached_property
 from amp_migrate.check.casts.assumed import Facts
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.protocol.code.program import Program
 
 States = frozenset[bool | None]
@@ -29,19 +29,12 @@ class Initialized:
         self._project = program.project
         self._calls = calls
         self._known = known
-        self._leads = self._leading()
+        initializing = (self._project.module_of(c) for c in calls)
+        functions = [
+            self._project.function_of(m, c) for m, c in zip(initializing, calls, strict=True)
+        ]
+        self._leads = leading(self._project, functions)
         self._next: dict[Function, dict[Point, list[Point]]] = {}
-
-    def _leading(self) -> set[Function]:
-        """The functions that initialize, or call one that does."""
-        found = [self._project.function_of(self._project.module_of(c), c) for c in self._calls]
-        seen = set(found)
-        for function in found:
-            for site in self._project.callers(function):
-                if site.function not in seen:
-                    seen.add(site.function)
-                    found.append(site.function)
-        return seen
 
     def leads(self, function: Function) -> bool:
         """Tell whether a run of a function may initialize."""
@@ -116,9 +109,11 @@ class Initialized:
                 found |= {True} if True in ends else frozenset()
         return frozenset(found) if callees else states
 
-    def spread(self, entries: Iterable[Function]) -> dict[Function, States]:
-        """Return whether Apex may be on when each function that some entries reach begins."""
-        begins: dict[Function, States] = dict.fromkeys(entries, OFF)
+    def spread(
+        self, entries: Iterable[Function], behind: Iterable[Function] = ()
+    ) -> dict[Function, States]:
+        """Return whether Apex may be on when each function that some entries reach begins; `behind` begin with it on."""
+        begins: dict[Function, States] = dict.fromkeys(entries, OFF) | dict.fromkeys(behind, ON)
         queue = list(begins)
         while queue:
             function = queue.pop()
@@ -158,6 +153,18 @@ class Initialized:
             )
             for up in function.module.tree.ancestors(call)
         )
+
+
+def leading(project: Project, functions: Iterable[Function]) -> set[Function]:
+    """Return some functions, and those that call one of them, or call one that does."""
+    found = list(functions)
+    seen = set(found)
+    for function in found:
+        for site in project.callers(function):
+            if site.function not in seen:
+                seen.add(site.function)
+                found.append(site.function)
+    return seen
 
 
 def handed(program: Program, call: ast.Call) -> list[Function]:

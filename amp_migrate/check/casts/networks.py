@@ -16,6 +16,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
     COPIES,
+    HAND_OUT_PARAMETERS,
     REFUSES_CASTS,
     REFUSING_LAYERS,
     RUN_IN_HALF,
@@ -69,6 +70,18 @@ class Networks:
                 if tail(call) in COPIES and call.args:
                     if self._objects.groups(module, call.args[0]) & networks:
                         yield from self._objects.groups(module, call)
+
+    def methods(self, function: Function) -> set[str]:
+        """Return how a function calls methods of initialized networks that may run parts of them."""
+        module = function.module
+        calls = (p.node for p in self._program.graph(function).points)
+        return {
+            spelled(c)
+            for c in calls
+            if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
+            if c.func.attr not in HAND_OUT_PARAMETERS and not self._project.callees(c)
+            if self._objects.groups(module, c.func.value) & self._groups
+        }
 
     def texts(self, function: Function) -> set[str]:
         """Return how a function runs networks and computes losses."""

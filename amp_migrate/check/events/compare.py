@@ -15,6 +15,7 @@ from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step, difference
 from amp_migrate.check.settings import scales
@@ -69,7 +70,11 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         if rows := pair.rows():
             shown.append(Compared(*name, tuple(rows)))
     forwards = Forwards(old, new, tuple(every), networks, claims)
-    others = (*scales(old, new, every, claims), *handed_over(new, claims))
+    others = (
+        *scales(old, new, every, claims),
+        *handed_over(new, claims),
+        *unscaled(old, new, claims),
+    )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))
     return Comparison(found, shown)

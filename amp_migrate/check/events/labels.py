@@ -137,6 +137,23 @@ class Labels:
                 found.append(value)
         return found
 
+    def is_scaled(self, function: Function, backward: ast.Call) -> bool:
+        """Tell whether the loss of a backward is multiplied by a scale, or computed from what is."""
+        queue: list[ast.AST] = [backward]
+        seen: set[ast.AST] = set()
+        while queue:
+            for part in ast.walk(queue.pop()):
+                if isinstance(part, ast.Call) and tail(part) == "scale":
+                    return True
+                if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
+                    continue
+                binders = [b for b in self._binders(function, part) if b not in seen]
+                seen.update(binders)
+                if any(self._unscaled_value(function, bound) is not None for bound in binders):
+                    return True
+                queue += filter(None, (_assigned(function, bound) for bound in binders))
+        return False
+
     def _unscaled_value(self, function: Function, bound: ast.AST) -> ast.expr | None:
         """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
         up = function.module.tree.parent(bound)

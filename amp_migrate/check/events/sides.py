@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from amp_migrate.check.casts.initialized import leading
 from amp_migrate.check.casts.installed import installed
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
@@ -64,14 +65,7 @@ class Side:
     @cached_property
     def relevant(self) -> frozenset[Key]:
         """The functions in which something happens, and those that may come to one by calls."""
-        found = list(self._own)
-        seen = set(found)
-        for function in found:
-            for site in self.project.callers(function):
-                if site.function not in seen:
-                    seen.add(site.function)
-                    found.append(site.function)
-        return frozenset(map(key, seen))
+        return frozenset(map(key, leading(self.project, self._own)))
 
     def known(self, function: Function) -> Assumption:
         """Return what holds in a function where Apex is installed."""

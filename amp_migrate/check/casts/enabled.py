@@ -1,0 +1,126 @@
+"""Whether what is given as ``enabled=`` comes out true, in whatever function it stands."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from amp_migrate.check.casts.assumed import Facts, guards
+from amp_migrate.facts.below import every
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.project import CallSite, Function
+from amp_migrate.protocol.code.program import Program
+
+
+class Enabled:
+    """Evaluates expressions under an assumption: GradScalers by what makes them, parameters by what calls give."""
+
+    def __init__(self, program: Program, known: Facts) -> None:
+        self._program = program
+        self._project = program.project
+        self._known = known
+        self._asked: set[ast.Call] = set()
+
+    def truth(self, function: Function, node: ast.expr) -> bool | None:
+        """Return whether an expression of a function counts as true; None where that is not known."""
+        return self._truth(function, self._settled(function, node), frozenset())
+
+    def reached(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether the branches around a node may be taken."""
+        known = self._known.at(function)
+        return all(
+            evaluate(test, known) is not (not truth) for test, truth in guards(function, node)
+        )
+
+    @cached_property
+    def makers(self) -> list[tuple[Function, ast.Call]]:
+        """Return the calls that make a GradScaler."""
+        return [
+            (self._project.function_of(module, call), call)
+            for module, call in self._program.training.objects.made_scalers
+        ]
+
+    def on(self, function: Function, made: ast.Call) -> bool | None:
+        """Return whether a GradScaler is made to be on."""
+        enabled = next((k.value for k in made.keywords if k.arg == "enabled"), None)
+        if enabled is None:
+            return None if any(k.arg is None for k in made.keywords) else True
+        return self._truth(function, enabled, frozenset())
+
+    def _truth(self, function: Function, node: ast.expr, above: frozenset[Function]) -> bool | None:
+        found = evaluate(node, self._known.at(function))
+        if found is not None or function in above or not self._is_given(function, node):
+            return found
+        sites = [s for s in self._project.calls_of(function) if self.reached(s.function, s.call)]
+        truths = {self._at(site, function, node, above | {function}) for site in sites}
+        return truths.pop() if len(truths) == 1 else None
+
+    def _at(
+        self, site: CallSite, function: Function, node: ast.expr, above: frozenset[Function]
+    ) -> bool | None:
+        """Return what an expression of parameters comes out as for the arguments of a call."""
+        given = self._project.arguments(site, function)
+        defaults = function.parameters.defaults
+        values = {name: given.get(name, defaults.get(name)) for name in _names(node)}
+        if any(value is None for value in values.values()):
+            return None
+        settled = {n: self._settled(site.function, v) for n, v in values.items() if v is not None}
+        return self._truth(site.function, _Given(settled).visit(copy.deepcopy(node)), above)
+
+    def _is_given(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression depends on parameters of a function alone, which it never binds anew."""
+        names = set(_names(node))
+        scopes = function.module.scopes
+        return bool(names) and all(
+            name in function.parameters.names
+            and all(isinstance(b, ast.arg) for b in scopes.bindings(function.scope, name))
+            for name in names
+        )
+
+    def _settled(self, function: Function, node: ast.expr) -> ast.expr:
+        """Return an expression with what is known of its calls of ``scaler.is_enabled()`` in their place."""
+        asked = {
+            call: self._of_scaler(function, call)
+            for call in every(node)
+            if isinstance(call, ast.Call) and _asks(call)
+        }
+        known = {call: ast.Constant(truth) for call, truth in asked.items() if truth is not None}
+        if not known:
+            return node
+        return copy.deepcopy(node, {id(call): value for call, value in known.items()})
+
+    def _of_scaler(self, function: Function, node: ast.Call) -> bool | None:
+        """Return what ``scaler.is_enabled()`` comes out as, from what the scaler is made with."""
+        if node in self._asked:
+            return None
+        assert isinstance(node.func, ast.Attribute)
+        objects = self._program.training.objects
+        groups = objects.groups(function.module, node.func.value)
+        self._asked.add(node)
+        found = {
+            self.on(maker, call)
+            for maker, call in self.makers
+            if objects.groups(maker.module, call) & groups
+        }
+        self._asked.discard(node)
+        return found.pop() if len(found) == 1 else None
+
+
+class _Given(ast.NodeTransformer):
+    """Writes values for names."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self._values.get(node.id, node)
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    return (part.id for part in every(node) if isinstance(part, ast.Name))
+
+
+def _asks(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "is_enabled"

@@ -1,0 +1,96 @@
+"""Whether what Apex scaled is scaled: the losses of its blocks, and the steps of the optimizers that these name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.labels import Does, text_of
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import tail
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+PLAIN, PAST = (
+    "is not scaled any more, which Apex did:",
+    "steps past the GradScaler, where Apex scaled its loss:",
+)
+_ENDS = frozenset({"unscale_", "step", "update"})
+
+
+def unscaled(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield the backward passes and steps of Apex that no way of the new text makes through a GradScaler."""
+    if not new.program.training.objects.scalers:
+        return
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        before, after = old.functions[name], new.functions[name]
+        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
+            continue
+        introduced = new.names(name) - old.names(name)
+        losses = {label for f in before for _, label, by_apex in _backwards(old, f) if by_apex}
+        optimizers = {text for f in before for text in _named(old, f)}
+        now = [(f, *found) for f in after for found in _backwards(new, f, introduced)]
+        steps = [(f, *found) for f in after for found in _steps(new, f, introduced)]
+        for label in sorted(losses - {label for _, _, label, scaled in now if scaled}):
+            yield from _first(
+                name, f"`{label}` {PLAIN}", [(f, c) for f, c, w, _ in now if w == label]
+            )
+        for text in sorted(optimizers - {text for _, _, text, scaled in steps if scaled}):
+            yield from _first(
+                name, f"`{text}` {PAST}", [(f, c) for f, c, w, _ in steps if w == text]
+            )
+
+
+def _first(
+    name: Key, what: str, found: list[tuple[Function, ast.Call]]
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield a difference at the first of some calls, if there is one."""
+    for function, call in found[:1]:
+        place = Place(function.module.path, call.lineno)
+        yield name, Difference((Step(Label(what), None, place),))
+
+
+def _calls(side: Side, function: Function) -> Iterator[ast.Call]:
+    points = side.program.graph(function).points
+    return (c for c in dict.fromkeys(p.node for p in points) if isinstance(c, ast.Call))
+
+
+def _backwards(
+    side: Side, function: Function, introduced: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.Call, Label, bool]]:
+    """Yield the backward passes of a function, each with its label and whether it may be scaled."""
+    for call in _calls(side, function):
+        label = side.labels.of_call(function, call, introduced)
+        if label is not None and label.kind == Does.BACKWARD.value:
+            scaled = side.labels.is_scaled(function, call) or _is_late(side, function, call)
+            yield call, label, scaled
+
+
+def _is_late(side: Side, function: Function, backward: ast.Call) -> bool:
+    """Tell whether a backward may run between `unscale_` and the step, when gradients are true already."""
+
+    def ends(point: Point) -> bool:
+        return isinstance(point.node, ast.Call) and tail(point.node) in _ENDS
+
+    before = side.program.graph(function).nearest_before(backward, ends)
+    return any(isinstance(p.node, ast.Call) and tail(p.node) == "unscale_" for p in before)
+
+
+def _steps(
+    side: Side, function: Function, introduced: frozenset[str]
+) -> Iterator[tuple[ast.Call, str, bool]]:
+    """Yield the steps of a function, each with its optimizer and whether a GradScaler makes it."""
+    for call in _calls(side, function):
+        label = side.labels.of_call(function, call, introduced)
+        if label is not None and label.kind == Does.STEP.value:
+            yield call, label.of, bool(call.args) and text_of(call.args[0]) == label.of
+
+
+def _named(side: Side, function: Function) -> Iterator[str]:
+    """Yield the optimizers that the blocks of Apex in a function name."""
+    for call in _calls(side, function):
+        if tail(call) == "scale_loss" and len(call.args) > 1:
+            yield text_of(call.args[1])
