@@ -23,7 +23,7 @@ from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
-from amp_migrate.protocol.scaler import ScalerMachine, never_scaled
+from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated
 from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
 
@@ -70,6 +70,7 @@ def _scalers(
         anyhow = search.anyhow(machine, entries)
         breached = bool(anyhow.breached())
         yield from never_scaled(program, anyhow, scaler.number)
+        yield from never_updated(program, scaler.number)
         if breached:
             yield from search.run(machine, entries).faults()
 

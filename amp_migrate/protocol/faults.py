@@ -48,6 +48,9 @@ class Breach(Enum):
     NEVER_SCALED = (
         "scaler.step() or scaler.unscale_() raises, as no loss is scaled before it on any path"
     )
+    NEVER_UPDATED = (
+        "scaler.step() runs and scaler.update() never does, so that a second step raises"
+    )
     CAST_STEP = "the optimizer steps inside an autocast block"
     CAST_BACKWARD = "a scaled backward pass runs inside an autocast block"
     CAST_WRITE = "weights are written inside an autocast block, which keeps copies of them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 
 _USES = (Kind.STEP, Kind.UNSCALE)
+_UPDATES = (Kind.UPDATE, Kind.SET_SCALE, Kind.HANDED)
 
 
 class Scaling(NamedTuple):
@@ -95,6 +97,33 @@ def never_scaled(program: Program, run: Run, number: int) -> Iterator[Fault]:
             module = program.project.module_of(event.node)
             place = Place(module.path, getattr(event.node, "lineno", 0))
             yield Fault(Breach.NEVER_SCALED, place, (place,))
+
+
+def never_updated(program: Program, number: int) -> Iterator[Fault]:
+    """Yield the first step of a GradScaler that nothing updates, here or out of sight: a second one raises."""
+    happened = [
+        e for held in program.training.by_function.values() for some in held.values() for e in some
+    ]
+    own = [e for e in happened if e.scaler == number]
+    steps = [e for e in own if e.kind is Kind.STEP]
+    if not steps or any(e.kind in _UPDATES for e in own):
+        return
+    names = {_receiver(e.node) for e in steps}
+    calls = program.training.objects.method_calls.get("update", [])
+    if not names & {_receiver(call) for _, call in calls}:
+        place = Place(
+            program.project.module_of(steps[0].node).path, getattr(steps[0].node, "lineno", 0)
+        )
+        yield Fault(Breach.NEVER_UPDATED, place, (place,))
+
+
+def _receiver(node: ast.AST) -> str:
+    held = (
+        node.func.value
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        else None
+    )
+    return "" if held is None else ast.unparse(held)
 
 
 def _used(

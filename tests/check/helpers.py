@@ -173,6 +173,69 @@ _TRUE_AFTER = """
             scaler.update()
 """
 
+_PRECISIONS_BEFORE = """
+    import torch
+    from apex import amp
+
+    class Full:
+        def connect(self, model, optimizer):
+            return model, optimizer
+
+        def backward(self, loss, optimizer):
+            loss.backward()
+
+    class Mixed(Full):
+        def connect(self, model, optimizer):
+            return amp.initialize(model, optimizer, opt_level="O1")
+
+        def backward(self, loss, optimizer):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+
+    def train(name, loader):
+        precision = {"32": Full, "16": Mixed}[name]()
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+        model, optimizer = precision.connect(model, optimizer)
+        for x in loader:
+            optimizer.zero_grad()
+            precision.backward(model(x).mean(), optimizer)
+            optimizer.step()
+"""
+_PRECISIONS_AFTER = """
+    import torch
+
+    class Full:
+        scaler = torch.cuda.amp.GradScaler(enabled=False)
+
+        def connect(self, model, optimizer):
+            return model, optimizer
+
+        def backward(self, loss, optimizer):
+            loss.backward()
+
+    class Mixed(Full):
+        def connect(self, model, optimizer):
+            self.scaler = torch.cuda.amp.GradScaler()
+            return model, optimizer
+
+        def backward(self, loss, optimizer):
+            self.scaler.scale(loss).backward()
+
+    def train(name, loader):
+        precision = {"32": Full, "16": Mixed}[name]()
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+        model, optimizer = precision.connect(model, optimizer)
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled=precision.scaler.is_enabled()):
+                loss = model(x).mean()
+            precision.backward(loss, optimizer)
+            precision.scaler.step(optimizer)
+            precision.scaler.update()
+"""
+
 
 def _training(name: str, before: str, after: str, faults: dict[str, tuple[str, str]]) -> Training:
     table = {fault: (edit,) for fault, edit in faults.items()}
@@ -181,6 +244,19 @@ def _training(name: str, before: str, after: str, faults: dict[str, tuple[str, s
 
 _BLOCK = "with torch.cuda.amp.autocast():"
 HELPERS = (
+    _training(
+        "one class of two that initializes",
+        _PRECISIONS_BEFORE,
+        _PRECISIONS_AFTER,
+        {
+            "its GradScaler is off": (
+                "self.scaler = torch.cuda.amp.GradScaler()",
+                "self.scaler = torch.cuda.amp.GradScaler(enabled=False)",
+            ),
+            "its loss is not scaled": ("self.scaler.scale(loss).backward()", "loss.backward()"),
+            "nothing updates": ("        precision.scaler.update()\n", ""),
+        },
+    ),
     _training(
         "a library whose trainer nobody in sight makes",
         _LIBRARY_BEFORE,
@@ -193,6 +269,7 @@ HELPERS = (
                 "self.scaler.step(self.optimizer)",
                 "self.optimizer.step()",
             ),
+            "nothing updates": ("        self.scaler.update()\n", ""),
         },
     ),
     _training(

@@ -14,6 +14,7 @@ from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
@@ -23,14 +24,11 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.contexts import is_off
 
-CAST, UNCAST, DTYPE, ENABLED, DISABLED = (
+CAST, UNCAST, DTYPE = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
     "is cast to a type that Apex did not use:",
-    "is on, where Apex was off:",
-    "is off, where Apex was on:",
 )
 _TYPES: dict[str, frozenset[str | None]] = {
     "float16": frozenset({"torch.float16", "torch.half"}),
@@ -62,6 +60,10 @@ class Forwards:
                     yield from self._without(item, facts, known not in item.scaled)
         yield from self._elsewhere()
         yield from self._typed()
+
+    @cached_property
+    def _scalers(self) -> Scalers:
+        return Scalers(self.old, self._native)
 
     @cached_property
     def _live(self) -> list[Initialize]:
@@ -125,7 +127,8 @@ class Forwards:
             if not _scales(self.new, function):
                 yield _differs(UNCAST, _where(function, call), call)
         if item.trains and _is_scaled(item):
-            yield from self._scalers(native, begun, False, DISABLED)
+            yield from self._scalers.differing(native, begun, False, DISABLED)
+            yield from self._scalers.off(item, native)
 
     def _is_forward(self, at: _Where) -> bool:
         """Tell whether a call of the old text runs a network by itself, to which casts always matter."""
@@ -143,7 +146,7 @@ class Forwards:
                 if not self._cast_before(at):
                     yield _differs(CAST, at, call)
         if scales:
-            yield from self._scalers(native, begun, True, ENABLED)
+            yield from self._scalers.differing(native, begun, True, ENABLED)
 
     def _elsewhere(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what is cast now in programs that never had AMP."""
@@ -190,29 +193,6 @@ class Forwards:
     @cached_property
     def _native(self) -> Casting:
         return Casting(self.old.program, Facts())
-
-    def _scalers(
-        self,
-        native: Casting,
-        begun: dict[Function, frozenset[Casts]],
-        wrong: bool,
-        what: str,
-    ) -> Iterator[tuple[Key, Difference]]:
-        """Yield the GradScalers that are on or off where Apex was not."""
-        for function, call in native.enabled.makers:
-            if is_off(call) and not all(is_off(c) for _, c in native.enabled.makers):
-                continue
-            if function in begun and native.enabled.reached(function, call):
-                if (
-                    key(function) in self.old.functions
-                    and native.enabled.on(function, call) is wrong
-                ):
-                    if not self._made_before(function, call):
-                        yield _differs(what, (key(function), "GradScaler"), call)
-
-    def _made_before(self, function: Function, call: ast.Call) -> bool:
-        text = ast.unparse(call)
-        return any(ast.unparse(c) == text for _, c in self._native.enabled.makers)
 
     def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
