@@ -86,13 +86,14 @@ class Move:
     """Take a statement from its place and put it before or after `anchor`, in the block of `anchor`.
 
     Other edits of the moved statement apply to it. `inside` puts it at the end of the body of `anchor`
-    (a compound statement) when "end", at its start when "start".
+    (a compound statement) when "end", at its start when "start". There it stands under `header`, as ``if x:``.
     """
 
     span: Span
     anchor: Span
     after: bool
     inside: str | None = None
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from amp_migrate.rules.calls.amp102_initialize import RULE
 
 def needed_import(module: Module, edits: list[Edit]) -> Iterator[Decision]:
     """Import torch where the edits of a file say ``torch.`` and the file does not bind the name."""
-    texts = [getattr(edit, "text", "") + getattr(edit, "header", "") for edit in edits]
+    texts = [getattr(edit, "text", "") + (getattr(edit, "header", None) or "") for edit in edits]
     read = [t.replace("from torch.", "").replace("import torch.", "") for t in texts]
     if not any("torch." in text for text in read) or binds_torch(module.tree):
         return

@@ -398,7 +398,8 @@ ADVISED = (
         "move the clip with its test to where the optimizer steps",
         (
             (
-                "            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
+                "            norms += torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
+                "            seen += 1\n"
                 "        else:\n"
                 "            loss.backward()\n"
                 "        if (i + 1) % args.accum == 0:\n",
@@ -406,7 +407,8 @@ ADVISED = (
                 "            loss.backward()\n"
                 "        if (i + 1) % args.accum == 0:\n"
                 "            if args.fp16:\n"
-                "                torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n",
+                "                norms += torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
+                "                seen += 1\n",
             ),
         ),
     ),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Facts, Initialize
+from amp_migrate.check.casts.assumed import Facts, Initialize, initializes
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
@@ -52,7 +52,8 @@ class Forwards:
         if not all(self.old.program.graph(i.function).at(i.call) for i in self.every):
             return  # in a lambda, which runs when it is called
         for item in self._live:
-            yield from self._with_amp(item)
+            if not self._stays(item):
+                yield from self._with_amp(item)
         for item in self.every:
             for known in item.off:
                 facts = Facts(((item.function, known),))
@@ -68,6 +69,16 @@ class Forwards:
     @cached_property
     def _live(self) -> list[Initialize]:
         return [item for item in self.every if item.on is not None]
+
+    def _stays(self, item: Initialize) -> bool:
+        """Tell whether the new text still initializes Apex where the old one did, which casts as it did."""
+        name = key(item.function)
+        left = sum(key(i.function) == name for i in self._left)
+        return left > 0 and left == sum(key(i.function) == name for i in self.every)
+
+    @cached_property
+    def _left(self) -> list[Initialize]:
+        return initializes(self.new.project)
 
     def _may_initialize(self, item: Initialize, facts: Facts) -> bool:
         """Tell whether a run that leaves one initialize out may come to another one."""

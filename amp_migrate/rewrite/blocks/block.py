@@ -10,7 +10,6 @@ import libcst as cst
 from amp_migrate.plan.model import Wrap
 from amp_migrate.rewrite.blocks.comments import split_attached, without_apex
 from amp_migrate.rewrite.blocks.lines import Element, Gap, Statement, bare, is_blank, statements
-from amp_migrate.rewrite.blocks.snippet import parse_statements
 from amp_migrate.rewrite.blocks.statements import Part, Statements
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Index
@@ -162,9 +161,4 @@ def _wrapped(make: Statements, wrap: Wrap, inner: list[Element], unit: str) -> S
     if not statements(inner):
         raise EditError(wrap, "no statement is left to wrap")
     make.index.mark(wrap)
-    header = statements(
-        parse_statements(wrap, f"{wrap.header}\n    pass", make.default_indent, make.default_indent)
-    )
-    if len(header) != 1 or not isinstance(header[0], cst.BaseCompoundStatement):
-        raise EditError(wrap, "the text is not the header of a compound statement")
-    return header[0].with_changes(body=make.block(inner, unit))
+    return make.under(wrap, wrap.header, inner, unit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amp_migrate.plan.model import Drop, Hoist, Insert, Move, Replace
+from amp_migrate.plan.model import Drop, Edit, Hoist, Insert, Move, Replace
 from amp_migrate.rewrite.blocks.comments import (
     comment_lines,
     comments_inside,
@@ -22,6 +22,7 @@ from amp_migrate.rewrite.blocks.continuation import shift
 from amp_migrate.rewrite.blocks.lines import (
     Element,
     Gap,
+    Statement,
     assemble,
     bare,
     flat_suite,
@@ -211,11 +212,21 @@ class Statements:
         self.moving.discard(node)
         above, core = self._with_comments(node, part)
         elements = [*above, *part.before, *core, *part.after]
+        if edit.header is not None:
+            elements = [self.under(edit, edit.header, elements, self.units[-1])]
         if not self.continued:
             return elements
         inside = self.units[-1] if edit.inside else ""
         new = self._margin(edit.anchor.line) + inside
         return shift(elements, self._margin(edit.span.line), new)
+
+    def under(self, edit: Edit, header: str, body: list[Element], unit: str) -> Statement:
+        """Return a compound statement that an edit puts around lines."""
+        text = f"{header}\n    pass"
+        made = statements(parse_statements(edit, text, self.default_indent, self.default_indent))
+        if len(made) != 1 or not isinstance(made[0], cst.BaseCompoundStatement):
+            raise EditError(edit, "the text is not the header of a compound statement")
+        return made[0].with_changes(body=self.block(body, unit))
 
     def _with_comments(
         self, node: cst.CSTNode, part: Part

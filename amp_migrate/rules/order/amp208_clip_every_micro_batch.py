@@ -1,7 +1,8 @@
 """A clip on every micro-batch moves to the step.
 
 ## What it does
-Moves gradient clipping (and norm logging) from every micro-batch into the `if` that steps.
+Moves gradient clipping (and norm logging) from every micro-batch into the `if` that steps. One that stands
+in one branch of an `if` that stays takes its test along.
 
 ## Why
 Apex unscaled every micro-batch, so a clip outside the `if` clipped each partial sum. Natively `unscale_` may
@@ -31,11 +32,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import defs
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.model import Decision, Edit, Insert, Move, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.order.relocated import relocated
+from amp_migrate.rules.order.relocated import condition, refuse_changing, relocated
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import tests_between
 
@@ -46,9 +48,9 @@ def decide(context: Context) -> Iterator[Decision]:
     """Move the clips that the accumulation boundary must hold."""
     for unscale, stmt in _moved(context):
         module = unscale.function.module
-        _refuse_conditional(context, module, stmt, unscale.before)
-        edit = Move(module.tree.span(stmt), module.tree.span(unscale.before), after=False)
-        yield _decision(unscale, stmt, [edit])
+        span, anchor = module.tree.span(stmt), module.tree.span(unscale.before)
+        header = _header(context, module, stmt, unscale.before)
+        yield _decision(unscale, stmt, [Move(span, anchor, after=False, header=header)])
     for unscale in context.unscales:
         yield from _guards(unscale)
 
@@ -107,14 +109,20 @@ def _decision(unscale: Unscale, stmt: ast.stmt, edits: list[Edit]) -> Decision:
     return decision(RULE, status, unscale.function.module, stmt, message, edits)
 
 
-def _refuse_conditional(context: Context, module: Module, stmt: ast.stmt, anchor: ast.stmt) -> None:
-    """Refuse to move a clip out of an `if` that stays: it would clip where it did not."""
-    for test in tests_between(module.tree, stmt, anchor):
-        if test not in context.branches.collapses:
-            raise Cannot(
-                "AMP908",
-                module,
-                stmt,
-                "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step",
-                "move the clip with its test to where the optimizer steps, then run again",
-            )
+def _header(context: Context, module: Module, stmt: ast.stmt, anchor: ast.stmt) -> str | None:
+    """Return the `if` that a clip takes along: the one that stays where it stood."""
+    tree = module.tree
+    between = tests_between(tree, stmt, anchor)
+    tests = [test for test in between if test not in context.branches.collapses]
+    if len(tests) > 1 or (tests and defs(stmt)):
+        raise Cannot(
+            "AMP908",
+            module,
+            stmt,
+            "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step",
+            "move the clip with its test to where the optimizer steps, then run again",
+        )
+    for test in tests:
+        refuse_changing(context.unit.project, module, test, anchor)
+        return f"if {condition(tree, test, stmt)}:"
+    return None

@@ -29,7 +29,7 @@ def relocated(
     for stmt in sorted(stmts, key=key):
         tests = tuple(reversed(list(tests_between(tree, stmt, anchor))))
         for test in tests:
-            _refuse_changing(project, module, test, anchor)
+            refuse_changing(project, module, test, anchor)
         held.append((tests, stmt))
     place = tree.span(anchor)
     if not any(tests for tests, _ in held):
@@ -62,7 +62,14 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {line}" if line else line for line in text.split("\n"))
 
 
-def _refuse_changing(project: Project, module: Module, test: ast.If, anchor: ast.stmt) -> None:
+def condition(tree: Tree, test: ast.If, stmt: ast.stmt) -> str:
+    """Return the condition under which an `if` runs a statement of one of its branches."""
+    text = speller(tree)(test.test)
+    return text if in_branch(tree, stmt, test.body) else negate(Condition(None, text)).text
+
+
+def refuse_changing(project: Project, module: Module, test: ast.If, anchor: ast.stmt) -> None:
+    """Raise `Cannot` where a test may have another answer before `anchor`."""
     function = project.function_of(module, test)
     if calls_anything(test.test) or rebound(project, function, test.test, test.test, anchor):
         raise Cannot(
