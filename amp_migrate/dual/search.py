@@ -54,6 +54,7 @@ class Search:
         self._seen: set[Function] = set()
         wrapped = {s: cls for s in found if (cls := wrapper_of(project, s)) is not None}
         self._wrappers = list(dict.fromkeys(wrapped.values()))
+        self._initializing = {c for s, c in wrapped.items() if s.kind is Kind.INITIALIZE}
         self._uses = [
             _Use(s.module, s.node, s.kind is Kind.INITIALIZE)
             for s in found
@@ -72,7 +73,8 @@ class Search:
             if calls is None:
                 return False
             self.definitions.append((cls.module, cls.node))
-            self._uses += [_Use(module, call, False) for module, call in calls]
+            makes = cls in self._initializing
+            self._uses += [_Use(module, call, makes) for module, call in calls]
         uses = sorted(self._uses, key=lambda use: not use.initializes)
         while uses:
             use = uses.pop(0)

@@ -12,13 +12,19 @@ from amp_migrate.unit.cannot import Cannot
 
 
 def wrapper_of(project: Project, site: Site) -> Class | None:
-    """Return the class that scales by Apex at a site and has a native twin: one of its file with the same methods."""
+    """Return the class that scales by Apex at a site and has a native twin: one with the same methods.
+
+    The twin stands in its file, or is derived from what it is derived from.
+    """
     cls = project.class_of(site.function)
-    if cls is None or cls.children or cls.bases or cls.node not in cls.module.tree.module.body:
+    if cls is None or cls.children or cls.node not in cls.module.tree.module.body:
+        return None
+    if cls.node.decorator_list:
         return None
     methods = cls.methods.keys() - {"__init__"}
-    for other in cls.module.classes.values():
-        if other is not cls and methods <= other.methods.keys() and _is_native(project, other):
+    for other in [*cls.module.classes.values(), *(c for base in cls.bases for c in base.children)]:
+        having = {name for up in other.mro() for name in up.methods}
+        if other is not cls and methods <= having and _is_native(project, other):
             return cls
     return None
 

@@ -37,7 +37,7 @@ def unreachable(
     initialized = [s for s in found if s.kind is Kind.INITIALIZE]
     if not all(_has_native(project, availability[s.module], s) for s in scaled):
         return None
-    if any(may_be_off(s) and beside_native(project, s) is None for s in initialized):
+    if any(may_be_off(s) and not _is_beside(project, s) for s in initialized):
         return None
     if not scaled and not all(chosen_beside_native(project, s) for s in initialized):
         return None
@@ -82,9 +82,14 @@ def _cut(
     )
 
 
+def _is_beside(project: Project, site: Site) -> bool:
+    """Tell whether native AMP stands in another branch than a use of Apex, or in a class of the same methods."""
+    return beside_native(project, site) is not None or wrapper_of(project, site) is not None
+
+
 def _has_native(project: Project, availability: Availability, site: Site) -> bool:
     """Tell whether a scale_loss has native AMP beside it: in another branch, or under a test of its own."""
-    if beside_native(project, site) is not None or wrapper_of(project, site) is not None:
+    if _is_beside(project, site):
         return True
     native = [n for n in walk(site.function.scope) if _scales(project, site.module, n)]
     apart = [n for n in native if any(around(site.module, n))]
