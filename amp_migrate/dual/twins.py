@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.dual.arms import around
 from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
@@ -46,6 +47,19 @@ def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
         if any(n.value == cls.name for n in module.tree.nodes(ast.Constant)):
             return None
     return found
+
+
+def with_twins(project: Project, found: Iterable[Site]) -> set[Site]:
+    """Return the uses of Apex in classes that have a native twin, and those in branches that make such a class."""
+    found = list(found)
+    wrapped = {site: cls for site in found if (cls := wrapper_of(project, site)) is not None}
+    calls = {call for cls in set(wrapped.values()) for _, call in made(project, cls) or ()}
+    chosen = {
+        site
+        for site in found
+        if any(calls.intersection(arm.nodes()) for arm in around(site.module, site.node))
+    }
+    return chosen.union(wrapped)
 
 
 def chosen_beside_native(project: Project, site: Site) -> bool:

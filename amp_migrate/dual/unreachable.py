@@ -13,7 +13,7 @@ from amp_migrate.dual.cut import Cut, importing
 from amp_migrate.dual.mixed import needed_by_native, without_native
 from amp_migrate.dual.native import beside_native, is_native
 from amp_migrate.dual.search import Search
-from amp_migrate.dual.twins import chosen_beside_native, wrapper_of
+from amp_migrate.dual.twins import chosen_beside_native, with_twins
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module, Project
 
@@ -35,9 +35,12 @@ def unreachable(
     everywhere = list(everywhere)
     scaled = [s for s in found if s.kind is Kind.SCALE_LOSS]
     initialized = [s for s in found if s.kind is Kind.INITIALIZE]
-    if not all(_has_native(project, availability[s.module], s) for s in scaled):
+    twins = with_twins(project, found)
+    if not all(s in twins or _has_native(project, availability[s.module], s) for s in scaled):
         return None
-    if any(may_be_off(s) and not _is_beside(project, s) for s in initialized):
+    if any(
+        may_be_off(s) and s not in twins and beside_native(project, s) is None for s in initialized
+    ):
         return None
     if not scaled and not all(chosen_beside_native(project, s) for s in initialized):
         return None
@@ -82,14 +85,9 @@ def _cut(
     )
 
 
-def _is_beside(project: Project, site: Site) -> bool:
-    """Tell whether native AMP stands in another branch than a use of Apex, or in a class of the same methods."""
-    return beside_native(project, site) is not None or wrapper_of(project, site) is not None
-
-
 def _has_native(project: Project, availability: Availability, site: Site) -> bool:
     """Tell whether a scale_loss has native AMP beside it: in another branch, or under a test of its own."""
-    if _is_beside(project, site):
+    if beside_native(project, site) is not None:
         return True
     native = [n for n in walk(site.function.scope) if _scales(project, site.module, n)]
     apart = [n for n in native if any(around(site.module, n))]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.beside import without_apex
 from amp_migrate.dual.cut import Cut
-from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin, wrapper_of
+from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin, with_twins
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
 from amp_migrate.plan.elsewhere import named_elsewhere
@@ -194,8 +194,6 @@ class Deciding:
 def _chosen(index: Index, found: list[Site]) -> Cut | None:
     """Return what goes of a unit that cannot be migrated, where tests choose Apex for it beside native AMP."""
     chosen = [s for s in found if s.kind is Kind.INITIALIZE]
-    beside = all(
-        chosen_beside_native(index.project, site) or wrapper_of(index.project, site) is not None
-        for site in chosen
-    )
+    twins = with_twins(index.project, found)
+    beside = all(site in twins or chosen_beside_native(index.project, site) for site in chosen)
     return unreachable(index.project, index.availability, found, index.sites) if beside else None
