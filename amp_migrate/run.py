@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
-from amp_migrate.commands import progress
+from amp_migrate.output import progress
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.settings import Settings
 from amp_migrate.source.discover import Hit, Other, discover, folders, uses_apex

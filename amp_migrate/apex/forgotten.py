@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.strangers import Stranger, names_nothing, root_name
 from amp_migrate.facts.paths import root
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.facts.tree import Tree
-from amp_migrate.older.sheet import ALIAS
 from amp_migrate.project import Module, Project, build
 from amp_migrate.unit.apart import elements, optimizer_expressions
 from amp_migrate.unit.build import Index

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import click
 
 from amp_migrate.api import common_folder, migrate_project, migrate_source
-from amp_migrate.commands import progress
 from amp_migrate.commands.failure import Failure
+from amp_migrate.output import progress
 from amp_migrate.output.console import Console
 from amp_migrate.output.hints import apply_hint, spelling_hint
 from amp_migrate.output.target import OutputFile

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from amp_migrate.api import common_folder, migrate_project
-from amp_migrate.commands import progress
 from amp_migrate.commands.codemod import chosen_settings, opened
+from amp_migrate.output import progress
 from amp_migrate.output.html.page import render
 from amp_migrate.output.style import Style
 from amp_migrate.output.summary import decided, problems, summary

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from amp_migrate.commands import progress
 from amp_migrate.enable.enabling import Choices, Enabled, enable
 from amp_migrate.enable.reporting import fill
 from amp_migrate.facts.mentions import may_use_apex
 from amp_migrate.modules.select import relevant
+from amp_migrate.output import progress
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import Problem, Report
 from amp_migrate.run import with_api

@@ -146,5 +146,5 @@ def _target(node: ast.expr) -> set[str]:
 
 
 def same(a: ast.AST, b: ast.AST) -> bool:
-    """Tell whether two expressions are spelt alike."""
-    return ast.dump(a) == ast.dump(b)
+    """Tell whether two expressions are spelt alike, whether they are read or set."""
+    return type(a) is type(b) and ast.unparse(a) == ast.unparse(b)

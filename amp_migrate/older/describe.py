@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from amp_migrate.facts.stand_ins import TRACE
 from amp_migrate.facts.tree import Kept, Older, Tree
 from amp_migrate.older import handle
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16 import masters, optimizer
-from amp_migrate.older.sheet import TRACE, Sheet
+from amp_migrate.older.sheet import Sheet
 from amp_migrate.older.words import Words, in_words
 from amp_migrate.plan.model import Finding, Plan, Status
 from amp_migrate.project import Module, Project, build

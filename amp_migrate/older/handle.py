@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, root, tail
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import ALIAS, Sheet, Sheets, lines_of
+from amp_migrate.older.sheet import Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module

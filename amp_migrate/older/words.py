@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from amp_migrate.older.sheet import ALIAS, SCALED
+from amp_migrate.facts.stand_ins import ALIAS, SCALED
 
 Words = Mapping[str, str]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, alike
+from amp_migrate.older.sheet import ALONE, Sheet
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable
 
@@ -82,7 +83,7 @@ def initialized(
         and statement.value is wrap.call
     ):
         target = statement.targets[0]
-        if alike(target, wrap.inner):
+        if same(target, wrap.inner):
             return call + settings
         if path(target) is not None:
             return f"{listed}, {path(target)} = {call}{settings}"

@@ -6,17 +6,17 @@ import ast
 
 import pytest
 
-from amp_migrate.facts.tree import Tree
-from amp_migrate.older.describe import OlderInterfaces
-from amp_migrate.older.sheet import (
+from amp_migrate.facts.paths import same
+from amp_migrate.facts.stand_ins import (
     ALIAS,
     NOTHING,
     SCALED,
-    Sheet,
-    alike,
     stands_for_nothing,
     stands_for_setting,
 )
+from amp_migrate.facts.tree import Tree
+from amp_migrate.older.describe import OlderInterfaces
+from amp_migrate.older.sheet import Sheet
 from amp_migrate.older.words import FP16, HANDLE, MASTERS, in_words
 from amp_migrate.older.wraps import named
 from amp_migrate.plan.model import Finding, Status
@@ -241,7 +241,7 @@ def test_marks() -> None:
     assert [stands_for_setting(s) for s in stmts] == [False, False, True, False, False]
     read = ast.parse("a.b").body[0].value  # type: ignore[attr-defined]
     stored = ast.parse("a.b = 1").body[0].targets[0]  # type: ignore[attr-defined]
-    assert alike(read, stored) and not alike(read, ast.parse("a.c").body[0].value)  # type: ignore[attr-defined]
+    assert same(read, stored) and not same(read, ast.parse("a.c").body[0].value)  # type: ignore[attr-defined]
 
 
 GIVEN: dict[str, tuple[str, dict[str, str] | None]] = {

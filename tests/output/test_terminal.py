@@ -10,8 +10,8 @@ import pytest
 from click.shell_completion import ShellComplete
 from shell_support import FakeEngine, Put, amp_migrate
 
-from amp_migrate.commands import progress
 from amp_migrate.commands.cli import main
+from amp_migrate.output import progress
 
 
 def offered(words: str) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.stand_ins import ALIAS, SCALED
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.clips import need_torch, write_clips
 from amp_migrate.older.fp16.refused import (
@@ -14,7 +15,7 @@ from amp_migrate.older.fp16.refused import (
     refuse_open,
 )
 from amp_migrate.older.fp16.training import Fp16
-from amp_migrate.older.sheet import ALIAS, ALONE, SCALED, STATE, Sheet
+from amp_migrate.older.sheet import ALONE, STATE, Sheet
 from amp_migrate.older.wraps import named
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, same
 from amp_migrate.flow import Graph, Graphs, Kind, Point, leads_over
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
-from amp_migrate.older.sheet import alike
 from amp_migrate.project import Function, Module
 from amp_migrate.unit.cannot import Unwritable
 from amp_migrate.unit.reach import reachable
@@ -100,7 +99,7 @@ def _refuse_gradients(training: Masters, function: Function) -> None:
         over = [(loop.target, loop.iter) for loop in loops] + [
             (c.target, c.iter) for c in comprehensions
         ]
-        if not any(alike(t, node.value) and path(i) in named_so for t, i in over):
+        if not any(same(t, node.value) and path(i) in named_so for t, i in over):
             raise Unwritable(
                 function.module,
                 node,

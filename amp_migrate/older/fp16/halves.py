@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.found import Found, Groups
-from amp_migrate.older.sheet import Sheet, Sheets, alike
+from amp_migrate.older.sheet import Sheet, Sheets
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable
 
@@ -120,7 +120,7 @@ def _leave_out(half: Half, sheet: Sheet) -> None:
             sheet.drop(statement)
             return
     if isinstance(statement, ast.Assign) and statement.value is half.call:
-        if len(statement.targets) == 1 and alike(statement.targets[0], half.inner):
+        if len(statement.targets) == 1 and same(statement.targets[0], half.inner):
             sheet.drop(statement)
             return
     sheet.put(half.call, stays if _binds(half.inner) else f"({stays})")
@@ -180,13 +180,13 @@ def _feeds(half: Half, networks: Groups, found: Found) -> bool:
     if (
         not isinstance(up, ast.Assign)
         or len(up.targets) != 1
-        or not alike(up.targets[0], half.inner)
+        or not same(up.targets[0], half.inner)
     ):
         return False
     scope = tree.scope(half.call)
     return any(
         found.groups(half.module, call.func) & networks
-        and any(alike(a, half.inner) for a in (*call.args, *(k.value for k in call.keywords)))
+        and any(same(a, half.inner) for a in (*call.args, *(k.value for k in call.keywords)))
         for call in tree.nodes(ast.Call)
         if tree.scope(call) is scope
     )

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.fp16.clips import write_clips
 from amp_migrate.older.fp16.copies import refuse_apart
 from amp_migrate.older.fp16.halves import write_halves
-from amp_migrate.older.sheet import ALIAS, ALONE, Sheet, Sheets, lines_of
+from amp_migrate.older.sheet import ALONE, Sheet, Sheets, lines_of
 from amp_migrate.older.words import MASTERS, Words
 from amp_migrate.older.wraps import named
 from amp_migrate.project import Module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_false, is_none, is_true
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, same
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.calls import write_calls
 from amp_migrate.older.fp16.halves import write_halves
@@ -13,7 +13,7 @@ from amp_migrate.older.fp16.refused import refuse_other_uses
 from amp_migrate.older.fp16.states import write_states
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.adam import write_fused
-from amp_migrate.older.sheet import STATE, Sheet, Sheets, alike
+from amp_migrate.older.sheet import STATE, Sheet, Sheets
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable
@@ -141,7 +141,7 @@ def _twin(training: Fp16, wrap: Wrap) -> tuple[Wrap, ast.If] | None:
             assigned = isinstance(other.statement, ast.Assign) and isinstance(
                 wrap.statement, ast.Assign
             )
-            if assigned and alike(other.inner, wrap.inner) and _targets(wrap) == _targets(other):
+            if assigned and same(other.inner, wrap.inner) and _targets(wrap) == _targets(other):
                 line = tree.lines[choice.lineno - 1]
                 return None if line.lstrip().startswith("elif") else (other, choice)
     return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
-from amp_migrate.older.sheet import ALIAS
 from amp_migrate.project import Module
 
 _KEY = "amp"

@@ -6,11 +6,12 @@ import ast
 
 from amp_migrate.apex.options import number
 from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.stand_ins import NOTHING
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.clips import write_clips
 from amp_migrate.older.fused.makers import Made, fused
-from amp_migrate.older.sheet import NOTHING, Sheet
+from amp_migrate.older.sheet import Sheet
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from amp_migrate.apex.options import number
+from amp_migrate.facts.stand_ins import GROUP
 from amp_migrate.flow import Graphs, Kind
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
@@ -13,7 +14,7 @@ from amp_migrate.older.fp16.clips import need_torch
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.makers import Made, others, steps_of
 from amp_migrate.older.fused.readable import readable
-from amp_migrate.older.sheet import ALONE, GROUP
+from amp_migrate.older.sheet import ALONE
 from amp_migrate.older.wraps import Wrap
 from amp_migrate.project import Module
 from amp_migrate.unit.cannot import Unwritable

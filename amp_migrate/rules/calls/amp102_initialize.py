@@ -28,8 +28,8 @@ from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import calls_method
+from amp_migrate.facts.stand_ins import stands_for_setting
 from amp_migrate.facts.tree import FunctionNode, Tree
-from amp_migrate.older.sheet import stands_for_setting
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Class

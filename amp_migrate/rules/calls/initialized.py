@@ -68,7 +68,7 @@ def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> 
 
 def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Return the (name, value) pairs that the initialize really renamed."""
-    if _spelt_alike(target, value):
+    if same(target, value):
         return []
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
         parts, values = elements(target), elements(value)
@@ -87,10 +87,6 @@ def _never_read(tree: Tree, target: ast.expr) -> bool:
         isinstance(n, ast.Global | ast.Nonlocal) and target.id in n.names for n in ast.walk(scope)
     )
     return not kept and not any(isinstance(n.ctx, ast.Load) for n in same_name)
-
-
-def _spelt_alike(target: ast.expr, value: ast.expr) -> bool:
-    return same(target, value) or ast.unparse(target) == ast.unparse(value)
 
 
 def _values(options: Options) -> list[ast.expr]:

@@ -57,7 +57,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.older.sheet import clip_loop, is_nothing, stands_for_nothing
+from amp_migrate.facts.stand_ins import clip_loop, is_nothing, stands_for_nothing
 from amp_migrate.plan.model import (
     Decision,
     Drop,
