@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path
-from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project import CallSite, Class, Function, Project
 from amp_migrate.unit.order import in_branch
 from amp_migrate.unit.relatives import family
 
@@ -72,7 +72,7 @@ def _taker(project: Project, function: Function, flag: str) -> tuple[Function, s
     receiver, _, attribute = flag.rpartition(".")
     if function.cls is None or function.is_static or receiver != first:
         return None
-    init = function.cls.methods.get("__init__")
+    init = _constructor(function.cls)
     stores = list(_attributes(project, function, attribute))
     if init is None or init.node is None or len(stores) != 1:
         return None
@@ -83,6 +83,13 @@ def _taker(project: Project, function: Function, flag: str) -> tuple[Function, s
     if name not in init.parameters.names or _stores(init, name):
         return None
     return init, name
+
+
+def _constructor(cls: Class) -> Function | None:
+    """Return the constructor of the objects of a class: its own, that of a base, or the only one of what inherits a mixin."""
+    own = cls.method("__init__")
+    below = {init for sub in cls.subclasses() if (init := sub.method("__init__")) is not None}
+    return own or (below.pop() if len(below) == 1 else None)
 
 
 def _attributes(project: Project, function: Function, name: str) -> Iterable[ast.Assign]:

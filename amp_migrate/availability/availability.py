@@ -102,11 +102,11 @@ class Availability:
 
     def is_flag(self, node: ast.expr) -> bool:
         """Tell whether an expression is an availability flag, or `amp` itself."""
-        if self._imported_amp(node):
-            return True
-        if isinstance(node, ast.Name):
-            return node.id in self.flags or node.id in self._imported
-        return False
+        return self._imported_amp(node) or (isinstance(node, ast.Name) and self.is_named(node))
+
+    def is_named(self, node: ast.Name) -> bool:
+        """Tell whether a name is an availability flag, of this file or imported from another one."""
+        return node.id in self.flags or node.id in self._imported
 
     def _imported_amp(self, node: ast.expr) -> bool:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""

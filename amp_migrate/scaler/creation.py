@@ -13,7 +13,7 @@ from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Project
 from amp_migrate.scaler.out_of_reach import entered_unmade
-from amp_migrate.scaler.places import always_constructed, sometimes_called
+from amp_migrate.scaler.places import always_constructed, made_with_object, sometimes_called
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.choices import acts, choices
 from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
@@ -166,7 +166,7 @@ def _creation(
         and (
             sometimes_called(unit.project, function)
             or (
-                not _made_with_object(unit.project, function)
+                not made_with_object(unit.project, function)
                 and entered_unmade(unit.project, unit.home.inits, apart)
             )
         )
@@ -203,12 +203,6 @@ def _is_guarded(tree: Tree, node: ast.stmt) -> bool:
             return True
         holder = tree.holder(holder)
     return isinstance(holder, ast.ExceptHandler | ast.match_case)
-
-
-def _made_with_object(project: Project, function: Function) -> bool:
-    """Tell whether the constructor comes to the method that initializes."""
-    made = function.cls.method("__init__") if function.cls is not None else None
-    return made is not None and function in {made, *reachable(project, made)}
 
 
 def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:

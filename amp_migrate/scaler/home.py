@@ -15,6 +15,7 @@ from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
+from amp_migrate.scaler.routes import of_file
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.returning import Returning, State
@@ -143,8 +144,10 @@ class Home:
     def _resolve(self, function: Function, node: ast.AST) -> str:
         self.resolved[function] = self.name
         if self.module_level:
-            out_of_reach.refuse_elsewhere(self.project, self.inits, self.carriers, function, node)
-            return self.name
+            if function in self.carriers.parameters:
+                self.callers.refuse_escaping(function, node)
+            known = (self.project, self.inits, self.carriers)
+            return of_file.reached(*known, function, node, self.name)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.scaler.foreign import may_be_foreign
 from amp_migrate.scaler.routes.carriers import Carriers
@@ -40,6 +41,8 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
             dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
             if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
                 continue
+            if not i and not _is_seen_from(module, scope, node):
+                continue
             if _is_wrapped(project, module, node):  # type: ignore[arg-type]
                 continue
             classes = objects(project, module, node)  # type: ignore[arg-type]
@@ -50,6 +53,12 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
             if _is_set(project, module, node):
                 return dotted
     return None
+
+
+def _is_seen_from(module: Module, scope: ScopeNode, node: ast.AST) -> bool:
+    """Tell whether an expression starts with a variable that a scope sees, not with one of a function within."""
+    name = next(part for part in ast.walk(node) if isinstance(part, ast.Name))
+    return module.scopes.find(scope, name.id) is module.scopes.owner(name)
 
 
 def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:

@@ -10,7 +10,6 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.unit.order import dominates, exclusive, levels
 from amp_migrate.unit.reach import reached_by
@@ -66,23 +65,6 @@ def _helpers(
         for site in project.callers(maker) if maker.cls is None else ():
             if site.function in run:
                 yield maker, site.function
-
-
-def refuse_elsewhere(
-    project: Project,
-    inits: dict[Function, list[Site]],
-    carriers: Carriers,
-    function: Function,
-    node: ast.AST,
-) -> None:
-    """A variable of the file that initializes serves the functions of that file, which name it."""
-    if carriers.parameters or carriers.stored or carriers.passed:
-        reason = "amp itself is handed on, and a variable would not go with it"
-        raise unreachable(project, inits, function, node, reason)
-    if not inits or any(f.module is not function.module for f in inits):
-        reason = "it stands in another file"
-        made = tuple(site.place for sites in inits.values() for site in sites)
-        raise unreachable(project, inits, function, node, reason, made)
 
 
 def refuse_before(
@@ -152,7 +134,9 @@ def made_before(project: Project, inits: dict[Function, list[Site]], call: CallS
         return True
     relatives = family(function.cls)
     makers = {f for f in inits if f.cls in relatives and f is not function}
-    return not makers or any(_leads_to(project, node, makers) for node in _before(project, call))
+    return not makers or any(
+        _leads_to(project, node, makers) for node in _before(project, function, call.call)
+    )
 
 
 def entered_unmade(
@@ -161,30 +145,44 @@ def entered_unmade(
     """Tell whether a call that is seen comes to a user of the scaler from where nothing made one before."""
     passed: dict[Function, bool] = {}
     return any(
-        not _passes(project, set(inits), call, passed)
+        not _passes(project, set(inits), call.function, call.call, passed)
         for user in users - set(inits)
         for call in project.callers(user)
     )
 
 
-def _passes(
-    project: Project, makers: set[Function], call: CallSite, passed: dict[Function, bool]
+def is_made_at(
+    project: Project, inits: dict[Function, list[Site]], function: Function, node: ast.AST
 ) -> bool:
-    function = call.function
-    if function in makers or any(_leads_to(project, n, makers) for n in _before(project, call)):
+    """Tell whether a run that comes to a node of a function may have initialized before, however it came there."""
+    sites = inits.get(function)
+    if sites:
+        return any(_may_serve(project, function, site.node, node) for site in sites)
+    return _passes(project, set(inits), function, node, {})
+
+
+def _passes(
+    project: Project,
+    makers: set[Function],
+    function: Function,
+    node: ast.AST,
+    passed: dict[Function, bool],
+) -> bool:
+    before = _before(project, function, node)
+    if function in makers or any(_leads_to(project, n, makers) for n in before):
         return True
     if function not in passed:
         passed[function] = True
         calls = project.callers(function)
         passed[function] = bool(calls) and all(
-            _passes(project, makers, outer, passed) for outer in calls
+            _passes(project, makers, outer.function, outer.call, passed) for outer in calls
         )
     return passed[function]
 
 
-def _before(project: Project, call: CallSite) -> list[ast.Call]:
-    calls = [n for n in walk(call.function.scope) if isinstance(n, ast.Call)]
-    return [n for n in calls if runs_before(project, call.function, n, call.call)]
+def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Call]:
+    calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
+    return [n for n in calls if runs_before(project, function, n, node)]
 
 
 def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:

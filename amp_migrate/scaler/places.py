@@ -8,6 +8,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import calls_method, defs, mentions
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.unit.order import levels
+from amp_migrate.unit.reach import reachable
 
 
 def fills_all(site: CallSite, function: Function) -> bool:
@@ -73,7 +74,7 @@ def kept_on_self(site: Site, first: str) -> bool:
 
 def sometimes_called(project: Project, function: Function) -> bool:
     """Tell whether a method that initializes is called on some paths only, or not by the constructor."""
-    if function.name == "__init__":
+    if function.name in ("__init__", "__post_init__"):
         return False
     calls = project.callers(function)
     return not calls or any(is_conditional(call) for call in calls)
@@ -91,3 +92,10 @@ def always_constructed(project: Project, function: Function) -> bool:
         return False
     calls = project.callers(function)
     return function is init or any(c.function is init and not is_conditional(c) for c in calls)
+
+
+def made_with_object(project: Project, function: Function) -> bool:
+    """Tell whether making an object of its class comes to the method that initializes."""
+    made = function.cls.method("__init__") if function.cls is not None else None
+    begins = made is not None and function in {made, *reachable(project, made)}
+    return begins or function.name == "__post_init__"

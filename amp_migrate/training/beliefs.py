@@ -26,6 +26,8 @@ HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups
 LEAVE_GRADIENTS_ALONE = frozenset(
     {"builtins", "collections", "copy", "itertools", "logging", "math", "numpy", "pickle", "torch"}
 )
+# Objects that hold attributes and do nothing else.
+ONLY_HOLD = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 # Methods of containers and averaged copies that keep parameters, and do nothing with their gradients.
 KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
 # Methods of networks that write parameters, and do nothing with their gradients.

@@ -196,7 +196,8 @@ def _value(
         top, up = up, tree.parents[up]
     if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
         return
-    if isinstance(node, ast.Name) and node.id not in context.availability.flags:
+    called = isinstance(up, ast.Call) and up.func is node
+    if isinstance(node, ast.Name) and (called or not context.availability.is_named(node)):
         return
     gone |= set(ast.walk(top))
     condition = context.availability.reduce(top)

@@ -15,6 +15,7 @@ from amp_migrate.training.beliefs import (
     LEAVE_GRADIENTS_ALONE,
     LEAVE_HOLDERS_ALONE,
     LOADS_PARAMETERS,
+    ONLY_HOLD,
     REDUCES,
     RUNS_NO_FORWARD,
     gives_tensor,
@@ -121,8 +122,11 @@ class Unseen:
         """Return the networks that the object of a method call was given when code out of sight made it."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr in RUNS_NO_FORWARD:
             return set()
-        receiver = call.func.value
+        receiver: ast.expr = call.func.value
         made = self._project.values.made_by(module, receiver)
+        if made and set(made) <= ONLY_HOLD:
+            receiver = call.func  # what is called is what the object holds
+            made = self._project.values.made_by(module, receiver)
         if not made or any(n.partition(".")[0] in LEAVE_GRADIENTS_ALONE for n in made):
             return set()
         groups = self._objects.groups(module, receiver)

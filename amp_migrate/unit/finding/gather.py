@@ -187,14 +187,25 @@ def training_functions(unit: Unit) -> list[Function]:
     own = {s.function for s in unit.steps} | {
         s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)
     }
-    found = set(own)
-    for function in {s.function for s in unit.of(Kind.SCALE_LOSS)} | {
-        s.function for s in unit.steps
-    }:
+    scaling = {s.function for s in unit.of(Kind.SCALE_LOSS)}
+    stepping = {s.function for s in unit.steps}
+    found = own | _joining(unit, scaling, stepping)
+    for function in scaling | stepping:
         found |= reachable(unit.project, function)
     if not any(unit.of(Kind.SCALE_LOSS)):
         found |= _called_beside(unit)
     return sorted(found, key=lambda f: (f.module.path, f.qualname))
+
+
+def _joining(unit: Unit, scaling: set[Function], stepping: set[Function]) -> set[Function]:
+    """Return the functions that call one that scales as well as one that steps: what they run backward is stepped too."""
+    callers = {c.function for f in scaling | stepping for c in unit.project.callers(f)}
+    found = set()
+    for caller in callers:
+        called = {caller, *reachable(unit.project, caller)}
+        if called & scaling and called & stepping:
+            found.add(caller)
+    return found
 
 
 def _called_beside(unit: Unit) -> set[Function]:

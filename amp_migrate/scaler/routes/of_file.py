@@ -1,0 +1,45 @@
+"""The scaler as a variable of the file that initializes, and where amp itself is handed on from there."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.project import Function, Project
+from amp_migrate.scaler.out_of_reach import is_made_at, unreachable
+from amp_migrate.scaler.routes.carriers import Carriers
+
+
+def reached(
+    project: Project,
+    inits: dict[Function, list[Site]],
+    carriers: Carriers,
+    function: Function,
+    node: ast.AST,
+    name: str,
+) -> str:
+    """Return how a function reaches the scaler: as the variable, or through what amp travelled by.
+
+    Raises `Cannot` in other files, and where amp is handed on before the scaler is made.
+    """
+    made = tuple(site.place for sites in inits.values() for site in sites)
+    if carriers.published or carriers.empty or not all(_goes_along(project, inits, carriers)):
+        reason = "amp itself is handed on, and a variable would not go with it"
+        raise unreachable(project, inits, function, node, reason)
+    if function in carriers.parameters:
+        return name
+    if carriers.stored and function in carriers.paths:
+        return f"{carriers.paths[function]}.{name}"
+    if not inits or any(f.module is not function.module for f in inits):
+        reason = "it stands in another file"
+        raise unreachable(project, inits, function, node, reason, made)
+    return name
+
+
+def _goes_along(
+    project: Project, inits: dict[Function, list[Site]], carriers: Carriers
+) -> list[bool]:
+    """Tell of each place that hands amp on whether the scaler is made by then."""
+    places: list[tuple[Function, ast.AST]] = [(p.site.function, p.call) for p in carriers.passed]
+    places += [(stored.site.function, stored.statement) for stored in carriers.stored]
+    return [is_made_at(project, inits, function, node) for function, node in places]
