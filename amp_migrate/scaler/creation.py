@@ -11,7 +11,7 @@ from amp_migrate.availability.spent import is_over, is_spent
 from amp_migrate.dual.alternatives import has_alternatives
 from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function
 from amp_migrate.scaler.out_of_reach import entered_unmade
 from amp_migrate.scaler.places import always_constructed, made_with_object, sometimes_called
 from amp_migrate.unit.cannot import OutOfReach
