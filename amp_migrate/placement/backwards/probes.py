@@ -22,6 +22,7 @@ from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
+_KEEP = ("requires_grad", "requires_grad_", "retain_grad")
 Zeroings = Callable[[Function], Iterator[ast.AST]]
 
 
@@ -60,7 +61,7 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             value = bound_value(function.module, node)
             found |= {path(node) or ""} if value is not None and _requires_grad(value) else set()
-        if isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_"):
+        if isinstance(node, ast.Attribute) and node.attr in _KEEP:
             found |= {name for name in [path(node.value)] if name}
         elif isinstance(node, ast.For | ast.comprehension):
             barred |= set(_of_parameters(unit, backward, node))
