@@ -75,6 +75,7 @@ def measure(command: Sequence[str], repeat: int) -> Cost:
 
 def _once(command: Sequence[str]) -> Cost:
     environment = {**os.environ, "PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
