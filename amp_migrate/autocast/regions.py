@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
@@ -51,62 +51,99 @@ def training(
     setup = _Setup(unit)
     stays = is_zero_grad if unit.plain else None
     finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds, stays)
-    by_node = {block.node: block for block in blocks}
-    regions: list[Region] = []
-    inlines: list[Inline] = []
-    names: dict[ScaleLoss, str] = {}
-    unseen: list[Backward] = []
-    covered: set[Function] = set()
-    elsewhere: list[Region] = []
+    gathering = _Gathering(unit, finder, {block.node: block for block in blocks})
     for backward in unit.backwards:
-        if backward.node in gone:
-            continue
-        if unit.home.runners.computes(backward.function, backward.loss):
-            unit.outside.append(backward)
-        if adopted(unit.project, backward.function, backward.loss, backward.node) is not None:
-            covered.add(backward.function)
-            continue
-        search = finder.find(backward.function, backward.node, backward.loss)
-        strength = unit.forwards.strength(backward.module, backward.loss)
-        if strength >= Forward.CRITERION:
-            inline = _inline(unit, backward)
-            inlines.append(inline)
-            block = by_node.get(backward.node) if isinstance(backward.node, ast.With) else None
-            if block is not None:
-                names[block] = inline.name
-        elif not _runs_network(unit, search) and backward not in unit.outside:
-            unseen.append(backward)
-        regions += search.regions
-        elsewhere += search.elsewhere
-        if _runs_network(unit, search) or strength is Forward.NETWORK:
-            covered.add(backward.function)
-        for function, node in search.inlines:
-            if all(node is not inline.node for inline in inlines):
-                inlines.append(_given(function, node, inlines))
+        if backward.node not in gone:
+            gathering.trained(backward)
     if unit.plain:
-        for starter, region in _in_threads(unit):
-            regions.append(region)
-            covered.update(upwards(unit.project, starter))
-    for backward in unseen:
-        if backward.function not in covered:
-            raise _unseen(backward)
-    regions += _copying(unit)
+        gathering.in_threads()
+    gathering.refuse_unseen()
+    gathering.regions += _copying(unit)
     for probe in [*unit.probes, *unit.beside]:
-        if probe.function in unit.copying or probe.node in gone:
-            continue
-        search = finder.find(probe.function, probe.node, probe.loss)
-        if unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
-            inlines.append(_inline(unit, probe))
-        regions += search.regions
-    inside_already = reached(unit, regions)
-    regions = merged([*regions, *(r for r in elsewhere if r.function not in inside_already)])
+        if probe.function not in unit.copying and probe.node not in gone:
+            gathering.probed(probe)
+    regions = gathering.whole()
     if not unit.plain:
         parts = [part for region in regions for part in parted(unit.forwards, region)]
         regions = [shortened(unit.forwards, part) for part in parts]
     for region in regions:
         setup.refuse(region)
     kept = [r for r in regions if not _has_its_own(unit, r)]
-    return kept, inlines, names
+    return kept, gathering.inlines, gathering.names
+
+
+@dataclass
+class _Gathering:
+    """What the losses of a unit are computed by.
+
+    `unseen` are the backward passes whose loss no network is seen to compute, `covered` the functions in which one does for
+    another, and `elsewhere` the regions in other functions, which others may hold already.
+    """
+
+    unit: Unit
+    finder: RegionFinder
+    blocks: Mapping[ast.AST, ScaleLoss]
+    regions: list[Region] = field(default_factory=list)
+    inlines: list[Inline] = field(default_factory=list)
+    names: dict[ScaleLoss, str] = field(default_factory=dict)
+    unseen: list[Backward] = field(default_factory=list)
+    covered: set[Function] = field(default_factory=set)
+    elsewhere: list[Region] = field(default_factory=list)
+
+    def trained(self, backward: Backward) -> None:
+        """Take the regions of a backward that trains, and the loss where it has no statement of its own."""
+        unit, function, loss = self.unit, backward.function, backward.loss
+        if unit.home.runners.computes(function, loss):
+            unit.outside.append(backward)
+        if adopted(unit.project, function, loss, backward.node) is not None:
+            self.covered.add(function)
+            return
+        search = self.finder.find(function, backward.node, loss)
+        strength = unit.forwards.strength(backward.module, loss)
+        runs = _runs_network(unit, search)
+        if strength >= Forward.CRITERION:
+            self._name(backward)
+        elif not runs and backward not in unit.outside:
+            self.unseen.append(backward)
+        self.regions += search.regions
+        self.elsewhere += search.elsewhere
+        if runs or strength is Forward.NETWORK:
+            self.covered.add(function)
+        for where, node in search.inlines:
+            if all(node is not inline.node for inline in self.inlines):
+                self.inlines.append(_given(where, node, self.inlines))
+
+    def _name(self, backward: Backward) -> None:
+        inline = _inline(self.unit, backward)
+        self.inlines.append(inline)
+        block = self.blocks.get(backward.node) if isinstance(backward.node, ast.With) else None
+        if block is not None:
+            self.names[block] = inline.name
+
+    def in_threads(self) -> None:
+        """Take the forward passes that threads run."""
+        for starter, region in _in_threads(self.unit):
+            self.regions.append(region)
+            self.covered.update(upwards(self.unit.project, starter))
+
+    def refuse_unseen(self) -> None:
+        """Raise `Cannot` where it is not known what computes a loss."""
+        for backward in self.unseen:
+            if backward.function not in self.covered:
+                raise _unseen(backward)
+
+    def probed(self, probe: Backward) -> None:
+        """Take the regions of a backward that trains nothing of the unit."""
+        search = self.finder.find(probe.function, probe.node, probe.loss)
+        if self.unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
+            self.inlines.append(_inline(self.unit, probe))
+        self.regions += search.regions
+
+    def whole(self) -> list[Region]:
+        """Return all regions, merged, without those that run under another."""
+        already = reached(self.unit, self.regions)
+        apart = (region for region in self.elsewhere if region.function not in already)
+        return merged([*self.regions, *apart])
 
 
 def _has_its_own(unit: Unit, region: Region) -> bool:

@@ -177,39 +177,46 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
             access(step.function, step.call)
     for node, function in unit.scaled_reads.items():
         access(function, node)
-    for stored in unit.home.carriers.stored:
-        if unit.home.inits.get(stored.site.function) is None:
-            access(stored.site.function, stored.statement)
-    for passed in unit.home.carriers.passed:
-        if not unit.home.carriers.receives(passed):
-            if not unit.project.callees(passed.call):
-                raise Cannot(
-                    "AMP909",
-                    passed.site.module,
-                    passed.site.node,
-                    *passed.unfollowed,
-                )
-            access(passed.site.function, passed.call)
+    _reach_carriers(unit)
     for function in unit.home.carriers.parameters:
-        for call, _, given in unit.home.carriers.calls(function):
-            if given is None or is_none(given):
-                continue
-            giver = unit.home.carriers.giver(call.function, given)
-            if unit.project.external(giver.module, given) != "apex.amp":
-                raise Cannot(
-                    "AMP909",
-                    call.function.module,
-                    call.call,
-                    f"whether this call passes amp or something else to {function.qualname}() is not known",
-                    f"import amp where {function.qualname}() uses it instead of passing it on, then run again",
-                )
-            access(giver, call.call if giver is call.function else given)
+        _reach_callers(unit, function)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
         if site.node not in gone and not (
             site.kind is Kind.LOSS_SCALE
             and (initial_scale(unit, site) or initial_setting(unit, site))
         ):
             access(site.function, site.node)
+
+
+def _reach_carriers(unit: Unit) -> None:
+    """Make sure that the scaler can go where amp was stored, or passed to a call."""
+    carriers, access = unit.home.carriers, unit.home.access
+    for stored in carriers.stored:
+        if unit.home.inits.get(stored.site.function) is None:
+            access(stored.site.function, stored.statement)
+    for passed in carriers.passed:
+        if not carriers.receives(passed):
+            if not unit.project.callees(passed.call):
+                site = passed.site
+                raise Cannot("AMP909", site.module, site.node, *passed.unfollowed)
+            access(passed.site.function, passed.call)
+
+
+def _reach_callers(unit: Unit, function: Function) -> None:
+    """Make sure that whoever passes amp to a function can pass the scaler."""
+    for call, _, given in unit.home.carriers.calls(function):
+        if given is None or is_none(given):
+            continue
+        giver = unit.home.carriers.giver(call.function, given)
+        if unit.project.external(giver.module, given) != "apex.amp":
+            raise Cannot(
+                "AMP909",
+                call.function.module,
+                call.call,
+                f"whether this call passes amp or something else to {function.qualname}() is not known",
+                f"import amp where {function.qualname}() uses it instead of passing it on, then run again",
+            )
+        unit.home.access(giver, call.call if giver is call.function else given)
 
 
 def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:

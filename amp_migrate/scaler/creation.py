@@ -6,17 +6,16 @@ import ast
 from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.condition import UNKNOWN, Condition, as_bool, conjunction, negate
-from amp_migrate.availability.spent import is_over, is_spent
+from amp_migrate.availability.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.dual.alternatives import has_alternatives
-from amp_migrate.facts.paths import mentions
-from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
+from amp_migrate.scaler.climbing import climb, guard, is_guarded, is_main
 from amp_migrate.scaler.out_of_reach import entered_unmade
 from amp_migrate.scaler.places import always_constructed, made_with_object, sometimes_called
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.choices import acts, choices
-from amp_migrate.unit.order import Loop, dominates, in_branch, inside, levels, position
+from amp_migrate.unit.order import dominates, in_branch, levels, position
 from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
@@ -124,129 +123,51 @@ def _creation(
     function: Function,
     start: ast.stmt | None = None,
 ) -> Creation:
-    tree = site.module.tree
     trains = site in unit.home.inits.get(function, [])
-    carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
-    whole = unit.home.is_attribute(function) or not trains or carried
-    top = start or site.statement
-    within: list[tuple[ast.If, Condition]] = []
-    once = False
-    while not _reaches_all(tree, top, uses, whole):
-        holder = tree.holder(top)
-        if isinstance(holder, ast.If):
-            if _is_main(holder) and not unit.home.is_attribute(function):
-                break
-            if trains and is_spent(unit.project, site, holder, uses):
-                _refuse_local(unit, site, holder)
-                once = True
-                break
-            over = not trains and is_over(site, holder)
-            guard = UNKNOWN if over else _guard(unit, site, holder, top in holder.body)
-            within.append((holder, guard))
-            top = holder
-        elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
-            top = tree.statement(holder if isinstance(holder, ast.stmt) else tree.parents[holder])
-        elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
-            top = holder
-        elif not trains:
-            break
-        else:
-            raise OutOfReach(
-                "AMP901",
-                site.module,
-                site.node,
-                "amp.initialize does not run on every way to the code that scales and steps",
-                "call amp.initialize once, before the training loop, then run again",
-            )
-    outer = [*(condition for _, condition in reversed(within)), *_chosen(unit, site)]
-    apart = set(unit.home.users) - reachable(unit.project, function)
-    sometimes = (
-        unit.home.is_attribute(function)
-        and bool(apart)
-        and (
-            sometimes_called(unit.project, function)
-            or (
-                not made_with_object(unit.project, function)
-                and entered_unmade(unit.project, unit.home.inits, apart)
-            )
-        )
-    )
-    sometimes = sometimes or (unit.home.module_level and _is_guarded(tree, top))
-    sometimes = sometimes or once or unit.home.returning.conditional(function)
-    sometimes = sometimes or unit.home.carriers.sometimes
-    sometimes = sometimes or (bool(unit.home.carriers.empty) and function.name != "__init__")
+    found = climb(unit, site, uses, function, start)
+    outer = [*(condition for _, condition in reversed(found.within)), *_chosen(unit, site)]
     conditions = _conditions(unit, site, outer)
-    constructed = always_constructed(unit.project, function)
-    instead = function.cls is not None and trains and has_alternatives(unit, function.cls)
-    flags = (False, sometimes, constructed, instead)
-    around = _around(unit, site, top) if unit.home.returning.at_times(function) else ()
-    return Creation(site, top, *conditions, *flags, tuple(within), tuple(around))
+    flags = (
+        False,
+        found.once or _is_lacking(unit, function, found.top),
+        always_constructed(unit.project, function),
+        function.cls is not None and trains and has_alternatives(unit, function.cls),
+    )
+    around = _around(unit, site, found.top) if unit.home.returning.at_times(function) else ()
+    return Creation(site, found.top, *conditions, *flags, tuple(found.within), tuple(around))
+
+
+def _is_lacking(unit: Unit, function: Function, top: ast.stmt) -> bool:
+    """Tell whether a use may come to no scaler: the function that makes it, or the branch there, need not have run."""
+    home, project = unit.home, unit.project
+    apart = set(home.users) - reachable(project, function)
+    if home.is_attribute(function) and apart:
+        unmade = not made_with_object(project, function)
+        if sometimes_called(project, function) or (
+            unmade and entered_unmade(project, home.inits, apart)
+        ):
+            return True
+    return (
+        (home.module_level and is_guarded(function.module.tree, top))
+        or home.returning.conditional(function)
+        or home.carriers.sometimes
+        or (bool(home.carriers.empty) and function.name != "__init__")
+    )
 
 
 def _around(unit: Unit, site: Site, top: ast.stmt) -> list[Condition]:
     """Return what the tests around a statement ask that runs, outer first."""
     tree = site.module.tree
     return [
-        _guard(unit, site, level, in_branch(tree, top, level.body))
+        guard(unit, site, level, in_branch(tree, top, level.body))
         for level in tree.ancestors(top)
-        if isinstance(level, ast.If) and not _is_main(level)
+        if isinstance(level, ast.If) and not is_main(level)
     ][::-1]
-
-
-def _is_guarded(tree: Tree, node: ast.stmt) -> bool:
-    """Tell whether a statement stands in a branch, so that its function may end without it."""
-    holder = tree.holder(node)
-    while isinstance(holder, ast.stmt) and not isinstance(holder, FunctionNode):
-        if isinstance(holder, ast.If | ast.For | ast.While | ast.Try | ast.Match) and not (
-            isinstance(holder, ast.If) and _is_main(holder)
-        ):
-            return True
-        holder = tree.holder(holder)
-    return isinstance(holder, ast.ExceptHandler | ast.match_case)
-
-
-def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
-    """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
-    if unit.home.is_attribute(site.function) or unit.home.module_level:
-        return
-    raise OutOfReach(
-        "AMP901",
-        site.module,
-        site.node,
-        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
-        "does not hold any more",
-        "call amp.initialize once, before the loop, then run again",
-    )
 
 
 def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
     bodies = (holder.body, holder.orelse)
     return any(in_branch(tree, a, body) and in_branch(tree, b, body) for body in bodies)
-
-
-def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
-    if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
-        return False
-    return all(reaches(tree, top, use) for use in uses)
-
-
-def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
-    """Tell whether what stands before a statement has always run where a use stands."""
-    if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
-        return True
-    if isinstance(use, FunctionNode):
-        block = tree.block(top)
-        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
-    return dominates(tree, top, use)
-
-
-def _is_main(node: ast.If) -> bool:
-    return mentions(node.test, "__name__")
-
-
-def _guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
-    condition = unit.availability[site.module].reduce(holder.test)
-    return condition if positive else negate(condition)
 
 
 def _chosen(unit: Unit, site: Site) -> list[Condition]:

@@ -70,42 +70,49 @@ class Calls:
         called = frozenset(self.sites)
         for _ in range(_ROUNDS):
             version = self.graph.version
-            # All answers first: linking changes the graph, and what was read of it so far is void.
-            found = [(m, call, self.targets.of(m, call.func)) for m, call in pending]
-            forwards = [
-                (m, call, self.targets.forwards(m, call.func))
-                for m, call, targets in found
-                if not targets
-            ]
-            for module, call, targets in found:
-                for target in targets:
-                    self._link(module, call, target)
-            for module, call, targets in forwards:
-                if targets:
-                    self._forward(module, call, targets)
-            for module, call, targets in forwards:
-                for target in filter(self._tools.takes_apex, targets):
-                    self._through_module(module, call, target)
-            for module, call, targets in found:
-                if not targets:
-                    self._lambdas.link(module, call)
-            for module, call in pending:
-                self._results.outside(module, call)
+            self._by_objects(pending)
             self._results.resolve(self.reached)
             self._tools.store(stores)
             self._decorators.link(modules, called)
             if self.graph.version == version:
                 break
-        unknown = [pair for pair in pending if pair[1] not in self.reached]
         self._meeting = Meeting(modules, self.nodes.lookup)
-        for module, call in unknown:
+        self._unknown([pair for pair in pending if pair[1] not in self.reached])
+        for module, call in self._initializers:
+            self._initialize(module, call)
+
+    def _by_objects(self, pending: Sequence[tuple[Module, ast.Call]]) -> None:
+        """Link calls with what the objects that may be there have."""
+        # All answers first: linking changes the graph, and what was read of it so far is void.
+        found = [(m, call, self.targets.of(m, call.func)) for m, call in pending]
+        forwards = [
+            (m, call, self.targets.forwards(m, call.func))
+            for m, call, targets in found
+            if not targets
+        ]
+        for module, call, targets in found:
+            for target in targets:
+                self._link(module, call, target)
+        for module, call, targets in forwards:
+            if targets:
+                self._forward(module, call, targets)
+        for module, call, targets in forwards:
+            for target in filter(self._tools.takes_apex, targets):
+                self._through_module(module, call, target)
+        for module, call, targets in found:
+            if not targets:
+                self._lambdas.link(module, call)
+        for module, call in pending:
+            self._results.outside(module, call)
+
+    def _unknown(self, calls: Sequence[tuple[Module, ast.Call]]) -> None:
+        """Link what no object tells: by the name of the method, or as a ``forward`` that is given Apex."""
+        for module, call in calls:
             self._by_name(module, call)
         of_modules = map(Target, self._methods.get("forward", []))
         taking = [target for target in of_modules if self._tools.takes_apex(target)]
-        for module, call in unknown if taking else ():
+        for module, call in calls if taking else ():
             self._by_shape(module, call, taking)
-        for module, call in self._initializers:
-            self._initialize(module, call)
 
     def _static(self, module: Module) -> Iterator[tuple[Module, ast.Call]]:
         """Link what definitions alone say; yield the calls that need to know which object is there."""

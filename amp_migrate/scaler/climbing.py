@@ -1,0 +1,122 @@
+"""The guards out of which the GradScaler is made, so that it reaches every use."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.condition import UNKNOWN, Condition, negate
+from amp_migrate.availability.spent import is_over, is_spent
+from amp_migrate.facts.paths import mentions
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.project import Function
+from amp_migrate.unit.cannot import OutOfReach
+from amp_migrate.unit.order import Loop, dominates, inside, levels
+from amp_migrate.unit.unit import Unit
+
+
+@dataclass
+class Climb:
+    """The statement at which the scaler is made, the guards passed on the way there, and whether one holds only once."""
+
+    top: ast.stmt
+    within: list[tuple[ast.If, Condition]] = field(default_factory=list)
+    once: bool = False
+
+
+def climb(
+    unit: Unit, site: Site, uses: list[ast.AST], function: Function, start: ast.stmt | None
+) -> Climb:
+    """Leave the guards of an initialize until what stands there has always run where its scaler is used."""
+    tree = site.module.tree
+    trains = site in unit.home.inits.get(function, [])
+    carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
+    whole = unit.home.is_attribute(function) or not trains or carried
+    found = Climb(start or site.statement)
+    while not _reaches_all(tree, found.top, uses, whole):
+        holder = tree.holder(found.top)
+        if isinstance(holder, ast.If):
+            if is_main(holder) and not unit.home.is_attribute(function):
+                break
+            if trains and is_spent(unit.project, site, holder, uses):
+                _refuse_local(unit, site, holder)
+                found.once = True
+                break
+            over = not trains and is_over(site, holder)
+            positive = found.top in holder.body
+            found.within.append((holder, UNKNOWN if over else guard(unit, site, holder, positive)))
+            found.top = holder
+        elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
+            stmt = holder if isinstance(holder, ast.stmt) else tree.parents[holder]
+            found.top = tree.statement(stmt)
+        elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
+            found.top = holder
+        elif not trains:
+            break
+        else:
+            raise _not_on_every_way(site)
+    return found
+
+
+def _not_on_every_way(site: Site) -> OutOfReach:
+    return OutOfReach(
+        "AMP901",
+        site.module,
+        site.node,
+        "amp.initialize does not run on every way to the code that scales and steps",
+        "call amp.initialize once, before the training loop, then run again",
+    )
+
+
+def is_guarded(tree: Tree, node: ast.stmt) -> bool:
+    """Tell whether a statement stands in a branch, so that its function may end without it."""
+    holder = tree.holder(node)
+    while isinstance(holder, ast.stmt) and not isinstance(holder, FunctionNode):
+        if isinstance(holder, ast.If | ast.For | ast.While | ast.Try | ast.Match) and not (
+            isinstance(holder, ast.If) and is_main(holder)
+        ):
+            return True
+        holder = tree.holder(holder)
+    return isinstance(holder, ast.ExceptHandler | ast.match_case)
+
+
+def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
+    """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
+    if unit.home.is_attribute(site.function) or unit.home.module_level:
+        return
+    raise OutOfReach(
+        "AMP901",
+        site.module,
+        site.node,
+        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
+        "does not hold any more",
+        "call amp.initialize once, before the loop, then run again",
+    )
+
+
+def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
+    if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
+        return False
+    return all(reaches(tree, top, use) for use in uses)
+
+
+def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+    """Tell whether what stands before a statement has always run where a use stands."""
+    if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
+        return True
+    if isinstance(use, FunctionNode):
+        block = tree.block(top)
+        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
+    return dominates(tree, top, use)
+
+
+def is_main(node: ast.If) -> bool:
+    """Tell whether a test asks whether its file is the program."""
+    return mentions(node.test, "__name__")
+
+
+def guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
+    """Return what a guard of an initialize asks; `positive` where it stands in the body of it."""
+    condition = unit.availability[site.module].reduce(holder.test)
+    return condition if positive else negate(condition)
