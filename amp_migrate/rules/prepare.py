@@ -29,6 +29,7 @@ from amp_migrate.placement.backwards.probes import set_apart
 from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
+from amp_migrate.placement.steps.untrained import precedes_training
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -173,7 +174,8 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
         if backward.node not in gone:
             access(backward.function, backward.node)
     for step in unit.steps:
-        if step.call not in gone:
+        backwards = [b for b in unit.backwards_of(step.function) if b.node not in gone]
+        if step.call not in gone and not precedes_training(unit.project, step, backwards):
             access(step.function, step.call)
     for node, function in unit.scaled_reads.items():
         access(function, node)

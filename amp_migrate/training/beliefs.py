@@ -218,7 +218,7 @@ LEAVE_HOLDERS_ALONE = (
     | PACKAGES_WITHOUT_CASTS
     | frozenset(
         {
-            "abc", "absl", "apex", "contextlib", "dataclasses", "easydict", "enum", "functools", "inspect", "joblib",
+            "abc", "absl", "apex", "attr", "attrs", "contextlib", "dataclasses", "easydict", "enum", "functools", "inspect", "joblib",
             "operator", "pprint", "tempfile", "tensorboard", "textwrap", "torch_xla", "traceback", "types",
             "weakref",
         }

@@ -97,7 +97,9 @@ class Losses:
         if any(m.endswith("Loss") for m in project.values.made_by(module, func) or ()):
             return False
         if isinstance(func, ast.Name):
-            return module.scopes.owner(func) is not None
+            scope = module.scopes.owner(func)
+            found = module.scopes.bindings(scope, func.id) if scope is not None else ()
+            return any(not isinstance(binding, ast.alias) for binding in found)
         own = function.parameters.names[:1] if function.takes_receiver else []
         held = func.value if isinstance(func, ast.Attribute) else None
         return isinstance(held, ast.Name) and held.id in own

@@ -21,6 +21,7 @@ from amp_migrate.training.beliefs import (
     REFUSING_LAYERS,
     RUN_IN_HALF,
     RUNS_FORWARD,
+    RUNS_NO_FORWARD,
 )
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
@@ -79,7 +80,8 @@ class Networks:
             spelled(c)
             for c in calls
             if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
-            if c.func.attr not in HAND_OUT_PARAMETERS and not self._project.callees(c)
+            if c.func.attr not in HAND_OUT_PARAMETERS | RUNS_NO_FORWARD
+            and not self._project.callees(c)
             if self._objects.groups(module, c.func.value) & self._groups
         }
 

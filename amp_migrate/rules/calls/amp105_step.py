@@ -31,16 +31,20 @@ from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
 from amp_migrate.placement.steps.steps import Backward, Step
-from amp_migrate.placement.steps.untrained import frozen_at_times, never_unscaled, skipped_backward
+from amp_migrate.placement.steps.untrained import (
+    frozen_at_times,
+    never_unscaled,
+    precedes_training,
+    skipped_backward,
+)
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import Loop, inside, key, levels
-from amp_migrate.unit.rounds import runs_before
+from amp_migrate.unit.order import inside, key, levels
 
 RULE = Rule(
     "AMP105",
@@ -61,7 +65,7 @@ def decide(context: Context) -> Iterator[Decision]:
         early = [
             s
             for s in steps
-            if _precedes_training(context.unit.project, s, backwards)
+            if precedes_training(context.unit.project, s, backwards)
             or (
                 not (backwards or s.call.args) and _is_first(context, function, s.call, frozenset())
             )
@@ -115,16 +119,6 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):
         if not context.is_gone(jump):
             yield _update(context, steps[0], jump, leaving=True)
-
-
-def _precedes_training(project: Project, step: Step, backwards: list[Backward]) -> bool:
-    """Tell whether a step stands before every backward of its function, in no loop with one."""
-    if not backwards or any(
-        runs_before(project, step.function, b.node, step.call) for b in backwards
-    ):
-        return False
-    loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
-    return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
 
 
 def _is_first(
