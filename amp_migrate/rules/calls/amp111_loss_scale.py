@@ -60,25 +60,24 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         if use is None or (use == "stop" and not _can_stop(context, site)):
             raise _no_counterpart(site)
-        tree = site.module.tree
-        edit: Edit
-        if use == "get":
-            scaler = context.scaler(site.function, site.node)
-            text = f"{scaler}.get_scale()"
-            edit = ReplaceExpression(site.span, text)
-        elif use == "stop":
-            scaler = context.scaler(site.function, site.node)
-            text = f"{scaler} = {context.spelling.scaler(['enabled=False'])}"
-            edit = Replace(tree.span(site.statement), text)
-        elif initial_scale(context.unit, site) is not None:
-            text = "init_scale= of the GradScaler"
-            edit = Drop(tree.span(site.statement))
-        else:
-            scaler = context.scaler(site.function, site.node)
-            stmt = site.statement
-            text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
-            edit = Replace(tree.span(stmt), text)
+        text, edit = _native(context, site, use)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+
+
+def _native(context: Context, site: Site, use: str) -> tuple[str, Edit]:
+    """Return what a use of the loss scale becomes, and the edit."""
+    tree, stmt = site.module.tree, site.statement
+    if use not in ("get", "stop") and initial_scale(context.unit, site) is not None:
+        return "init_scale= of the GradScaler", Drop(tree.span(stmt))
+    scaler = context.scaler(site.function, site.node)
+    if use == "get":
+        text = f"{scaler}.get_scale()"
+        return text, ReplaceExpression(site.span, text)
+    if use == "stop":
+        text = f"{scaler} = {context.spelling.scaler(['enabled=False'])}"
+    else:
+        text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
+    return text, Replace(tree.span(stmt), text)
 
 
 def _no_counterpart(site: Site) -> Cannot:

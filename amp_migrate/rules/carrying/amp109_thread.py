@@ -58,6 +58,7 @@ from amp_migrate.rules.calls.scaler_made import class_attribute
 from amp_migrate.scaler.lacking import lacking
 from amp_migrate.scaler.places import last_assignment
 from amp_migrate.scaler.slots import slot
+from amp_migrate.scaler.threads import Thread
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
 
@@ -67,27 +68,13 @@ def decide(context: Context) -> Iterator[Decision]:
     home = context.unit.home
     asked = {entry.function: entry for entry in home.asked.values()}
     for thread in home.threads.values():
-        entry = asked.get(thread.function)
-        edits = [(thread.function.module.path, _made(context, entry))] if entry else []
-        yield _decision(thread.function, thread.sentence, [*thread.edits, *edits])
-        if entry:
-            message = (
-                f"{entry.function.qualname}() takes a GradScaler now, which it needs with `{entry.flag}` on; nothing in the "
-                "files given turns that on"
-            )
-            advice = f"where `{entry.flag}` is turned on, pass {home.name}= and drop the amp.initialize before it"
-            yield _decision(thread.function, message, [], Status.NOTE, advice)
+        yield from _passed(context, thread, asked.get(thread.function))
     for maker in home.makers.values():
         if maker.function in home.users:
             yield _chosen(context, maker)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
-    for made, text in home.runners.carried:
-        span = made.function.module.tree.span(made.statement)
-        value = text or context.spelling.scaler(["enabled=False"])
-        edit = Insert(span, f"{made.name}.{home.name} = {value}", after=True)
-        sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
-        yield _decision(made.function, sentence, [(made.function.module.path, edit)])
+    yield from _carried(context)
     for cls in lacking(home):
         yield _disabled(context, cls)
     yield from _slots(context)
@@ -103,6 +90,33 @@ def decide(context: Context) -> Iterator[Decision]:
             f"{receiver.function.qualname}() has a disabled GradScaler where none is returned"
         )
         yield _decision(receiver.function, sentence, [(receiver.function.module.path, edit)])
+
+
+def _passed(context: Context, thread: Thread, entry: Entry | None) -> Iterator[Decision]:
+    """Yield what passes the scaler on to a function; `entry` is how that asks for AMP, where nothing turns it on."""
+    edits = [(thread.function.module.path, _made(context, entry))] if entry else []
+    yield _decision(thread.function, thread.sentence, [*thread.edits, *edits])
+    if entry:
+        message = (
+            f"{entry.function.qualname}() takes a GradScaler now, which it needs with `{entry.flag}` on; nothing in the "
+            "files given turns that on"
+        )
+        name = context.unit.home.name
+        advice = (
+            f"where `{entry.flag}` is turned on, pass {name}= and drop the amp.initialize before it"
+        )
+        yield _decision(thread.function, message, [], Status.NOTE, advice)
+
+
+def _carried(context: Context) -> Iterator[Decision]:
+    """Let the runners of mmcv carry the scaler, or one that is off."""
+    home = context.unit.home
+    for made, text in home.runners.carried:
+        span = made.function.module.tree.span(made.statement)
+        value = text or context.spelling.scaler(["enabled=False"])
+        edit = Insert(span, f"{made.name}.{home.name} = {value}", after=True)
+        sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
+        yield _decision(made.function, sentence, [(made.function.module.path, edit)])
 
 
 def _chosen(context: Context, maker: Maker) -> Decision:

@@ -27,6 +27,7 @@ Changes behaviour: every step uses the gradients of its own window.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from amp_migrate.placement.reads.zeroing import (
@@ -35,7 +36,7 @@ from amp_migrate.placement.reads.zeroing import (
     leaves_first,
     zeroes_nowhere,
 )
-from amp_migrate.placement.steps.steps import outermost_anchor
+from amp_migrate.placement.steps.steps import Step, outermost_anchor
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -48,14 +49,7 @@ def decide(context: Context) -> Iterator[Decision]:
     enabled = context.settings.enabled(RULE.code)
     for step, test in after_some_steps(context.unit, context.gone_nodes):
         if not enabled or not leaves_first(step, test):
-            raise Cannot(
-                "AMP908",
-                step.module,
-                test,
-                f"the gradients of {step.text} are zeroed behind some of its steps only; the others leave unscaled ones, "
-                "to which the next backward adds scaled ones",
-                f"call {step.text}.zero_grad() behind every step, then run again",
-            )
+            raise _cleared_at_times(step, test)
     if not enabled:
         return
     for zeroing in before_step(context.unit, context.gone_nodes):
@@ -73,8 +67,23 @@ def decide(context: Context) -> Iterator[Decision]:
         )
         hoist = Hoist(step.tree.span(test), "body")
         yield decision(RULE, Status.FIXED, step.module, test, message, [hoist])
-    if not zeroes_nowhere(context.unit):
-        return
+    if zeroes_nowhere(context.unit):
+        yield from _added(context)
+
+
+def _cleared_at_times(step: Step, test: ast.If) -> Cannot:
+    return Cannot(
+        "AMP908",
+        step.module,
+        test,
+        f"the gradients of {step.text} are zeroed behind some of its steps only; the others leave unscaled ones, "
+        "to which the next backward adds scaled ones",
+        f"call {step.text}.zero_grad() behind every step, then run again",
+    )
+
+
+def _added(context: Context) -> Iterator[Decision]:
+    """Put a zero_grad behind every step, where there is none."""
     for step in context.unit.steps:
         if context.is_gone(step.call):
             continue
