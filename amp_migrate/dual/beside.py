@@ -11,6 +11,7 @@ from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
 from amp_migrate.dual.native import beside_native, holds_native
 from amp_migrate.dual.tried import tried
+from amp_migrate.dual.twins import with_twins
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.project import Module, Project
 from amp_migrate.scaler.libraries.engines import engine
@@ -39,6 +40,8 @@ def without_apex(
         gone = unreachable(*given)
         if gone is None:
             raise not_apart(project, availability, found)
+        return gone
+    if with_twins(project, found) and (gone := unreachable(*given)) is not None:
         return gone
     try:
         refuse_doubled(project, found)

@@ -272,16 +272,6 @@ ADVISED = (
         (("autocast()", 'autocast(enabled=args.level != "O0")'),),
     ),
     Advised(
-        "refused/backends_behind_one_call",
-        "give NativeBackend.run_backward() one more parameter",
-        (
-            (
-                "    def run_backward(self, loss, optimizer):\n        self.scaler",
-                "    def run_backward(self, loss, optimizer, unused=None):\n        self.scaler",
-            ),
-        ),
-    ),
-    Advised(
         "refused/backward_of_a_frozen_model",
         "initialize amp only where `args.frozen` lets the optimizer step",
         (
