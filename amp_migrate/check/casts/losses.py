@@ -40,7 +40,10 @@ class Losses:
         for function in begun:
             labels = wanted.get(key(function))
             if labels and begun[function] == {Casts.OFF}:
-                yield from self._of_function(function, labels, native, begun)
+                before = self._old.functions[key(function)]
+                ran = {spelled(c) for f in before for c in self._calls(f) if c in cast}
+                found = self._of_function(function, labels, native, begun)
+                yield from ((f, c) for f, c in found if spelled(c) in ran)
 
     def _of_function(
         self, function: Function, labels: set[Label], native: Casting, begun: _Begun
@@ -58,6 +61,10 @@ class Losses:
                 c in runs or self._new.project.callees(c) for c in set(calls) - set(plain)
             )
             yield from ((function, c) for c in (parts or (runs if nothing else []))[:1])
+
+    def _calls(self, function: Function) -> Iterator[ast.Call]:
+        points = self._old.program.graph(function).points
+        return (p.node for p in points if isinstance(p.node, ast.Call))
 
     def _backwards(
         self, side: Side, function: Function, introduced: frozenset[str]

@@ -52,6 +52,10 @@ RULE = Rule(
     Safety.FAITHFUL,
     order=30,
 )
+_SKIPPED = (
+    "a step is left out here: under Apex an overflow in these gradients skipped the next step as well, now it "
+    "does not"
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -119,6 +123,8 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
     for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):
         if not context.is_gone(jump):
             yield _update(context, steps[0], jump, leaving=True)
+            if not any(runs_before(context.unit.project, function, s.anchor, jump) for s in steps):
+                yield decision(RULE, Status.NOTE, function.module, jump, _SKIPPED)
 
 
 def _is_first(

@@ -41,6 +41,7 @@ _LOST = (
     "these gradients are cleared without a step: under Apex an overflow in them skipped the next step as well, now it "
     "does not"
 )
+_LEFT_OUT = "this step may be left out: under Apex an overflow in these gradients skipped the next step as well, now it does not"
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -59,6 +60,11 @@ def decide(context: Context) -> Iterator[Decision]:
         elif unscale.inside not in written:
             written.add(unscale.inside)
             yield _unscale(context, Unscale(*unscale.inside))
+        if unscale.outside is not None and not unscale.accumulates:
+            yield decision(RULE, Status.NOTE, unscale.function.module, unscale.outside, _LEFT_OUT)
+        if unscale.decided is not None:
+            step = unscale.decided
+            yield decision(RULE, Status.NOTE, step.module, step.call, _LEFT_OUT)
         if unscale.cleared is not None:
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, _LOST)
     for node, function in context.unit.scaled_reads.items():
