@@ -110,4 +110,5 @@ class FakeEngine:
             before=source,
             after=None if after == source.text or failed else after,
             failed=failed,
+            doubted=None,
         )
