@@ -45,6 +45,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, key, levels
+from amp_migrate.unit.rounds import runs_before
 
 RULE = Rule(
     "AMP105",
