@@ -58,6 +58,8 @@ THROWING_AWAY = {
 }
 # Apex clips gradients that the program then throws away, natively nothing does, and every clip counts.
 CLIPPING_IN_VAIN = "clip/update_skipped_at_times"
+# Their own test leaves out the step of an overflow, and Apex the next one as well, which a note says.
+SKIPPING_THE_NEXT = ("clip/infinite_norm_skips", "clip/infinite_norm_tested")
 
 # Model-only programs take no step, and verify says so. What drives a training by an interface before amp.initialize is not
 # followed there: tests/test_fixture_runs.py compares it.
@@ -129,10 +131,13 @@ def test_fixture_verifies(name: str, tmp_path: Path) -> None:
         growth=3,
     )
     result = Ladder(ForkedRunner(options, trees, tmp_path, lambda *told: None)).climb()
-    expected = {RAISING: ("INCONCLUSIVE",), CLIPPING_IN_VAIN: ("DIFFERENT",)}
+    differing = (CLIPPING_IN_VAIN, *SKIPPING_THE_NEXT)
+    expected = {RAISING: ("INCONCLUSIVE",), **dict.fromkeys(differing, ("DIFFERENT",))}
     assert result.verdict.word in expected.get(name, ("EXACT", "EQUIVALENT")), result.verdict
     if name == CLIPPING_IN_VAIN:
         assert result.verdict.reason.startswith("clip norm at step 3")
+    if name in SKIPPING_THE_NEXT:
+        assert result.verdict.reason.startswith("skipped steps at step 2")
     if fixes and result.fix_check is not None:
         assert result.fix_check.get("agrees", True)
 

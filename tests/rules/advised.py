@@ -32,6 +32,20 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/epoch_before_initialize",
+        "move amp.initialize above this line",
+        (
+            (
+                '    network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n    for x',
+                "    for x",
+            ),
+            (
+                "lr=0.05)\n",
+                'lr=0.05)\n    network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n',
+            ),
+        ),
+    ),
+    Advised(
         "refused/clip_before_steps_at_two_boundaries",
         "clip straight before each optimizer.step()",
         (

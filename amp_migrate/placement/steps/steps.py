@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import root, same, tail
@@ -76,10 +77,10 @@ def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
     return stmt
 
 
-def boundary(step: Step, backward: ast.AST) -> ast.If | None:
+def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.If | None:
     """Return the outermost `if` around a step that a backward in the same loop or function does not share.
 
-    An `if` that steps the optimizer whichever way it goes is no boundary.
+    An `if` that steps the optimizer whichever way it goes is no boundary; `others` step it through helpers.
     """
     found: ast.If | None = None
     for level in levels(step.tree, step.anchor):
@@ -87,32 +88,46 @@ def boundary(step: Step, backward: ast.AST) -> ast.If | None:
             continue
         if inside(step.tree, backward, level):
             return found
-        if isinstance(level, ast.If) and not _steps_either_way(step, level):
+        if isinstance(level, ast.If) and not _steps_either_way(step, level, others):
             found = level
         if isinstance(level, Loop):
             return None
     return found
 
 
-def outermost_anchor(step: Step) -> ast.stmt:
-    """Return the statement that steps whichever way its tests go."""
+def outermost_anchor(step: Step, others: Iterable[Step] = ()) -> ast.stmt:
+    """Return the statement that steps whichever way its tests go; `others` step the optimizer through helpers."""
     found = step.anchor
     for level in levels(step.tree, step.anchor):
         if level is step.anchor:
             continue
-        if not isinstance(level, ast.If) or not _steps_either_way(step, level):
+        if not isinstance(level, ast.If) or not _steps_either_way(step, level, others):
             break
         found = level
     return found
 
 
-def _steps_either_way(step: Step, test: ast.If) -> bool:
+def _steps_either_way(step: Step, test: ast.If, others: Iterable[Step]) -> bool:
     other = test.orelse if in_branch(step.tree, step.anchor, test.body) else test.body
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "step" and same(node.value, step.optimizer)
+    own = {
+        node
         for stmt in other
         for node in ast.walk(stmt)
-    )
+        if isinstance(node, ast.Attribute) and node.attr == "step"
+        if same(node.value, step.optimizer)
+    }
+    return _takes_any(step.tree, other, {*own, *(s.call for s in others)})
+
+
+def _takes_any(tree: Tree, block: list[ast.stmt], nodes: set[ast.AST]) -> bool:
+    """Tell whether a block comes to one of some nodes whichever way its tests go."""
+    for stmt in block:
+        if isinstance(stmt, ast.If):
+            if all(_takes_any(tree, arm, nodes) for arm in (stmt.body, stmt.orelse)):
+                return True
+        elif any(inside(tree, node, stmt) for node in nodes):
+            return True
+    return False
 
 
 def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:

@@ -168,7 +168,7 @@ def _unscale(
     if limit is None or not outside:
         refuse_kept(unit, step, first, None)
         reads = [u.statement for u in found]
-        skips = leaves_out(step, limit, reads, unit.steps) if limit is not None else None
+        skips = leaves_out(step, limit, reads, steps) if limit is not None else None
         if skips is not None:
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips
@@ -183,7 +183,10 @@ def _unscale(
 def _limit(course: Course, step: Step) -> ast.If | None:
     """Return the test that lets a step wait for several micro-batches, or leaves it out."""
     backward = course.backward_before(step)
-    return boundary(step, backward.node) if backward is not None else None
+    if backward is None:
+        return None
+    others = [i.seen for i in course.indirect if i.seen.text == step.text]
+    return boundary(step, backward.node, others)
 
 
 def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:

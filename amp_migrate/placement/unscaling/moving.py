@@ -70,7 +70,7 @@ def across(
     inner = [u.statement for u in found if inside(tree, u.statement, limit)]
     result.moved = tops
     result.before = min(
-        [*inner, outermost_anchor(step), _ahead(step, limit, outside, steps)], key=key
+        [*inner, outermost_anchor(step, steps), _ahead(step, limit, outside, steps)], key=key
     )
     return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import same, walk
+from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Paths
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Step
@@ -57,10 +57,10 @@ def leaves_out(
 ) -> ast.If | None:
     """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it.
 
-    Where the other way of a test steps the optimizer as well, it leaves nothing out.
+    Where the other way of a test steps the optimizer as well, it leaves nothing out; `steps` are those of the function.
     """
     tree = step.tree
-    others = [s for s in steps if s.function is step.function and same(s.optimizer, step.optimizer)]
+    others = [s for s in steps if s.text == step.text]
     tests = [
         up
         for up in levels(tree, step.anchor)
