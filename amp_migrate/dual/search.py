@@ -10,7 +10,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of, is_shut, shut, unbound
 from amp_migrate.dual.cut import Definition
-from amp_migrate.dual.twins import made, wrapper_of
+from amp_migrate.dual.twins import made, wrappers
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function, Module, Project
@@ -52,7 +52,7 @@ class Search:
         self.stuck: ast.AST | None = None
         self._without = NOTHING
         self._seen: set[Function] = set()
-        wrapped = {s: cls for s in found if (cls := wrapper_of(project, s)) is not None}
+        wrapped = wrappers(project, found)
         self._wrappers = list(dict.fromkeys(wrapped.values()))
         self._initializing = {c for s, c in wrapped.items() if s.kind is Kind.INITIALIZE}
         self._uses = [

@@ -10,24 +10,47 @@ from amp_migrate.dual.arms import around
 from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.rounds import may_pass
 
 
-def wrapper_of(project: Project, site: Site) -> Class | None:
-    """Return the class that scales by Apex at a site and has a native twin: one with the same methods.
+def wrappers(project: Project, found: Iterable[Site]) -> dict[Site, Class]:
+    """Return the uses of Apex in classes that work by Apex alone and have a native twin: one with the same methods.
 
-    The twin stands in its file, or is derived from what it is derived from.
+    The twin stands in the file of the class, or is derived from what that is derived from.
     """
-    cls = project.class_of(site.function)
-    if cls is None or cls.children or cls.node not in cls.module.tree.module.body:
-        return None
-    if cls.node.decorator_list:
-        return None
+    of: dict[Class, list[Site]] = {}
+    for site in found:
+        cls = project.class_of(site.function)
+        if cls is not None:
+            of.setdefault(cls, []).append(site)
+    return {
+        site: cls
+        for cls, own in of.items()
+        if _has_twin(project, cls) and _needs_apex(project, own)
+        for site in own
+    }
+
+
+def _has_twin(project: Project, cls: Class) -> bool:
+    if cls.children or cls.node not in cls.module.tree.module.body or cls.node.decorator_list:
+        return False
     methods = cls.methods.keys() - {"__init__"}
-    for other in [*cls.module.classes.values(), *(c for base in cls.bases for c in base.children)]:
-        having = {name for up in other.mro() for name in up.methods}
-        if other is not cls and methods <= having and _is_native(project, other):
-            return cls
-    return None
+    others = [*cls.module.classes.values(), *(c for base in cls.bases for c in base.children)]
+    return any(
+        methods <= {name for up in other.mro() for name in up.methods}
+        and _is_native(project, other)
+        for other in others
+        if other not in cls.mro()
+    )
+
+
+def _needs_apex(project: Project, own: list[Site]) -> bool:
+    """Tell whether a method of a class initializes or scales by Apex whichever way its tests go."""
+    working = [s for s in own if s.kind in (Kind.INITIALIZE, Kind.SCALE_LOSS)]
+    return any(
+        not may_pass(project, function, [s.node for s in working if s.function is function])
+        for function in {s.function for s in working}
+    )
 
 
 def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
@@ -52,7 +75,7 @@ def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
 def with_twins(project: Project, found: Iterable[Site]) -> set[Site]:
     """Return the uses of Apex in classes that have a native twin, and those in branches that make such a class."""
     found = list(found)
-    wrapped = {site: cls for site in found if (cls := wrapper_of(project, site)) is not None}
+    wrapped = wrappers(project, found)
     calls = {call for cls in set(wrapped.values()) for _, call in made(project, cls) or ()}
     chosen = {
         site

@@ -86,6 +86,13 @@ def may_end(
     return any(order.witness(start, graph.exit, avoided) is not None for start in starts)
 
 
+def may_pass(project: Project, function: Function, nodes: Iterable[ast.AST]) -> bool:
+    """Tell whether a function may return and come to none of some nodes."""
+    graph = graph_of(project, function)
+    avoided = [p for node in nodes for p in points_of(project, function, node)]
+    return graph.order(exceptions=False).witness(graph.entry, graph.exit, avoided) is not None
+
+
 def _leads(
     project: Project,
     function: Function,

@@ -148,4 +148,74 @@ _NETWORK = _training(
         "        student.zero_grad()\n        probe.zero_grad()\n",
     ),
 )
-CLAIMED = (_NEVER, _EVERY, _NETWORK)
+_BESIDE = _training(
+    "the way of Apex goes",
+    ("AMP114", 13),
+    """\
+    import torch
+    import apex.amp
+
+    class Plain:
+        def step(self, loss, optimizer):
+            loss.backward()
+            optimizer.step()
+
+    def train(way, network, loader):
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler(enabled=way == "torch")
+        if way == "apex":
+            network, optimizer = apex.amp.initialize(network, optimizer)
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled=way == "torch"):
+                loss = network(x).mean()
+            if way == "apex":
+                with apex.amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                optimizer.step()
+            else:
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+    def warm(network, loader):
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        way = Plain()
+        for x in loader:
+            way.step(network(x).mean(), optimizer)
+    """,
+    """\
+    import torch
+
+    class Plain:
+        def step(self, loss, optimizer):
+            loss.backward()
+            optimizer.step()
+
+    def train(way, network, loader):
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler(enabled=way == "torch")
+        if way == "apex":
+            raise RuntimeError("choose native AMP")
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled=way == "torch"):
+                loss = network(x).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    def warm(network, loader):
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        way = Plain()
+        for x in loader:
+            way.step(network(x).mean(), optimizer)
+    """,
+    the_step_goes_as_well=("        scaler.step(optimizer)\n        scaler.update()\n", ""),
+    a_program_without_apex_goes=(
+        "    for x in loader:\n        way.step(network(x).mean(), optimizer)\n",
+        "    return optimizer, way\n",
+    ),
+    a_function_without_apex_goes=("def warm", "def cool"),
+)
+CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE)

@@ -17,7 +17,7 @@ from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side
-from amp_migrate.check.events.traces import Difference, Label, Step, difference
+from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.settings import scales
 from amp_migrate.facts.paths import walk
 from amp_migrate.protocol.code.program import Program
@@ -69,6 +69,9 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
             found.append(Parted(name, difference))
         if rows := pair.rows():
             shown.append(Compared(*name, tuple(rows)))
+    for name in sorted(old.relevant - new.functions.keys()):
+        if (found_gone := _gone(old, name, networks)) is not None:
+            found.append(Parted(name, found_gone))
     forwards = Forwards(old, new, tuple(every), networks, claims)
     others = (
         *scales(old, new, every, claims),
@@ -125,6 +128,8 @@ class _Pair:
             self._introduced,
             ending=cut,
         ).build(self._name)
+        if cut and (lost := _lost(one, other)) is not None:
+            return lost
         moved = self._moved(allowed)
         for kinds in (_GRADIENTS, _WEIGHTS):
             own = moved if Does.CLEAR.value in kinds else None
@@ -188,6 +193,29 @@ class _Pair:
                 place = Place(self._name[0], node.lineno)
                 return Difference((Step(label, None, place),))
         return None
+
+
+def _lost(one: Automaton, other: Automaton) -> Difference | None:
+    """Return an event that a way without Apex comes to, to whose like the new text never comes.
+
+    Where no way without Apex leads to the end, nothing is to be kept.
+    """
+    had, has = one.labels(), {label.kind for label in other.labels()}
+    if not any(label.kind == Does.END.value for label in had):
+        return None
+    for label, place in had.items():
+        if label.kind not in _FRAME - {Does.CALL.value} | has:
+            return Difference((Step(label, place, None),))
+    return None
+
+
+def _gone(old: Side, name: Key, networks: Networks) -> Difference | None:
+    """Return an event of a function that goes and that nothing in sight calls, where a way without Apex comes to it."""
+    if any(old.project.callers(function) for function in old.functions[name]):
+        return None
+    forwards = {t for f in old.functions[name] for t in networks.texts(f)}
+    build = Builder(old, {}, set(), forwards, frozenset(), without_apex=True, ending=True)
+    return _lost(build.build(name), Automaton())
 
 
 def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:

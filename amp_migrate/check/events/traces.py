@@ -54,6 +54,20 @@ class Automaton:
         kept = [[move for move in moves if move[2] in living] for moves in self.moves]
         return Automaton(kept, self.starts)
 
+    def labels(self) -> dict[Label, Place]:
+        """Return the labels on the ways from its starts, each with a place."""
+        found: dict[Label, Place] = {}
+        seen = set(self.starts)
+        queue = list(seen)
+        for state in queue:
+            for label, place, target in self.moves[state]:
+                if label is not None:
+                    found.setdefault(label, place)
+                if target not in seen:
+                    seen.add(target)
+                    queue.append(target)
+        return found
+
 
 class Step(NamedTuple):
     """An event of both sides, with a place in each text that shows it; one side has none where they part."""

@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     CLEARS,
     HAND_OUT_PARAMETERS,
@@ -18,6 +18,9 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.reads.magnitude import Magnitude
+from amp_migrate.training.steppers import makes_optimizer
+
+_DISPLAY = ast.List | ast.Tuple | ast.Set | ast.Dict
 
 
 class Gradients:
@@ -67,6 +70,8 @@ class Gradients:
         values = [bound_value(module, binding) for binding in bindings]
         if any(value is not None and self._hands_out(value) for value in values):
             return True
+        if self._is_trained(module, base):
+            return True
         if any(isinstance(b, ast.arg) for b in bindings) or not bindings:
             return not _asks_for_gradients(function, base.id)
         # What a loop goes over may hold parameters that somebody keeps, whatever call gives it.
@@ -74,6 +79,26 @@ class Gradients:
         if own and all(isinstance(value, ast.Call | ast.BinOp) for value in own):
             return False
         return not _asks_for_gradients(function, base.id)
+
+    def _is_trained(self, module: Module, name: ast.Name) -> bool:
+        """Tell whether a tensor is in a list that an optimizer may get: ``Adam([image])``."""
+        scope = module.scopes.owner(name)
+        for load in module.tree.nodes(ast.Name):
+            if load.id != name.id or module.scopes.owner(load) is not scope:
+                continue
+            up = module.tree.parent(load)
+            if not isinstance(up, _DISPLAY):
+                continue
+            while isinstance(up, _DISPLAY):
+                up = module.tree.parent(up)
+            up = module.tree.parent(up) if isinstance(up, ast.keyword) else up
+            if isinstance(up, ast.Call):
+                known = self._project.external(module, up.func)
+                if known is None or makes_optimizer(known):
+                    return True
+            elif not isinstance(up, ast.Return | ast.For):
+                return True
+        return False
 
     def _hands_out(self, node: ast.AST) -> bool:
         """Tell whether an expression goes over parameters, itself or in a function that it calls."""
