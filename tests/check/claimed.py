@@ -216,6 +216,12 @@ _BESIDE = _training(
         "    for x in loader:\n        way.step(network(x).mean(), optimizer)\n",
         "    return optimizer, way\n",
     ),
+    casts_go_as_well=(
+        '        with torch.cuda.amp.autocast(enabled=way == "torch"):\n            loss',
+        "        loss",
+    ),
+    casts_are_always_on=('autocast(enabled=way == "torch")', "autocast()"),
+    the_scaler_is_always_on=('GradScaler(enabled=way == "torch")', "GradScaler()"),
     a_function_without_apex_goes=("def warm", "def cool"),
 )
 CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE)

@@ -11,6 +11,7 @@ from functools import partial
 from amp_migrate.check.casts.assumed import initializes
 from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.beside import altered
 from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.handing import handed_over
@@ -77,6 +78,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *scales(old, new, every, claims),
         *handed_over(new, claims),
         *unscaled(old, new, claims),
+        *altered(old, new, claims),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -1,0 +1,41 @@
+"""Whether native AMP that stood beside Apex is what it was, where the way of Apex goes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.protocol.faults import Place
+from amp_migrate.training.beliefs import AUTOCASTS
+
+
+def altered(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield the native calls of a function that are no longer what they were, or gone."""
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        before = old.functions[name]
+        if old.text(name) == new.text(name) or not any(map(claims.drops, before)):
+            continue
+        had, has = _native(old, name), _native(new, name)
+        for text in sorted(has.keys() - had.keys() if had else ()):
+            label = Label(f"`{text}` is not what native AMP was beside Apex:")
+            yield name, Difference((Step(label, None, has[text]),))
+        for text in sorted(had.keys() - has.keys()):
+            label = Label(f"`{text}` was native AMP beside Apex, and is gone:")
+            yield name, Difference((Step(label, had[text], None),))
+
+
+def _native(side: Side, name: Key) -> dict[str, Place]:
+    """Return the calls that make a GradScaler or open autocast in the functions of a name, as they are written."""
+    found: dict[str, Place] = {}
+    for function in side.functions[name]:
+        made = {call for _, call in side.program.training.objects.made_scalers}
+        for point in side.program.graph(function).points:
+            call = point.node
+            if isinstance(call, ast.Call) and (
+                call in made or side.project.external(function.module, call.func) in AUTOCASTS
+            ):
+                found.setdefault(ast.unparse(call), Place(function.module.path, call.lineno))
+    return found
