@@ -55,11 +55,13 @@ class Wrap:
 
     Edits inside apply as well; statements inserted before `first` or after `last` stay outside;
     statements moved away leave. Two wraps may not overlap unless one lies inside a statement of the other.
+    `more` are statements that follow under the header.
     """
 
     first: Span
     last: Span
     header: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def _ways(
     unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]
 ) -> Iterator[_Way]:
     begins = _begins(unit, function)
-    if any(may_follow(unit.project, function, begin, node) for begin in begins):
+    if any(_precedes(unit, function, begin, node) for begin in begins):
         yield _Way.AFTER
         return
     calls = unit.project.callers(function) if function not in around else []
@@ -132,6 +132,12 @@ def _ways(
         return
     for site in calls:
         yield from _ways(unit, site.function, site.call, around | {function})
+
+
+def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> bool:
+    """Tell whether a node may run after another one: behind it, or as a call of what that gives, or with it."""
+    given = isinstance(node, ast.Call) and begin in set(ast.walk(node)) - {node}
+    return given or may_follow(unit.project, function, begin, node)
 
 
 def _initializes(unit: Unit, function: Function) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.renaming import renamed
-from amp_migrate.protocol.run.shared import last, shared
+from amp_migrate.protocol.run.shared import last, looked_up, may_be_named, shared
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -121,8 +121,7 @@ class Memory:
         found = renamed(known, self._names(call, callee), self._global_names(call, callee))
         for name, given in self._constants(call, callee):
             if name in self._shared:
-                term = Term(name, frozenset({Operand(name, Aspect.BINDING)}))
-                found = found.with_fact(term, given)
+                found = found.with_fact(_bound(name), given)
         for term, value in self.handed.on(call, callee, known):
             found = found.with_fact(term, value)
         return found
@@ -161,6 +160,17 @@ class Memory:
         if stated is not None:
             return known if stated == value else None
         return known.with_fact(term, value)
+
+    def of_name(
+        self, call: ast.Call, functions: Sequence[Function], known: Assumption
+    ) -> list[Function | None]:
+        """Return which of some functions a call runs where the name of its method is known; None for one out of sight."""
+        name = looked_up(call)
+        stated = known.get(_bound(name)) if name is not None else None
+        if not isinstance(stated, Known) or not isinstance(stated.value, str):
+            return [*functions]
+        found: list[Function | None] = [f for f in functions if may_be_named(f, stated.value)]
+        return found if len(found) == len(functions) else [*found, None]
 
     def _is_shared(self, term: Term) -> bool:
         return term.text.startswith(_ABOUT_OBJECTS) or all(
@@ -269,6 +279,10 @@ class Memory:
                     held |= own[function]
                     queue.append(site.function)
         return {function: frozenset(names) for function, names in own.items()}
+
+
+def _bound(name: str) -> Term:
+    return Term(name, frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _loss(name: str) -> Term:

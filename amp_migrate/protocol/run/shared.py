@@ -18,12 +18,17 @@ Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 
 
 def shared(program: Program, course: Course, fewest: int, constants: Constants) -> frozenset[str]:
-    """Return the last parts of the names that `fewest` tests read, and of parameters that calls differ in and one reads."""
+    """Return the last parts of the names that `fewest` tests read, and of parameters that calls differ in and one reads.
+
+    A test reads them, or a call of the method of a name: ``getattr(hook, name)()``.
+    """
     counts: Counter[str] = Counter()
     for function in program.relevant:
         for node in every(function.scope):
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
                 counts.update(set(map(last, _read(node.test))))
+            elif isinstance(node, ast.Call) and (name := looked_up(node)) is not None:
+                counts[name] += 1
     several = {text for text, n in counts.items() if n >= fewest}
     return frozenset(several | _stated(program, counts.keys() - several, constants))
 
@@ -38,6 +43,25 @@ def _stated(program: Program, names: set[str], constants: Constants) -> set[str]
                 if name in asked:
                     found.setdefault((function, name), set()).add(value)
     return {name for (_, name), values in found.items() if len(values) > 1}
+
+
+def looked_up(call: ast.Call) -> str | None:
+    """Return the variable that names the method of a call: ``getattr(hook, name)()``."""
+    func = call.func
+    if not isinstance(func, ast.Call) or not isinstance(func.func, ast.Name):
+        return None
+    if func.func.id != "getattr" or len(func.args) < 2:
+        return None
+    return func.args[1].id if isinstance(func.args[1], ast.Name) else None
+
+
+def may_be_named(function: Function, name: str) -> bool:
+    """Tell whether a function may be what a name of its class or module stands for: it is called so, or has a second name."""
+    if function.name == name or function.node is None:
+        return True
+    scopes = function.module.scopes
+    outer = scopes.scope_of(function.node)
+    return any(not isinstance(b, ast.FunctionDef) for b in scopes.bindings(outer, name))
 
 
 def last(text: str) -> str:

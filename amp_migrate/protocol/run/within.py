@@ -155,7 +155,8 @@ class Within:
             if entered is not None:
                 machine = self._machine.enter(here.state.machine, entered)
                 return {State(machine, here.state.known): None}
-            handed = self._program.handed(call)
+            named = self._memory.of_name(call, self._program.handed(call), here.state.known)
+            handed = [function for function in named if function is not None]
             return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
         states: States = {}
         for awaited in self._awaits(key, here, call):
@@ -206,7 +207,7 @@ class Within:
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         chosen = self._program.methods(call)
         if receiver is None or len(chosen) < 2:
-            for function in self._program.calls.of(call):
+            for function in self._memory.of_name(call, self._program.calls.of(call), known):
                 yield (function if function in relevant else None), known
             return
         for cls, function in chosen:

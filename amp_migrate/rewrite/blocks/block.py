@@ -161,4 +161,4 @@ def _wrapped(make: Statements, wrap: Wrap, inner: list[Element], unit: str) -> S
     if not statements(inner):
         raise EditError(wrap, "no statement is left to wrap")
     make.index.mark(wrap)
-    return make.under(wrap, wrap.header, inner, unit)
+    return make.under(wrap, wrap.header, [*inner, *make.written(wrap, wrap.more)], unit)

@@ -144,7 +144,7 @@ class Statements:
                 return self._replaced(old, change)
 
     def _replaced(self, old: cst.CSTNode, edit: Replace) -> cst.BaseSmallStatement | list[Element]:
-        elements = parse_statements(edit, edit.text, self.units[-1], self.default_indent)
+        elements = self.written(edit, edit.text)
         if not isinstance(old, cst.BaseCompoundStatement):
             match elements:
                 case [cst.SimpleStatementLine(body=[small]) as line] if (
@@ -191,13 +191,17 @@ class Statements:
         lines = [line for line in node.leading_lines if line.comment is not None]
         return [*lines, *part.before, *part.lines(), *part.after]
 
+    def written(self, edit: Edit, text: str) -> list[Element]:
+        """Return the lines of new statements, in the indentation of where they go."""
+        return parse_statements(edit, text, self.units[-1], self.default_indent) if text else []
+
     def arrived(self, arrivals: Sequence[Arrival]) -> list[Element]:
         """Return the lines of statements that edits put in one place, in the order of the plan."""
         elements: list[Element] = []
         for edit in arrivals:
             self.index.mark(edit)
             if isinstance(edit, Insert):
-                lines = parse_statements(edit, edit.text, self.units[-1], self.default_indent)
+                lines = self.written(edit, edit.text)
                 elements += _set_apart(lines)
             else:
                 elements += self._moved(edit)

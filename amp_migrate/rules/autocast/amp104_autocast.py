@@ -35,6 +35,7 @@ from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, 
 from amp_migrate.rules.autocast.cached_weights import cleared
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
+from amp_migrate.unit.order import position
 
 RULE = Rule("AMP104", "forward and loss run under autocast", Safety.FAITHFUL, order=20)
 
@@ -45,11 +46,12 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     _refuse_other_flag(context)
     disabled = Disabled(context.unit)
-    for region in context.unit.regions:
-        if not disabled.holds(region.function):
-            yield _wrap(context, region)
+    wrapped = [r for r in context.unit.regions if not disabled.holds(r.function)]
+    joined = {i: r for i in context.inlines for r in wrapped if _continues(context, i, r)}
+    for region in wrapped:
+        yield _wrap(context, region, [i for i in joined if joined[i] is region])
     for inline in context.inlines:
-        yield _inline(context, inline)
+        yield _inline(context, inline, joins=inline in joined)
     yield from cleared(context, RULE)
 
 
@@ -87,23 +89,49 @@ def header(context: Context, region: Region, *, training: bool) -> str | None:
     return None if enabled is None else context.spelling.autocast(enabled)
 
 
-def _wrap(context: Context, region: Region) -> Decision:
+def _wrap(context: Context, region: Region, inlines: list[Inline]) -> Decision:
     tree = region.module.tree
     call = header(context, region, training=True)
-    edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
+    more = "\n".join(_assignment(inline) for inline in inlines)
+    edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:", more)
     message = f"forward and loss under `{call}`"
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
 
 
-def _inline(context: Context, inline: Inline) -> Decision:
-    """A loss computed in the argument of a call gets a statement of its own before it."""
+def _continues(context: Context, inline: Inline, region: Region) -> bool:
+    """Tell whether a loss that gets a statement stands right behind a region, and has casts where that has them."""
     tree = inline.function.module.tree
+    if inline.function is not region.function:
+        return False
+    block = tree.block(inline.statement)
+    place = position(tree, inline.statement)
+    if not place or block[place - 1] is not region.last:
+        return False
+    return _opening(context, inline) == header(context, region, training=True)
+
+
+def _opening(context: Context, inline: Inline) -> str:
     enabled = context.casts.enabled(inline.function, inline.statement, training=True)
-    call = context.spelling.autocast(enabled or "")
-    text = f"with {call}:\n    {inline.name} = {indent(tree.segment(inline.value))}"
-    edits: list[Insert | ReplaceExpression] = [
-        Insert(tree.span(inline.statement), text, after=False)
-    ]
+    return context.spelling.autocast(enabled or "")
+
+
+def _assignment(inline: Inline) -> str:
+    tree = inline.function.module.tree
+    first, *more = tree.segment(inline.value).split("\n")
+    line = tree.lines[inline.value.lineno - 1]
+    deeper = len(line) - len(line.lstrip()) - inline.statement.col_offset
+    more = [part[deeper:] if not part[:deeper].strip() else part for part in more]
+    return f"{inline.name} = " + "\n".join([first, *more])
+
+
+def _inline(context: Context, inline: Inline, *, joins: bool) -> Decision:
+    """A loss computed in the argument of a call gets a statement of its own before it, in a block that may stand there."""
+    tree = inline.function.module.tree
+    call = _opening(context, inline)
+    edits: list[Insert | ReplaceExpression] = []
+    if not joins:
+        text = f"with {call}:\n    {indent(_assignment(inline))}"
+        edits.append(Insert(tree.span(inline.statement), text, after=False))
     if inline.replaces:
         edits.append(ReplaceExpression(tree.span(inline.node), inline.name))
     message = f"the loss is computed under `{call}` before it is used"
