@@ -199,6 +199,27 @@ CASES = [
                         a()
         """,
     ),
+    case(
+        "more_statements_follow_under_the_header",
+        """
+        def f():
+            a()  # note
+            b(c())
+        """,
+        lambda p: [
+            Wrap(p.statement("a()"), p.statement("a()"), "with w:", "x = c(\n    1\n)\ny = 2")
+        ],
+        """
+        def f():
+            with w:
+                a()  # note
+                x = c(
+                    1
+                )
+                y = 2
+            b(c())
+        """,
+    ),
 ]
 
 
