@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.inlines import Inline, argument, of_backward
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.autocast.slicing.tail import parted, shortened
@@ -24,24 +25,6 @@ from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.order import inside, position
 from amp_migrate.unit.reach import reachable, reached_by, upwards
 from amp_migrate.unit.unit import Unit
-
-LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Inline:
-    """A loss computed inside a call: `name = value` stands before `statement`, `node` becomes `name` in it or stays."""
-
-    function: Function
-    statement: ast.stmt
-    node: ast.expr
-    name: str
-    replaces: bool
-
-    @property
-    def value(self) -> ast.expr:
-        """What computes the loss, without the name that it may get in place: ``(loss := criterion(x, y))``."""
-        return self.node.value if isinstance(self.node, ast.NamedExpr) else self.node
 
 
 def training(
@@ -111,10 +94,12 @@ class _Gathering:
             self.covered.add(function)
         for where, node in search.inlines:
             if all(node is not inline.node for inline in self.inlines):
-                self.inlines.append(_given(where, node, self.inlines))
+                self.inlines.append(
+                    argument(where, node, self.inlines, is_loss=node not in search.outputs)
+                )
 
     def _name(self, backward: Backward) -> None:
-        inline = _inline(self.unit, backward)
+        inline = of_backward(self.unit, backward)
         self.inlines.append(inline)
         block = self.blocks.get(backward.node) if isinstance(backward.node, ast.With) else None
         if block is not None:
@@ -136,7 +121,7 @@ class _Gathering:
         """Take the regions of a backward that trains nothing of the unit."""
         search = self.finder.find(probe.function, probe.node, probe.loss)
         if self.unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
-            self.inlines.append(_inline(self.unit, probe))
+            self.inlines.append(of_backward(self.unit, probe))
         self.regions += search.regions
 
     def whole(self) -> list[Region]:
@@ -190,31 +175,6 @@ def _runs_network(unit: Unit, search: Search) -> bool:
     return search.network or any(
         unit.forwards.may_run(r.module, stmt) for r in search.regions for stmt in r.statements()
     )
-
-
-def _inline(unit: Unit, backward: Backward) -> Inline:
-    tree = backward.module.tree
-    stmt = tree.statement(backward.node)
-    replaces = backward in [*unit.probes, *unit.beside]
-    name = _given_name(backward.loss) or _name(backward.function)
-    return Inline(backward.function, stmt, backward.loss, name, replaces)
-
-
-def _given(function: Function, node: ast.expr, others: list[Inline]) -> Inline:
-    """Return the statement for an argument or a result, under a name that no other of its statement has."""
-    stmt = function.module.tree.statement(node)
-    taken = {other.name for other in others if other.statement is stmt}
-    return Inline(function, stmt, node, _given_name(node) or _name(function, taken), True)
-
-
-def _given_name(loss: ast.expr) -> str | None:
-    return loss.target.id if isinstance(loss, ast.NamedExpr) else None
-
-
-def _name(function: Function, taken: Iterable[str] = ()) -> str:
-    top = function.node if function.node is not None else function.module.tree.module
-    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)} | set(taken)
-    return next((name for name in LOSS_NAMES if name not in taken), "scaled_input")
 
 
 def merged(regions: list[Region]) -> list[Region]:

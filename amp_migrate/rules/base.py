@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.bce import Bce
 from amp_migrate.autocast.casts import Casts
-from amp_migrate.autocast.regions import Inline
+from amp_migrate.autocast.inlines import Inline
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.branches import Branches
 from amp_migrate.placement.backwards.scaled import ScaleLoss

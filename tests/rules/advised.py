@@ -32,6 +32,17 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/output_in_a_comprehension",
+        "give its result a name in a statement of its own",
+        (
+            (
+                "    return [learn(network(x), y) for x, y in batches]\n",
+                "    losses = []\n    for x, y in batches:\n        output = network(x)\n"
+                "        losses.append(learn(output, y))\n    return losses\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/epoch_before_initialize",
         "move amp.initialize above this line",
         (

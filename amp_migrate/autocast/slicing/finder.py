@@ -57,14 +57,13 @@ class RegionFinder:
     ) -> Search:
         found = self._local(function, at, needed)
         if found.network:
-            found.regions += self._handed_in(function, needed)
+            self._handed_in(function, needed, found)
             return self._left_on_object(function, found, needed, seen | {function})
         outer = self._in_callers(function, needed, seen | {function})
-        return Search(found.regions + outer.regions, outer.network, outer.inlines)
+        return Search(found.regions + outer.regions, outer.network, outer.inlines, outer.outputs)
 
-    def _handed_in(self, function: Function, needed: Needed) -> list[Region]:
-        """Return the forward passes of callers whose result is an argument of the function."""
-        regions = []
+    def _handed_in(self, function: Function, needed: Needed, found: Search) -> None:
+        """Add the forward passes of callers whose result is an argument of the function, and those that are arguments."""
         own = {p for p in needed if p.owner is function.scope and not _is_kept(function, p)}
         for site in self._project.callers(function):
             wanted = {q for p in own for q in self._effects.outward(site, function, p)}
@@ -73,8 +72,11 @@ class RegionFinder:
             for level in levels(tree, site.call) if wanted else ():
                 before = tree.block(level)[: position(tree, level)]
                 runs = self._earlier.above(caller, before, wanted)
-                regions += [Region(caller.module, caller, run[0], run[-1]) for run in runs]
-        return regions
+                found.regions += [Region(caller.module, caller, run[0], run[-1]) for run in runs]
+            for node in (n for p in own for n, _ in self._effects.given(site, function, p)):
+                if self._forwards.strength(caller.module, node) is Forward.NETWORK:
+                    self._computed(caller, node, found)
+                    found.outputs.append(node)
 
     def _left_on_object(
         self, function: Function, found: Search, needed: Needed, seen: frozenset[Function]

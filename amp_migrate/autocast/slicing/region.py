@@ -29,13 +29,15 @@ class Region:
 class Search:
     """What a search found: regions, and whether one of them runs a network.
 
-    `inlines` are arguments and results that compute a loss themselves, with the functions that they stand in;
+    `inlines` are arguments and results that compute a loss themselves, with the functions that they stand in, of which
+    `outputs` only run a network for one;
     `apart` are statements behind another backward, a step or zero_grad that only compute with what is known.
     """
 
     regions: list[Region] = field(default_factory=list)
     network: bool = False
     inlines: list[tuple[Function, ast.expr]] = field(default_factory=list)
+    outputs: list[ast.expr] = field(default_factory=list)
     elsewhere: list[Region] = field(default_factory=list)
     apart: list[list[ast.stmt]] = field(default_factory=list)
 
@@ -43,6 +45,7 @@ class Search:
         """Add what another search found."""
         self.regions += other.regions
         self.inlines += other.inlines
+        self.outputs += other.outputs
         self.network = self.network or other.network
 
 

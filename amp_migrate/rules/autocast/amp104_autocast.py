@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.autocast.regions import Inline
+from amp_migrate.autocast.inlines import Inline
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.autocast.cached_weights import cleared
