@@ -194,7 +194,7 @@ _BESIDE = _training(
 
     def train(way, network, loader):
         optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-        scaler = torch.cuda.amp.GradScaler(enabled=way == "torch")
+        scaler = torch.amp.GradScaler("cuda", enabled=way == "torch")
         if way == "apex":
             raise RuntimeError("choose native AMP")
         for x in loader:
@@ -221,7 +221,7 @@ _BESIDE = _training(
         "        loss",
     ),
     casts_are_always_on=('autocast(enabled=way == "torch")', "autocast()"),
-    the_scaler_is_always_on=('GradScaler(enabled=way == "torch")', "GradScaler()"),
+    the_scaler_is_always_on=('GradScaler("cuda", enabled=way == "torch")', 'GradScaler("cuda")'),
     a_function_without_apex_goes=("def warm", "def cool"),
 )
 CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE)

@@ -11,6 +11,12 @@ from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import AUTOCASTS
 
+_DEVICE = "device"
+_ORDER = (
+    [_DEVICE, "init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled"],
+    [_DEVICE, "dtype", "enabled", "cache_enabled"],
+)
+
 
 def altered(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the native calls of a function that are no longer what they were, or gone."""
@@ -37,5 +43,20 @@ def _native(side: Side, name: Key) -> dict[str, Place]:
             if isinstance(call, ast.Call) and (
                 call in made or side.project.external(function.module, call.func) in AUTOCASTS
             ):
-                found.setdefault(ast.unparse(call), Place(function.module.path, call.lineno))
+                called = side.project.external(function.module, call.func) or ""
+                found.setdefault(_spelt(call, called), Place(function.module.path, call.lineno))
     return found
+
+
+def _spelt(call: ast.Call, name: str) -> str:
+    """Return a call as both interfaces of torch have it: `torch.amp` takes a device before the rest."""
+    last = name.rpartition(".")[2] or ast.unparse(call.func)
+    order = _ORDER[last == "autocast"]
+    if name.startswith("torch.cuda."):
+        order = [option for option in order if option != _DEVICE]
+        order = ["enabled", "dtype", *order[2:]] if last == "autocast" else order
+    given = dict(zip(order, call.args, strict=False))
+    given |= {k.arg or "**": k.value for k in call.keywords}
+    given = {option: value for option, value in given.items() if not option.startswith(_DEVICE)}
+    options = ", ".join(f"{option}={ast.unparse(given[option])}" for option in sorted(given))
+    return f"{last}({options})"

@@ -199,9 +199,17 @@ def _value(
     called = isinstance(up, ast.Call) and up.func is node
     if isinstance(node, ast.Name) and (called or not context.availability.is_named(node)):
         return
-    gone |= set(ast.walk(top))
     condition = context.availability.reduce(top)
     text = condition.text if condition.value is None else str(condition.value)
+    if isinstance(up, ast.IfExp) and top is up.test and condition.value is not None:
+        kept = up.body if condition.value else up.orelse
+        others = [part for part in ast.walk(kept) if isinstance(part, ast.expr)]
+        sites = {site.node for site in context.sites}
+        if not any(
+            part in sites or context.availability.known(part) is not None for part in others
+        ):
+            top, text = up, tree.segment(kept)
+    gone |= set(ast.walk(top))
     edit = ReplaceExpression(tree.span(top), text)
     yield decision(rule, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
 
