@@ -68,9 +68,9 @@ class Remarks:
 
 def _remarks(project: Project) -> Iterator[Decision]:
     from amp_migrate.protocol.certain.reading import Reading
-    from amp_migrate.protocol.code.program import Program
+    from amp_migrate.protocol.code.program import program_of
     from amp_migrate.rules import modules
 
-    reading = Reading(Program(project))
+    reading = Reading(program_of(project))
     for module in modules():
         yield from getattr(module, "remark", lambda _: ())(reading)

@@ -34,6 +34,7 @@ class Project:
         self.modules = modules
         self.lookup = lookup
         self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
+        self._last: Module | None = None
         self._externals: dict[ast.expr, str | None] = {}
         self._families: dict[Function, list[Function]] = {}
         self.imported: dict[str, frozenset[str]] = {}
@@ -90,8 +91,11 @@ class Project:
 
     def module_of(self, node: ast.AST) -> Module:
         """Return the module whose tree holds `node`. Raises `KeyError` for a foreign node."""
+        if self._last is not None and node in self._last.tree.parents:
+            return self._last
         for module in self.modules.values():
             if node in module.tree.parents:
+                self._last = module
                 return module
         return self._places[node]  # type: ignore[index]
 

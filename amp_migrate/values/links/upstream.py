@@ -20,7 +20,7 @@ _NODE = 33
 _FIELDS = (1 << 32) - 1
 _REST = (1 << _NODE) - 1
 # How many steps are kept before all are found anew.
-_MANY = 50_000
+_MANY = 200_000
 _Nodes = tuple[int, ...]
 _Holders = tuple[tuple[int, str], ...]
 # The representative that was asked for, and how far its facts were: 0 for what it reaches, _HOLDERS for its holders.
