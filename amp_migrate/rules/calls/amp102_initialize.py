@@ -137,8 +137,13 @@ def _in_place(site: Site, lines: list[str]) -> list[Edit]:
 
 
 def _first(made: str) -> str:
-    """Return the line that makes the scaler, the first where two ways are open."""
-    return next(line.strip() for line in made.splitlines() if "GradScaler(" in line)
+    """Return on one line the call that makes the scaler, the first where two ways are open."""
+    lines = [line.strip() for line in made.splitlines()]
+    start = next(i for i, line in enumerate(lines) if "GradScaler(" in line)
+    if not lines[start].endswith("("):
+        return lines[start]
+    given = lines[start + 1 : lines.index(")", start)]
+    return f"{lines[start]}{' '.join(given).rstrip(',')})"
 
 
 def _is_used(context: Context, site: Site) -> bool:

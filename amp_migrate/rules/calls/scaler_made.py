@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 import itertools
+import textwrap
 
 from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.facts.paths import defs
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import Class
 from amp_migrate.rules.base import Context
+from amp_migrate.rules.rest.found.calls import WIDTH, indentation
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.order import inside
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
+_UNIT = "    "
 # float32 rounds the product back to the scale; GradScaler wants a factor below 1.
 _STAYS = ("growth_interval=2**31 - 1", "backoff_factor=1 - 2**-30")
 
@@ -28,9 +32,11 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     if options.growth_interval is not None:
         scale.append("growth_interval=" + options.growth_interval)
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
+    column = _column(site.module.tree, creation.top)
     chosen = options.chosen_scale
     if chosen is None or creation.scales.value is False or _set_in_guard(creation, chosen):
-        return dynamic
+        return _fitted(dynamic, column, site)
+    dynamic = textwrap.indent(_fitted(dynamic, column + len(_UNIT), site), _UNIT)
     return _at_run_time(context, chosen, site, target, dynamic, enabled)
 
 
@@ -49,6 +55,51 @@ def _enabled(creation: Creation) -> list[str]:
     return [] if creation.scales.value else ["enabled=False"]
 
 
+def _column(tree: Tree, stmt: ast.stmt) -> int:
+    """Return the column where a statement is seen to begin, in a file of tabs as in one of spaces."""
+    span = tree.span(stmt)
+    return len(tree.lines[span.line - 1][: span.column].expandtabs(len(_UNIT)))
+
+
+def _fitted(text: str, column: int, site: Site) -> str:
+    """Return an assignment of a call, its arguments on lines of their own where one line would be too long."""
+    if "\n" in text or column + len(text) <= WIDTH:
+        return text
+    stmt = ast.parse(text).body[0]
+    if not (isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Call)):
+        return text
+    call, unit = stmt.value, indentation(site.module.tree)
+    head = _between(text, 0, call.func.end_col_offset)
+    lines = [f"{head}("]
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    for node in given:
+        written = _between(text, node.col_offset, node.end_col_offset)
+        value = node.value if isinstance(node, ast.keyword) else node
+        if column + len(_UNIT) + len(written) >= WIDTH and isinstance(value, ast.BoolOp):
+            written = _term_by_term(text, value, node.col_offset, unit)
+        lines.append(f"{unit}{written},")
+    return "\n".join([*lines, ")"])
+
+
+def _term_by_term(text: str, value: ast.BoolOp, start: int, unit: str) -> str:
+    """Return an argument with the operators of its condition at the beginning of lines."""
+    operator = "and" if isinstance(value.op, ast.And) else "or"
+    pieces = []
+    for left, right in itertools.pairwise(value.values):
+        end = left.end_col_offset or 0
+        gap = _between(text, end, right.col_offset)
+        cut = end + len(gap[: gap.index(operator)].encode())
+        pieces.append(_between(text, start, cut).rstrip())
+        start = cut
+    pieces.append(_between(text, start, value.end_col_offset))
+    return f"\n{unit}".join(pieces)
+
+
+def _between(text: str, start: int, end: int | None) -> str:
+    """Return the text between two columns as ast counts them, in bytes."""
+    return text.encode()[start:end].decode()
+
+
 def _at_run_time(
     context: Context, chosen: ast.expr, site: Site, target: str, dynamic: str, enabled: list[str]
 ) -> str:
@@ -57,11 +108,11 @@ def _at_run_time(
     arguments = [f"init_scale={value}", *_STAYS, *enabled]
     head, _, device = context.spelling.scaler([])[:-1].partition("(")
     given = [device] if device else []
-    static = [f"{target} = {head}(", *(f"    {a}," for a in [*given, *arguments]), ")"]
+    static = [f"{target} = {head}(", *(f"{_UNIT}{a}," for a in [*given, *arguments]), ")"]
     if test.value is False:
         return "\n".join(static)
-    lines = [f"if {test.text}:", f"    {dynamic}", "else:  # a static scale stays as it is"]
-    return "\n".join([*lines, *(f"    {line}" for line in static)])
+    lines = [f"if {test.text}:", dynamic, "else:  # a static scale stays as it is"]
+    return "\n".join([*lines, *(_UNIT + line for line in static)])
 
 
 def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, str, bool]:

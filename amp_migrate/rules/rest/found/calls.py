@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.tree import Tree
 
-_WIDTH = 100
+WIDTH = 100
 
 
 def call_of(site: Site) -> ast.Call | None:
@@ -41,13 +41,13 @@ def call_text(site: Site, call: ast.Call, function: str, given: Iterable[str]) -
     flat = f"{function}({', '.join(parts)})"
     span = tree.span(call)
     tail = len(tree.lines[span.end_line - 1]) - span.end_column
-    if "\n" in flat or span.column + len(flat) + tail <= _WIDTH:
+    if "\n" in flat or span.column + len(flat) + tail <= WIDTH:
         return flat
-    unit = _indentation(tree)
+    unit = indentation(tree)
     return f"{function}(\n" + "".join(f"{unit}{part},\n" for part in parts) + ")"
 
 
-def _indentation(tree: Tree) -> str:
+def indentation(tree: Tree) -> str:
     """Return what a block of the file is indented by."""
     for stmt in tree.nodes(ast.Return, ast.Assign, ast.Expr, ast.ImportFrom):
         holder = tree.holder(stmt)
