@@ -65,6 +65,10 @@ class Availability:
         """Return an assumption with a test that comes out as `truth`; what contradicts it stays as it is."""
         return refine(base, _lasting(test, _unknown), truth) or base
 
+    def narrow(self, test: ast.expr, truth: bool, base: Assumption) -> Assumption:
+        """Return an assumption with what is left of a test, whose parts about Apex are settled."""
+        return refine(base, _lasting(test, self.known), truth) or base
+
     def reduce(self, test: ast.expr) -> Condition:
         """Reduce a test to what it says where Apex is installed; a name that holds amp or None is its option."""
         source = speller(self.module.tree)

@@ -19,7 +19,7 @@ class Cut:
 
     Of `tries` a handler, by its number, takes the place of the statement.
 
-    `raising` are the arms whose runs raise from now on. `flags` are read by what stays too, and stay False.
+    `raising` are the arms whose runs raise from now on, `along` those that no run comes to any more. `flags` are read by what stays too, and stay False.
     `why` says by which right, `behind` what becomes of a run that took an arm which does not raise; `sites` are
     the uses of Apex in all of it.
     """
@@ -29,6 +29,7 @@ class Cut:
     arms: tuple[Arm, ...]
     behind: str = ""
     raising: tuple[Arm, ...] = ()
+    along: tuple[Arm, ...] = ()
     definitions: tuple[tuple[Module, Definition], ...] = ()
     aliases: tuple[tuple[Module, ast.ImportFrom, str], ...] = ()
     guards: tuple[tuple[Module, ast.Try], ...] = ()
@@ -50,7 +51,7 @@ class Cut:
         arms = [arm for arm in self.outermost() if arm.module.path in paths]
         if self.flags or self.tries or any(isinstance(arm.node, ast.IfExp) for arm in arms):
             return None
-        more = [arm for arm in arms if arm not in self.raising]
+        more = [arm for arm in arms if arm not in (*self.raising, *self.along)]
         return replace(self, raising=(*self.raising, *more))
 
     def outermost(self) -> list[Arm]:

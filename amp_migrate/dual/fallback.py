@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.dual.arms import Arm
+from amp_migrate.dual.arms import Arm, around
 from amp_migrate.dual.cut import Cut, Definition, importing
 from amp_migrate.dual.native import is_native, names_native
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
 from amp_migrate.unit.order import inside
@@ -31,12 +32,15 @@ def fallback(
     sites = [s for s in everywhere if s.module in modules]
     guards: list[tuple[Module, ast.Try]] = []
     arms: list[Arm] = []
+    along: list[Arm] = []
     for module in modules:
         tried = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
         if not availability[module].flags and not tried:
             return None
         guards += [(module, node) for node in tried]
-        arms += _never(availability[module].without_apex())
+        dead, implied = _never(availability[module].without_apex())
+        arms += [*dead, *implied]
+        along += implied
     if not any(_leads_to_native(project, arm) for arm in arms):
         return None
     going = {
@@ -61,6 +65,7 @@ def fallback(
         aliases=aliases,
         guards=tuple(guards),
         flags=flags,
+        along=tuple(along),
     )
 
 
@@ -71,19 +76,35 @@ def _is_guard(node: ast.Try) -> bool:
     return imports_apex(node.body) and simple and handled and not node.orelse + node.finalbody
 
 
-def _never(availability: Availability) -> list[Arm]:
-    """Return the branches that no run takes without Apex, those of values that only such branches set included."""
+def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
+    """Return the branches that no run takes without Apex, those of values that only such branches set included.
+
+    The second are those that the tests around them leave out, which ask for nothing of Apex.
+    """
     module = availability.module
     tests = list(module.tree.nodes(ast.If))
     settings = _settings(module)
     dead: list[ast.If] = []
+    implied: list[ast.If] = []
     while True:
-        inside = {n for test in dead for stmt in test.body for n in ast.walk(stmt)}
+        gone = [*dead, *implied]
+        inside = {n for test in gone for stmt in test.body for n in ast.walk(stmt)}
         assumed = _unset(availability, settings, inside)
-        more = [t for t in tests if t not in dead and availability.truth(t.test, assumed) is False]
-        if not more:
-            return [Arm(module, test, "body") for test in dead]
+        more = [t for t in tests if t not in gone and availability.truth(t.test, assumed) is False]
+        others = [t for t in tests if t not in (*gone, *more) and _fails(availability, t, assumed)]
+        if not more + others:
+            return [Arm(module, t, "body") for t in dead], [Arm(module, t, "body") for t in implied]
         dead += more
+        implied += others
+
+
+def _fails(availability: Availability, test: ast.If, assumed: Assumption) -> bool:
+    """Tell whether a test always fails where it stands: those around it came out as they must, and still hold."""
+    for arm in reversed(list(around(availability.module, test))):
+        kept = not uses(arm.node.test) & {name for part in arm.parts() for name in defs(part)}
+        if kept:
+            assumed = availability.narrow(arm.node.test, arm.side == "body", assumed)
+    return availability.truth(test.test, assumed) is False
 
 
 def _settings(module: Module) -> list[tuple[ast.Name, ast.Constant]]:

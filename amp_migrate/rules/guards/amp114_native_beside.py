@@ -84,7 +84,8 @@ def cut(found: Cut) -> Iterator[Decision]:
 def _notes(found: Cut) -> Iterator[Decision]:
     """Tell what becomes of runs that choose Apex."""
     loud = dict.fromkeys(found.raising, "raises now, as Apex is gone")
-    quiet = {} if loud else dict.fromkeys(found.outermost(), found.behind)
+    chosen = [arm for arm in found.outermost() if arm not in found.along]
+    quiet = {} if loud else dict.fromkeys(chosen, found.behind)
     for arm, what in (loud or quiet).items():
         text = arm.module.tree.segment(arm.node.test)
         advice = "let scripts and option lists that choose Apex choose native AMP instead"
