@@ -13,6 +13,7 @@ from amp_migrate.plan.model import AddArgument, Insert
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
+from amp_migrate.scaler.missing import refuse_missing
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
 from amp_migrate.scaler.routes import of_file
@@ -79,6 +80,7 @@ class Home:
         if text is None:
             text = self._all_or_nothing(function, node)
             self.resolved[function] = text
+        refuse_missing(function, node, text)
         self.users.setdefault(function, []).append(node)
         made = [site.node for site in self.inits.get(function, [])]
         makers = made or self.returning.calls_for(function)

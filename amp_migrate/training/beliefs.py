@@ -24,7 +24,18 @@ HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups
 
 # Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart.
 LEAVE_GRADIENTS_ALONE = frozenset(
-    {"builtins", "collections", "copy", "itertools", "logging", "math", "numpy", "pickle", "torch"}
+    {
+        "builtins",
+        "collections",
+        "copy",
+        "functools",
+        "itertools",
+        "logging",
+        "math",
+        "numpy",
+        "pickle",
+        "torch",
+    }
 )
 # Objects that hold attributes and do nothing else.
 ONLY_HOLD = frozenset({"types.SimpleNamespace", "argparse.Namespace"})

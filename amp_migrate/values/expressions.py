@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
+from amp_migrate.values.forms import fields, given_by_name, is_module_itself
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -190,6 +190,12 @@ class Expressions:
                 self.graph.state(result, Held(module, call))
             if name.rpartition(".")[2] in _NAMESPACES:
                 self._keywords(module, call, result, "{}")
+        for place, name in enumerate(fields(self.lookup, module, func)):
+            given = call.args[place] if place < len(call.args) else given_by_name(call, name)
+            inner = self.node(module, given) if given is not None else None
+            if inner is not None:
+                self.graph.merge(inner, self.graph.field(result, name))
+                self.graph.merge(inner, self.graph.field(result, f"[{place}]"))
         return result
 
     def _builtin(self, module: Module, call: ast.Call, name: str) -> int | None:
@@ -200,7 +206,7 @@ class Expressions:
             return self.nodes.object(cls) if cls is not None else None
         if name == "getattr" and len(call.args) > 1:
             attribute = call.args[1]
-            if _is_module_itself(call.args[0]) and isinstance(attribute, ast.Constant):
+            if is_module_itself(call.args[0]) and isinstance(attribute, ast.Constant):
                 return self.nodes.of_module(module, str(attribute.value))
             base = self.node(module, call.args[0])
             if base is not None and isinstance(attribute, ast.Constant):
@@ -290,10 +296,3 @@ class Expressions:
             if node is not None:
                 self.graph.merge(node, self.graph.field(result, f"[{index}]"))
         return result
-
-
-def _is_module_itself(node: ast.expr) -> bool:
-    """Tell whether an expression is ``sys.modules[__name__]``."""
-    if not isinstance(node, ast.Subscript) or path(node.value) != "sys.modules":
-        return False
-    return isinstance(node.slice, ast.Name) and node.slice.id == "__name__"

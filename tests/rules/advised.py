@@ -32,6 +32,17 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/scaler_of_an_object_that_may_be_missing",
+        "ask for `self.descent` above this line and leave where it is None",
+        (
+            (
+                "        loss = nn.functional.cross_entropy(self.network(inputs), labels)\n",
+                "        if self.descent is None:\n            return 0.0\n"
+                "        loss = nn.functional.cross_entropy(self.network(inputs), labels)\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/output_in_a_comprehension",
         "give its result a name in a statement of its own",
         (

@@ -51,7 +51,15 @@ from collections.abc import Iterator
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.condition import as_bool
 from amp_migrate.availability.handed import Maker
-from amp_migrate.plan.model import Decision, Edit, Finding, Insert, ReplaceExpression, Status
+from amp_migrate.plan.model import (
+    AddArgument,
+    Decision,
+    Edit,
+    Finding,
+    Insert,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import class_attribute
@@ -95,7 +103,14 @@ def decide(context: Context) -> Iterator[Decision]:
 def _passed(context: Context, thread: Thread, entry: Entry | None) -> Iterator[Decision]:
     """Yield what passes the scaler on to a function; `entry` is how that asks for AMP, where nothing turns it on."""
     edits = [(thread.function.module.path, _made(context, entry))] if entry else []
-    yield _decision(thread.function, thread.sentence, [*thread.edits, *edits])
+    stepped = {(s.module.path, s.tree.span(s.call)) for s in context.unit.steps}
+    # A step that a wrapper hands on is the scaler's own, whatever the optimizer may be.
+    passed = [
+        e
+        for e in thread.edits
+        if not (isinstance(e[1], AddArgument) and (e[0], e[1].call) in stepped)
+    ]
+    yield _decision(thread.function, thread.sentence, [*passed, *edits])
     if entry:
         message = (
             f"{entry.function.qualname}() takes a GradScaler now, which it needs with `{entry.flag}` on; nothing in the "
