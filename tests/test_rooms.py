@@ -23,7 +23,7 @@ BELOW = {
     "flow": {"facts"},
     "modules": {"facts"},
     "values": {"facts", "modules"},
-    "project": {"facts", "modules", "values"},
+    "project": {"facts", "flow", "modules", "values"},
     "training": {*READS},
     "protocol": {*READS, "training"},
     "check": {*READS, "training", "protocol", "source", "processes", "report"},

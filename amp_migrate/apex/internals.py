@@ -10,9 +10,9 @@ from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import root
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import dominates
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import dominates
-from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.unit import Unit
 
 _SCALE = re.compile(r"_amp_state\.loss_scalers\[[^\]]*\]\._?loss_scale(\(\))?$")

@@ -10,9 +10,9 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.visited import visit
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.project import Function
+from amp_migrate.project.order import Loop, levels
+from amp_migrate.project.reach import reachable
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import Loop, levels
-from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 _FIRST = re.compile(r"_amp_state\.loss_scalers\[0\]\._has_overflow$")

@@ -6,9 +6,9 @@ import ast
 
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.project import Function, Project
+from amp_migrate.project.order import dominates, inside
+from amp_migrate.project.rounds import last_before
 from amp_migrate.training.contexts import enters_autocast
-from amp_migrate.unit.order import dominates, inside
-from amp_migrate.unit.rounds import last_before
 
 
 def adopted(

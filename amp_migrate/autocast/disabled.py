@@ -9,8 +9,8 @@ from amp_migrate.apex.sites import Kind, Site, sites
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import reached_by
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.unit import Unit
 
 _NAME = "disable_casts"

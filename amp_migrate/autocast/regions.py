@@ -20,10 +20,10 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside, position
+from amp_migrate.project.reach import reachable, reached_by, upwards
 from amp_migrate.training.contexts import enters_autocast, in_autocast
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside, position
-from amp_migrate.unit.reach import reachable, reached_by, upwards
 from amp_migrate.unit.unit import Unit
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path
 from amp_migrate.project import CallSite, Class, Function, Project
-from amp_migrate.unit.order import in_branch
-from amp_migrate.unit.relatives import family
+from amp_migrate.project.order import in_branch
+from amp_migrate.project.relatives import family
 
 _SERVED = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
 

@@ -12,7 +12,7 @@ from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
-from amp_migrate.unit.order import inside
+from amp_migrate.project.order import inside
 
 
 def may_be_off(site: Site) -> bool:

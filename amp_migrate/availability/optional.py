@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.project import Module
-from amp_migrate.unit.order import in_branch
+from amp_migrate.project.order import in_branch
 
 
 @dataclass(eq=False, slots=True)

@@ -8,8 +8,8 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project
-from amp_migrate.unit.order import Loop, in_branch, inside, levels
-from amp_migrate.unit.relatives import family
+from amp_migrate.project.order import Loop, in_branch, inside, levels
+from amp_migrate.project.relatives import family
 
 _COUNTS = (ast.For, ast.AsyncFor, ast.comprehension)
 

@@ -7,11 +7,11 @@ from functools import partial
 
 from amp_migrate.facts.paths import defs, prefixes, uses, walk
 from amp_migrate.project import Project
+from amp_migrate.project.order import in_branch, inside, levels
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.scaler.routes.carriers import Stored
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import in_branch, inside, levels
-from amp_migrate.unit.rounds import runs_before
 
 
 def kept_guards(project: Project, stored: Stored, creation: Creation) -> list[str]:

@@ -10,9 +10,9 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.order import exclusive, inside, levels
+from amp_migrate.project.relatives import runs
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import exclusive, inside, levels
-from amp_migrate.unit.relatives import runs
 from amp_migrate.unit.unit import Unit
 
 _LOOPS = (

@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.order import in_branch
+from amp_migrate.project.order import in_branch
 
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 _MAYBE = (

@@ -14,7 +14,7 @@ from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.order import inside
+from amp_migrate.project.order import inside
 
 _HANDLER = (ast.Assign, ast.Pass)
 _WHY = "the program falls back to native AMP where Apex is missing"

@@ -9,8 +9,8 @@ from pathlib import PurePath
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.plan.model import Decision, Finding, Status
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.source.span import Span
-from amp_migrate.unit.reach import reachable, upwards
 
 
 def named_elsewhere(

@@ -1,4 +1,4 @@
-"""All files together: modules, calls and values, the programs among them, and what code out of sight may call."""
+"""All files together: modules, calls and values, the programs among them, what runs before what, and what code out of sight may call."""
 
 from amp_migrate.modules.model import Anonymous, CallSite, Class, Function, Module, Parameters
 from amp_migrate.project.project import Project, build

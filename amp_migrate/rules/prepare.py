@@ -35,6 +35,7 @@ from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_sc
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import refuse_separate_windows, refuse_unscaled_windows
 from amp_migrate.project import Function, Module
+from amp_migrate.project.reach import upwards
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
@@ -48,7 +49,6 @@ from amp_migrate.unit.build import Index, make
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.gather import gather
 from amp_migrate.unit.finding.trains import Trains
-from amp_migrate.unit.reach import upwards
 from amp_migrate.unit.unit import Unit
 
 

@@ -6,8 +6,8 @@ import ast
 
 from amp_migrate.apex.internals import by_hand
 from amp_migrate.apex.sites import Kind
+from amp_migrate.project.reach import scattered
 from amp_migrate.unit.cannot import Cannot, OutOfReach, spoken
-from amp_migrate.unit.reach import scattered
 from amp_migrate.unit.unit import Unit
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.project.order import dominates, inside, levels
+from amp_migrate.project.relatives import family
 from amp_migrate.scaler.climbing import reaches
 from amp_migrate.scaler.creation import Creation, outermost
 from amp_migrate.scaler.home import Home
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import dominates, inside, levels
-from amp_migrate.unit.relatives import family
 
 
 def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> str | None:

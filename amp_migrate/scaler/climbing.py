@@ -11,8 +11,8 @@ from amp_migrate.availability.spent import is_over, is_spent
 from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
+from amp_migrate.project.order import Loop, dominates, inside, levels
 from amp_migrate.unit.cannot import OutOfReach
-from amp_migrate.unit.order import Loop, dominates, inside, levels
 from amp_migrate.unit.unit import Unit
 
 

@@ -11,8 +11,8 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.relatives import family
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.relatives import family
 
 _USES = (ast.Attribute, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.While)
 

@@ -11,6 +11,7 @@ from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.model import AddArgument, Insert
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.relatives import class_around, family
 from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.missing import refuse_missing
@@ -23,7 +24,6 @@ from amp_migrate.scaler.routes.returning import Returning, State
 from amp_migrate.scaler.routes.without import Beside
 from amp_migrate.scaler.threads import Thread, parameter
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.relatives import class_around, family
 
 
 class _State(NamedTuple):

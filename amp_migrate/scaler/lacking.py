@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from amp_migrate.dual.alternatives import refuse_beside
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.relatives import family, runs
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.in_reach import objects
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.relatives import family, runs
 
 
 def lacking(home: Home) -> list[Class]:

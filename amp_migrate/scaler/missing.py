@@ -7,8 +7,8 @@ import ast
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
+from amp_migrate.project.order import dominates, in_branch
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import dominates, in_branch
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 

@@ -10,11 +10,11 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project.order import dominates, exclusive, levels
+from amp_migrate.project.reach import reached_by
+from amp_migrate.project.relatives import family
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
-from amp_migrate.unit.order import dominates, exclusive, levels
-from amp_migrate.unit.reach import reached_by
-from amp_migrate.unit.relatives import family
-from amp_migrate.unit.rounds import runs_before
 
 
 def unreachable(

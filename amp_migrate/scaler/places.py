@@ -7,8 +7,8 @@ import ast
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import calls_method, defs, mentions
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.unit.order import levels
-from amp_migrate.unit.reach import reachable
+from amp_migrate.project.order import levels
+from amp_migrate.project.reach import reachable
 
 
 def fills_all(site: CallSite, function: Function) -> bool:

@@ -15,6 +15,9 @@ from amp_migrate.availability.asked import entries
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.handed import makers
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable, scattered, upwards
+from amp_migrate.project.relatives import class_around, family
+from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
@@ -22,9 +25,6 @@ from amp_migrate.scaler.routes.without import Without
 from amp_migrate.training.constants import constant_of
 from amp_migrate.training.reaching import Reaching
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
-from amp_migrate.unit.reach import reachable, scattered, upwards
-from amp_migrate.unit.relatives import class_around, family
-from amp_migrate.unit.rounds import graphs
 from amp_migrate.unit.unit import Unit
 
 UNIT_KINDS = frozenset(Kind) - {

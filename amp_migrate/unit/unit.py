@@ -15,10 +15,10 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.scaled import Losses
-from amp_migrate.unit.rounds import graphs
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from amp_migrate.availability.dead import is_uncalled, is_unused
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.availability.installed import flags, looks, tells_installed
 from amp_migrate.availability.spent import is_spent
-from amp_migrate.unit.order import levels
+from amp_migrate.project.order import levels
 from tests.project.helpers import Case
 from tests.unit.helpers import Training, looped, stepped
 

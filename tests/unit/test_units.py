@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from amp_migrate.project.reach import reachable, scattered, upwards
+from amp_migrate.project.relatives import class_around, family, runs
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.build import units
-from amp_migrate.unit.reach import reachable, scattered, upwards
-from amp_migrate.unit.relatives import class_around, family, runs
 from tests.project.helpers import Case
 from tests.unit.helpers import Training
 

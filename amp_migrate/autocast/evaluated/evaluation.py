@@ -33,10 +33,10 @@ from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import position
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.finding.networks import initialized, is_made_anew
-from amp_migrate.unit.order import position
 from amp_migrate.unit.unit import Unit
 from amp_migrate.values.links.onward import Onward
 

@@ -10,6 +10,8 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reached_by
+from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
 from amp_migrate.training.contexts import (
     Context,
@@ -18,8 +20,6 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
-from amp_migrate.unit.reach import reached_by
-from amp_migrate.unit.rounds import may_follow
 from amp_migrate.unit.unit import Unit
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

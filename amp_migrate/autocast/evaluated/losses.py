@@ -12,9 +12,9 @@ from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.unit.finding.trains import Trains
-from amp_migrate.unit.order import position
 from amp_migrate.unit.unit import Unit
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)

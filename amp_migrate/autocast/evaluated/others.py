@@ -12,8 +12,8 @@ from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Module
+from amp_migrate.project.reach import reachable
 from amp_migrate.unit.finding.networks import initialized, is_made_anew
-from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 

@@ -12,9 +12,9 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.order import Loop, levels, position
+from amp_migrate.project.relatives import family
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.order import Loop, levels, position
-from amp_migrate.unit.relatives import family
 
 Barrier = Callable[[Module, ast.stmt], bool]
 _SETUP = ("__init__", "__new__", "setup", "build", "compile")

@@ -15,8 +15,8 @@ from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
 from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.order import SCOPES, Loop, levels, position
 
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 

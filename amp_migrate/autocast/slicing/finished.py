@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Project
-from amp_migrate.unit.reach import reachable
+from amp_migrate.project.reach import reachable
 
 _FP32 = frozenset(
     {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.order import position
+from amp_migrate.project.order import position
 
 
 @dataclass(frozen=True, eq=False, slots=True)

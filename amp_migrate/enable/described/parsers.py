@@ -10,7 +10,7 @@ from amp_migrate.enable.described.typed import typed
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.order import dominates
+from amp_migrate.project.order import dominates
 
 _PARSES = frozenset({"parse_args", "parse_known_args"})
 _CLICK = frozenset({"click.command", "click.group"})

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from amp_migrate.enable.described.optimizers import Optimizer, Optimizers
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.relatives import family
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
 from amp_migrate.training.events import Event, Kind
-from amp_migrate.unit.reach import reachable, upwards
-from amp_migrate.unit.relatives import family
 
 
 @dataclass(eq=False)

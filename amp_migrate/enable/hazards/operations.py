@@ -11,10 +11,10 @@ from amp_migrate.enable.hazards.hazard import Hazard
 from amp_migrate.enable.hazards.products import Products, calls_of
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.order import loop_of
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.refusing import Refusing
-from amp_migrate.unit.order import loop_of
-from amp_migrate.unit.reach import reachable, upwards
 
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
 _FILLS = frozenset({"masked_fill", "masked_fill_"})

@@ -12,11 +12,11 @@ from amp_migrate.enable.hazards.hazard import Hazard
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import AddImport, Edit, Wrap
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable
 from amp_migrate.rewrite import rewrite
 from amp_migrate.rules.torch_import import binds_torch
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.training.objects import Objects
-from amp_migrate.unit.reach import reachable
 
 _DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 _ADVICE = "if {}() runs a network, enter `torch.autocast` in it, too"

@@ -12,10 +12,10 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Paths, Point
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import stay
+from amp_migrate.project.order import in_branch, levels
+from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.scaler.creation import Creation
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import in_branch, levels
-from amp_migrate.unit.rounds import graph_of, points_of
 from amp_migrate.unit.unit import Unit
 
 _NOT_APEX = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}

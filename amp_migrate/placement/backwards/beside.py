@@ -13,11 +13,11 @@ from amp_migrate.placement.backwards.probes import cleared
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import exclusive
+from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, place_of
-from amp_migrate.unit.order import exclusive
-from amp_migrate.unit.rounds import graph_of, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 

@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.rounds import may_follow
+from amp_migrate.project.rounds import may_follow
 
 _PARAMETERS = ("parameters", "named_parameters")
 

@@ -9,9 +9,9 @@ from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.steps import Backward, Step, boundary
 from amp_migrate.project import Module
-from amp_migrate.unit.order import common, dominates, inside
-from amp_migrate.unit.reach import reached_by
-from amp_migrate.unit.rounds import last_before, runs_before
+from amp_migrate.project.order import common, dominates, inside
+from amp_migrate.project.reach import reached_by
+from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 _PLAIN = frozenset(

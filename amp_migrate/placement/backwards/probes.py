@@ -15,11 +15,11 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import may_end, may_follow, may_start
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
-from amp_migrate.unit.reach import reachable
-from amp_migrate.unit.rounds import may_end, may_follow, may_start
 from amp_migrate.unit.unit import Unit
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")

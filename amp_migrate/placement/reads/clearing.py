@@ -11,8 +11,8 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.bindings import bases
-from amp_migrate.unit.rounds import graph_of
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
 _LISTS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)

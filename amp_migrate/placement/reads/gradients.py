@@ -17,12 +17,12 @@ from amp_migrate.placement.steps.steps import Step, holds_backward
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.order import inside, key, levels
+from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import READS_GRADIENTS, REDUCES
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
-from amp_migrate.unit.order import inside, key, levels
-from amp_migrate.unit.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 _VISITED = frozenset(

@@ -11,10 +11,10 @@ from amp_migrate.placement.reads.gradients import Use, reads
 from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside
+from amp_migrate.project.reach import reachable, reached_by
+from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
-from amp_migrate.unit.order import inside
-from amp_migrate.unit.reach import reachable, reached_by
-from amp_migrate.unit.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 _REPORTERS = frozenset(

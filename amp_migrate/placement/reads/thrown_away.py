@@ -11,7 +11,7 @@ from amp_migrate.placement.reads.zeroing import before_step
 from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
-from amp_migrate.unit.order import inside
+from amp_migrate.project.order import inside
 from amp_migrate.unit.unit import Unit
 
 

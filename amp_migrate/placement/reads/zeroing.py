@@ -14,9 +14,9 @@ from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.order import inside, loop_of, position
-from amp_migrate.unit.reach import reached_by, upwards
-from amp_migrate.unit.rounds import last_before, runs_before
+from amp_migrate.project.order import inside, loop_of, position
+from amp_migrate.project.reach import reached_by, upwards
+from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.unit.unit import Unit
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.unit.order import Loop, in_branch, inside, levels, position
+from amp_migrate.project.order import Loop, in_branch, inside, levels, position
 
 _BACKWARD = ("backward", "scale_loss")
 

@@ -8,11 +8,11 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Module
+from amp_migrate.project.order import key
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steppers import is_schedule
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import key
-from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 

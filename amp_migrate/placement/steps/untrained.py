@@ -12,9 +12,9 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.steps import Backward, Step, holds_backward, is_one
 from amp_migrate.project import Project
-from amp_migrate.unit.order import Loop, in_branch, inside, levels
-from amp_migrate.unit.reach import reachable
-from amp_migrate.unit.rounds import runs_before
+from amp_migrate.project.order import Loop, in_branch, inside, levels
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 

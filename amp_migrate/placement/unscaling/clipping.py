@@ -30,10 +30,10 @@ from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import leaves_out, refuse_kept
 from amp_migrate.project import Function
+from amp_migrate.project.order import exclusive, inside, key, levels
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.renamed import reached
-from amp_migrate.unit.order import exclusive, inside, key, levels
-from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 

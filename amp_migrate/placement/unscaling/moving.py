@@ -16,8 +16,8 @@ from amp_migrate.placement.steps.steps import (
 )
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
+from amp_migrate.project.order import inside, key, levels, position
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside, key, levels, position
 from amp_migrate.unit.unit import Unit
 
 

@@ -12,8 +12,8 @@ from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.unscaling.unscale import Inside
 from amp_migrate.project import Class, Function
+from amp_migrate.project.order import inside
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside
 from amp_migrate.unit.unit import Unit
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from amp_migrate.flow import Operand, Paths, Point
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.unit.order import in_branch, inside, levels
-from amp_migrate.unit.rounds import graph_of, points_of
+from amp_migrate.project.order import in_branch, inside, levels
+from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.unit.unit import Unit
 
 

@@ -10,8 +10,8 @@ from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function
-from amp_migrate.unit.order import Loop, inside, key, levels, position
-from amp_migrate.unit.rounds import runs_before
+from amp_migrate.project.order import Loop, inside, key, levels, position
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 

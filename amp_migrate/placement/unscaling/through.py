@@ -16,9 +16,9 @@ from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, jumps
+from amp_migrate.project.order import Loop, dominates, levels
+from amp_migrate.project.rounds import may_skip
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import Loop, dominates, levels
-from amp_migrate.unit.rounds import may_skip
 from amp_migrate.unit.unit import Unit
 
 

@@ -11,7 +11,7 @@ from amp_migrate.placement.steps.indirect import Indirect, indirect
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
-from amp_migrate.unit.rounds import graph_of, points_of, runs_before
+from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 

@@ -12,11 +12,11 @@ from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside, key, levels, loop_of
+from amp_migrate.project.reach import reached_by
+from amp_migrate.project.relatives import family
+from amp_migrate.project.rounds import last_before
 from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.order import inside, key, levels, loop_of
-from amp_migrate.unit.reach import reached_by
-from amp_migrate.unit.relatives import family
-from amp_migrate.unit.rounds import last_before
 from amp_migrate.unit.unit import Unit
 
 

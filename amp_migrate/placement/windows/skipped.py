@@ -11,9 +11,9 @@ from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.surviving import onward, survive
 from amp_migrate.project import Function, Project
+from amp_migrate.project.order import exclusive, inside, levels, loop_of
+from amp_migrate.project.rounds import graph_of, may_skip, points_of, runs_before
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import exclusive, inside, levels, loop_of
-from amp_migrate.unit.rounds import graph_of, may_skip, points_of, runs_before
 from amp_migrate.unit.unit import Unit
 
 

@@ -10,9 +10,9 @@ from amp_migrate.flow import Graph, Kind, Paths, Point
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
-from amp_migrate.unit.order import in_branch
-from amp_migrate.unit.reach import reached_by
-from amp_migrate.unit.rounds import graph_of
+from amp_migrate.project.order import in_branch
+from amp_migrate.project.reach import reached_by
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.unit.unit import Unit
 
 

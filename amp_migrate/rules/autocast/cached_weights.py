@@ -10,9 +10,9 @@ from amp_migrate.autocast.regions import reached
 from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
+from amp_migrate.project.rounds import may_follow, may_start
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.rounds import may_follow, may_start
 
 _CLEARED = "torch.clear_autocast_cache()"
 _WHY = "  # of weights cast without gradients"

@@ -16,9 +16,9 @@ from amp_migrate.autocast.reloads import reloads
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.project import CallSite, Function
+from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
-from amp_migrate.unit.reach import reached_by
 
 
 @dataclass(slots=True)

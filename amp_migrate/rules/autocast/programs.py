@@ -8,7 +8,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function, Project
-from amp_migrate.unit.reach import reachable
+from amp_migrate.project.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 

@@ -41,11 +41,11 @@ from amp_migrate.placement.steps.updates import updates
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside, key, levels
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import inside, key, levels
-from amp_migrate.unit.rounds import runs_before
 
 RULE = Rule(
     "AMP105",

@@ -51,6 +51,7 @@ from amp_migrate.plan.model import (
     Status,
 )
 from amp_migrate.project import Module
+from amp_migrate.project.rounds import may_follow
 from amp_migrate.rules.autocast.cast_helper import (
     Helper,
     Inside,
@@ -61,7 +62,6 @@ from amp_migrate.rules.autocast.cast_helper import (
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.definitions import above, is_free
 from amp_migrate.rules.rest.found.uses import is_skipped
-from amp_migrate.unit.rounds import may_follow
 
 RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)
 

@@ -13,10 +13,10 @@ from amp_migrate.facts.paths import defs
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import Class
+from amp_migrate.project.order import inside
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
 from amp_migrate.scaler.creation import Creation
-from amp_migrate.unit.order import inside
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 _UNIT = "    "

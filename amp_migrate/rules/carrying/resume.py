@@ -7,7 +7,7 @@ import ast
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path
 from amp_migrate.plan.model import Insert
-from amp_migrate.unit.order import levels
+from amp_migrate.project.order import levels
 
 # What APEX's state holds, and what GradScaler.load_state_dict wants; the tracker counts below the interval.
 _CONVERSION = """\

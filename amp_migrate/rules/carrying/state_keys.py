@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.beliefs import CHECKPOINT_NAME
-from amp_migrate.unit.reach import reachable, upwards
 
 _SETTINGS = ("json", "yaml", "toml", "tomllib", "np", "numpy")
 

@@ -10,6 +10,7 @@ from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import defs
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
+from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.guards.flags_asked import (
     asked_elsewhere,
@@ -18,7 +19,6 @@ from amp_migrate.rules.guards.flags_asked import (
     value,
 )
 from amp_migrate.rules.guards.kept import star_needed, stays
-from amp_migrate.unit.order import in_branch
 
 
 def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:

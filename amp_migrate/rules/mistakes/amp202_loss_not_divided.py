@@ -31,8 +31,8 @@ from amp_migrate.placement.steps.steps import Backward, boundary
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
+from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.reach import reached_by
 from amp_migrate.unit.unit import Unit
 
 RULE = Rule("AMP202", "the loss is not divided by the accumulation steps", Safety.REPORT, order=95)

@@ -46,8 +46,8 @@ from amp_migrate.apex.forgotten import is_forgotten
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import root
 from amp_migrate.plan.model import Decision, Insert, Status
+from amp_migrate.project.order import dominates
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.order import dominates
 
 RULE = Rule(
     "AMP213", "amp is used where nothing imports it, on what Apex initialized", Safety.CHANGES

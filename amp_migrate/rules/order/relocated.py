@@ -10,9 +10,9 @@ from amp_migrate.facts.paths import calls_anything
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Drop, Edit, Insert, Move
 from amp_migrate.project import Module, Project
+from amp_migrate.project.order import in_branch, key, tests_between
+from amp_migrate.project.rounds import rebound
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import in_branch, key, tests_between
-from amp_migrate.unit.rounds import rebound
 
 Held = tuple[tuple[ast.If, ...], ast.stmt]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.unit.build import Index
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.unit import Unit
 
 

@@ -11,9 +11,9 @@ from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.relatives import family
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.relatives import family
 from amp_migrate.values.values import Values
 
 LIBRARY = "mmcv.runner"

@@ -12,8 +12,8 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function, Project
-from amp_migrate.unit.order import dominates, in_branch, inside, levels
-from amp_migrate.unit.rounds import runs_before
+from amp_migrate.project.order import dominates, in_branch, inside, levels
+from amp_migrate.project.rounds import runs_before
 
 SPARE = "_"
 Settings = tuple[list[str], dict[str, str]]

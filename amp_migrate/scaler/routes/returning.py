@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from amp_migrate.facts.below import every
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.project.order import dominates, exclusive, key
+from amp_migrate.project.rounds import may_follow, rebound
 from amp_migrate.scaler.routes.received import (
     SPARE,
     Receiver,
@@ -25,8 +27,6 @@ from amp_migrate.scaler.routes.received import (
     superseded,
 )
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.order import dominates, exclusive, key
-from amp_migrate.unit.rounds import may_follow, rebound
 
 if TYPE_CHECKING:
     from amp_migrate.scaler.home import Home

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.programs import files_of
-from amp_migrate.unit.reach import upwards
+from amp_migrate.project.reach import upwards
 
 
 class Without:

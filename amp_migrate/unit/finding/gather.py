@@ -12,13 +12,13 @@ from amp_migrate.facts.paths import path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.steps.steps import Backward, Step, anchor_of
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.project.order import exclusive, inside, key
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME
 from amp_migrate.training.steppers import is_optimizer, is_optimizer_class, is_schedule
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.finding.optimizers import Optimizers
-from amp_migrate.unit.order import exclusive, inside, key
-from amp_migrate.unit.reach import reachable
-from amp_migrate.unit.rounds import runs_before
 from amp_migrate.unit.unit import Unit
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.unit.apart import optimizer_expressions
-from amp_migrate.unit.reach import reachable, upwards
 from amp_migrate.unit.unit import Unit
 
 

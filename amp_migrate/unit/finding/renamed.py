@@ -6,8 +6,8 @@ import ast
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Function
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.rounds import graph_of
 from amp_migrate.unit.unit import Unit
 
 

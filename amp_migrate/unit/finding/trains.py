@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.reach import reachable
+from amp_migrate.project.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 

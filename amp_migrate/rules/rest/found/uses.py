@@ -14,8 +14,8 @@ from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Insert, Replace, Status
+from amp_migrate.project.order import inside
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.unit.order import inside
 
 ORDER = 60
 _REPLACED = {

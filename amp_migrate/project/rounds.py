@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.flow import Graph, Graphs, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
-from amp_migrate.unit.order import inside, levels
+from amp_migrate.project.order import inside, levels
 
 Node = TypeVar("Node", bound=ast.AST)
 

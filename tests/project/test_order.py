@@ -6,8 +6,16 @@ import ast
 
 import pytest
 
-from amp_migrate.unit.order import common, dominates, exclusive, inside, levels, loop_of, position
-from amp_migrate.unit.rounds import last_before, may_follow, may_skip, may_start, runs_before
+from amp_migrate.project.order import (
+    common,
+    dominates,
+    exclusive,
+    inside,
+    levels,
+    loop_of,
+    position,
+)
+from amp_migrate.project.rounds import last_before, may_follow, may_skip, may_start, runs_before
 from tests.project.helpers import Case
 
 
