@@ -17,7 +17,11 @@ def refuse_missing(function: Function, node: ast.AST, text: str) -> None:
     """Raise `Cannot` where the object that holds the scaler may be None: its function asks, and not above the node."""
     holder = text.rpartition(".")[0]
     tree = function.module.tree
-    asked = [up for up in walk(function.scope) if holder and _asks(up, holder) is not None]
+    asked = [
+        up
+        for up in walk(function.scope)
+        if holder and any(_there(part, holder) is not None for part in _questions(up))
+    ]
     if asked and not any(_settles(tree, up, holder, node) for up in asked):
         raise Cannot(
             "AMP901",
@@ -28,30 +32,39 @@ def refuse_missing(function: Function, node: ast.AST, text: str) -> None:
         )
 
 
-def _asks(node: ast.AST, holder: str) -> bool | None:
-    """Tell of an `if` or a conditional expression whether its body runs where an object is there; None for other nodes."""
-    if not isinstance(node, ast.If | ast.IfExp):
-        return None
-    test, positive = node.test, True
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, positive = test.operand, not positive
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and positive:
-        found = [_asks(ast.If(part, [], []), holder) for part in test.values]
-        return True if True in found else None
+def _questions(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of the test of an `if` or a conditional expression that `and`, `or` and `not` join."""
+    parts = [node.test] if isinstance(node, ast.If | ast.IfExp) else []
+    for part in parts:
+        if isinstance(part, ast.BoolOp):
+            parts += part.values
+        elif isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            parts.append(part.operand)
+    return parts
+
+
+def _there(test: ast.expr, holder: str) -> bool | None:
+    """Return the answer of a test that only an object which is there gives; None where neither answer tells."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        found = _there(test.operand, holder)
+        return None if found is None else not found
+    if isinstance(test, ast.BoolOp):
+        truth = isinstance(test.op, ast.And)
+        return truth if truth in [_there(part, holder) for part in test.values] else None
     if path(test) == holder:
-        return positive
+        return True
     if not isinstance(test, ast.Compare) or path(test.left) != holder or len(test.ops) != 1:
         return None
     other = test.comparators[0]
     if not isinstance(other, ast.Constant) or other.value is not None:
         return None
-    return positive is isinstance(test.ops[0], ast.IsNot | ast.NotEq)
+    return isinstance(test.ops[0], ast.IsNot | ast.NotEq)
 
 
 def _settles(tree: Tree, test: ast.AST, holder: str, node: ast.AST) -> bool:
     """Tell whether an object is there at a node, as a test says."""
-    there = _asks(test, holder)
-    if not isinstance(test, ast.If):
+    there = _there(test.test, holder) if isinstance(test, ast.If) else None
+    if not isinstance(test, ast.If) or there is None:
         return False
     branch, other = (test.body, test.orelse) if there else (test.orelse, test.body)
     if in_branch(tree, node, branch) or node is test:

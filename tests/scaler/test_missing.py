@@ -1,0 +1,87 @@
+"""Scalers of objects that may be None: a test above has to say that the object is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from amp_migrate.engine import migrate
+from amp_migrate.plan.model import Status
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
+
+PROGRAM = """\
+from torch import nn
+
+from apex import amp
+
+LEVEL = "O1"
+
+
+class Descent:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self):
+        self.optimizer.step()
+
+
+class Loss:
+    def __init__(self, network, descent=None):
+        self.network = network
+        self.descent = descent
+
+    def __call__(self, inputs, labels):
+        ABOVE
+        loss = nn.functional.cross_entropy(self.network(inputs), labels)
+        BELOW
+        self.descent.optimizer.zero_grad()
+        with amp.scale_loss(loss, self.descent.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.descent.step()
+        return loss.item()
+
+
+def main(network, optimizer, train, level=LEVEL):
+    network, optimizer = amp.initialize(network, optimizer, opt_level=level)
+    compute = Loss(network, Descent(optimizer))
+    for inputs, labels in train:
+        compute(inputs, labels)
+    Loss(network)
+"""
+PASSES = (
+    "self.descent is None",
+    "not self.descent",
+    "self.descent is None or len(labels) < 2",
+    "not (self.descent is not None and len(labels) > 2)",
+    "not self.descent or not self.descent.optimizer",
+)
+STAYS = (
+    "self.descent is None and len(labels) < 2",
+    "not (self.descent is not None or len(labels) > 2)",
+)
+
+
+def _left(test: str, place: str) -> list[str]:
+    leaves = f"if {test}:\n            return 0.0"
+    texts = {"ABOVE": "pass", "BELOW": "pass", place: leaves}
+    text = PROGRAM
+    for mark, with_it in texts.items():
+        text = text.replace(mark, with_it)
+    result = migrate([Source.from_bytes("train.py", text.encode())], Settings())
+    return [f.code for f in result.plan.findings() if f.status is Status.LEFT]
+
+
+@pytest.mark.parametrize("test", PASSES)
+def test_a_test_above_says_that_the_object_is_there(test: str) -> None:
+    assert _left(test, "ABOVE") == []
+
+
+@pytest.mark.parametrize("test", [*PASSES, *STAYS])
+def test_a_test_below_shows_that_it_may_be_missing(test: str) -> None:
+    """Autocast would ask the scaler of an object that is not there."""
+    assert "AMP901" in _left(test, "BELOW")
+
+
+@pytest.mark.parametrize("test", STAYS)
+def test_a_test_above_that_lets_none_through(test: str) -> None:
+    assert "AMP901" in _left(test, "ABOVE")
