@@ -17,6 +17,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
     COPIES,
     HAND_OUT_PARAMETERS,
+    METHODS_WITHOUT_CASTS,
     REFUSES_CASTS,
     REFUSING_LAYERS,
     RUN_IN_HALF,
@@ -80,7 +81,7 @@ class Networks:
             spelled(c)
             for c in calls
             if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
-            if c.func.attr not in HAND_OUT_PARAMETERS | RUNS_NO_FORWARD
+            if c.func.attr not in HAND_OUT_PARAMETERS | RUNS_NO_FORWARD | METHODS_WITHOUT_CASTS
             and not self._project.callees(c)
             if self._objects.groups(module, c.func.value) & self._groups
         }
