@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import defs, path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
 from amp_migrate.project.order import dominates, in_branch
@@ -69,5 +69,15 @@ def _settles(tree: Tree, test: ast.AST, holder: str, node: ast.AST) -> bool:
     branch, other = (test.body, test.orelse) if there else (test.orelse, test.body)
     if in_branch(tree, node, branch) or node is test:
         return True
-    left = bool(other) and isinstance(other[-1], _LEAVES)
+    left = bool(other) and (isinstance(other[-1], _LEAVES) or _makes(other, holder))
     return left and not in_branch(tree, node, other) and dominates(tree, test, node)
+
+
+def _makes(block: list[ast.stmt], holder: str) -> bool:
+    """Tell whether a block that runs where an object is missing makes it, by itself or by a method beside it."""
+    owner = holder.rpartition(".")[0]
+    calls = [part.func for stmt in block for part in walk(stmt) if isinstance(part, ast.Call)]
+    beside = [func.value for func in calls if isinstance(func, ast.Attribute)]
+    return any(holder in defs(stmt) for stmt in block) or (
+        bool(owner) and any(path(receiver) == owner for receiver in beside)
+    )

@@ -61,8 +61,8 @@ STAYS = (
 )
 
 
-def _left(test: str, place: str) -> list[str]:
-    leaves = f"if {test}:\n            return 0.0"
+def _left(test: str, place: str, then: str = "return 0.0") -> list[str]:
+    leaves = f"if {test}:\n            {then}"
     texts = {"ABOVE": "pass", "BELOW": "pass", place: leaves}
     text = PROGRAM
     for mark, with_it in texts.items():
@@ -85,3 +85,12 @@ def test_a_test_below_shows_that_it_may_be_missing(test: str) -> None:
 @pytest.mark.parametrize("test", STAYS)
 def test_a_test_above_that_lets_none_through(test: str) -> None:
     assert "AMP901" in _left(test, "ABOVE")
+
+
+@pytest.mark.parametrize("then", ["self.begin()", "self.descent = Descent(make())"])
+def test_what_is_made_where_it_is_missing_is_there(then: str) -> None:
+    assert _left("self.descent is None", "ABOVE", then) == []
+
+
+def test_a_word_about_what_is_missing_makes_nothing() -> None:
+    assert "AMP901" in _left("self.descent is None", "ABOVE", 'print("none")')
