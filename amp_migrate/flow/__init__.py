@@ -15,7 +15,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.cfg.build import Graphs, any_context, build
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way, lines
-from amp_migrate.flow.changes import Changes, cautious, keeping
+from amp_migrate.flow.changes import Changes, cautious, keeping, steady
 from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided, holds
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
@@ -64,6 +64,7 @@ __all__ = [
     "lines",
     "refine",
     "solve",
+    "steady",
     "term",
     "value_of",
 ]

@@ -80,7 +80,7 @@ class Home:
         if text is None:
             text = self._all_or_nothing(function, node)
             self.resolved[function] = text
-        refuse_missing(function, node, text)
+        refuse_missing(self.project, function, node, text)
         self.users.setdefault(function, []).append(node)
         made = [site.node for site in self.inits.get(function, [])]
         makers = made or self.returning.calls_for(function)

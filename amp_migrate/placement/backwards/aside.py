@@ -9,7 +9,7 @@ from functools import partial
 
 from amp_migrate.availability.condition import Condition
 from amp_migrate.facts.paths import walk
-from amp_migrate.flow import Paths, Point
+from amp_migrate.flow import Paths, Point, steady
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import stay
 from amp_migrate.project.order import in_branch, levels
@@ -123,7 +123,7 @@ def _leads(
     """Tell whether a node may follow a backward, where a test comes out the same until its function writes what it reads."""
     points = partial(points_of, unit.project, backward.function)
     graph = graph_of(unit.project, backward.function)
-    paths = Paths(graph, changes=lambda point, operand: False, exceptions=False)
+    paths = Paths(graph, changes=steady, exceptions=False)
     goals = [point for node in nodes for point in points(node)[:1]]
     starts = points(backward.node)[-1:]
     return any(paths.witness(a, b, avoiding) is not None for a in starts for b in goals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from amp_migrate.flow import Operand, Paths, Point
+from amp_migrate.flow import Paths, steady
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project.order import in_branch, inside, levels
@@ -46,7 +46,7 @@ def _branch(course: Course, found: Sequence[Use]) -> list[ast.stmt] | None:
 def _runs_without(unit: Unit, course: Course, found: Sequence[Use]) -> bool:
     """Tell whether a run of the function may come to each of some reads before any backward."""
     graph = graph_of(unit.project, course.function)
-    paths = Paths(graph, changes=_stays, exceptions=False)
+    paths = Paths(graph, changes=steady, exceptions=False)
     goals = [points_of(unit.project, course.function, use.node)[:1] for use in found]
     return all(
         any(paths.witness(graph.entry, point, course.trains) is not None for point in goal)
@@ -59,7 +59,7 @@ def _always_taken(
 ) -> bool:
     """Tell whether every way from the backwards of a branch comes to a step before another backward, or the end."""
     graph = graph_of(unit.project, course.function)
-    paths = Paths(graph, changes=_stays, exceptions=False)
+    paths = Paths(graph, changes=steady, exceptions=False)
     own = {point for stmt in branch for point in graph.within(stmt)}
     stepping = [p for node in taking for p in points_of(unit.project, course.function, node)]
     starts = [point for point in course.trains if point in own]
@@ -67,8 +67,3 @@ def _always_taken(
     return all(paths.witness(a, b, stepping) is None for a in starts for b in goals) and all(
         paths.witness(a, a, stepping) is None for a in starts if len(starts) == 1
     )
-
-
-def _stays(point: Point, operand: Operand) -> bool:
-    """Take what is asked twice for the same where nothing in sight assigns it in between."""
-    return False
