@@ -20,8 +20,8 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
-from amp_migrate.scaler.at_hand import at_hand
-from amp_migrate.scaler.creation import Creation
+from amp_migrate.scaler.making.creation import Creation
+from amp_migrate.scaler.reach.at_hand import at_hand
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.unit import Unit
 

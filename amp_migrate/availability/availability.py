@@ -14,7 +14,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Module, Project
-from amp_migrate.scaler.emptied import only_used, set_to_none
+from amp_migrate.scaler.making.emptied import only_used, set_to_none
 
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 

@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import defs, prefixes, uses, walk
 from amp_migrate.project import Project
 from amp_migrate.project.order import in_branch, inside, levels
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.scaler.creation import Creation
+from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.scaler.routes.carriers import Stored
 from amp_migrate.unit.cannot import Cannot
 

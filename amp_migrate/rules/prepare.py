@@ -39,8 +39,8 @@ from amp_migrate.project.reach import upwards
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
-from amp_migrate.scaler.creation import Creation, creations
 from amp_migrate.scaler.libraries.carrying import carry
+from amp_migrate.scaler.making.creation import Creation, creations
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling

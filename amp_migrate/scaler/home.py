@@ -12,17 +12,22 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.model import AddArgument, Insert
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import class_around, family
-from amp_migrate.scaler import in_reach, out_of_reach
 from amp_migrate.scaler.libraries.runners import Runners
-from amp_migrate.scaler.missing import refuse_missing
+from amp_migrate.scaler.making.places import (
+    fills_all,
+    is_docstring_only,
+    kept_on_self,
+    last_assignment,
+)
 from amp_migrate.scaler.naming import free_name
-from amp_migrate.scaler.places import fills_all, is_docstring_only, kept_on_self, last_assignment
+from amp_migrate.scaler.reach import in_reach, out_of_reach
+from amp_migrate.scaler.reach.missing import refuse_missing
+from amp_migrate.scaler.reach.threads import Thread, parameter
 from amp_migrate.scaler.routes import of_file
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.returning import Returning, State
 from amp_migrate.scaler.routes.without import Beside
-from amp_migrate.scaler.threads import Thread, parameter
 from amp_migrate.unit.cannot import Cannot
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.scaler.naming import free_name
-from amp_migrate.scaler.places import (
+from amp_migrate.scaler.making.places import (
     always_constructed,
     fills_all,
     is_docstring_only,
@@ -14,7 +13,8 @@ from amp_migrate.scaler.places import (
     last_assignment,
     sometimes_called,
 )
-from amp_migrate.scaler.slots import slot
+from amp_migrate.scaler.making.slots import slot
+from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.unit.cannot import Cannot
 from tests.project.helpers import Case

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from amp_migrate.plan.model import AddArgument
-from amp_migrate.scaler.at_hand import at_hand
+from amp_migrate.scaler.reach.at_hand import at_hand
 from amp_migrate.unit.cannot import Cannot, OutOfReach
 from tests.unit.helpers import HEAD, PATH, Training
 

@@ -14,7 +14,7 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import stay
 from amp_migrate.project.order import in_branch, levels
 from amp_migrate.project.rounds import graph_of, points_of
-from amp_migrate.scaler.creation import Creation
+from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.unit import Unit
 

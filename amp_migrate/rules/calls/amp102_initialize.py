@@ -38,9 +38,9 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
-from amp_migrate.scaler.climbing import reaches
-from amp_migrate.scaler.creation import Creation, is_exhaustive, outermost
-from amp_migrate.scaler.lacking import lacking
+from amp_migrate.scaler.making.climbing import reaches
+from amp_migrate.scaler.making.creation import Creation, is_exhaustive, outermost
+from amp_migrate.scaler.making.lacking import lacking
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.finding.infers import only_infers
 

@@ -16,7 +16,7 @@ from amp_migrate.project import Class
 from amp_migrate.project.order import inside
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
-from amp_migrate.scaler.creation import Creation
+from amp_migrate.scaler.making.creation import Creation
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 _UNIT = "    "

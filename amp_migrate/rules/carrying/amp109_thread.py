@@ -63,10 +63,10 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import class_attribute
-from amp_migrate.scaler.lacking import lacking
-from amp_migrate.scaler.places import last_assignment
-from amp_migrate.scaler.slots import slot
-from amp_migrate.scaler.threads import Thread
+from amp_migrate.scaler.making.lacking import lacking
+from amp_migrate.scaler.making.places import last_assignment
+from amp_migrate.scaler.making.slots import slot
+from amp_migrate.scaler.reach.threads import Thread
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
 

@@ -52,7 +52,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import made_after
-from amp_migrate.scaler.emptied import Empty, asked
+from amp_migrate.scaler.making.emptied import Empty, asked
 from amp_migrate.scaler.routes.carriers import Passed, Stored
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)

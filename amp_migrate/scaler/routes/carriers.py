@@ -12,7 +12,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.scaler.emptied import Empty, emptied
+from amp_migrate.scaler.making.emptied import Empty, emptied
 from amp_migrate.unit.cannot import Cannot, spoken
 
 _CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.project import Function, Project
-from amp_migrate.scaler.out_of_reach import is_made_at, unreachable
+from amp_migrate.scaler.reach.out_of_reach import is_made_at, unreachable
 from amp_migrate.scaler.routes.carriers import Carriers
 
 

@@ -8,7 +8,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
-from amp_migrate.scaler.foreign import may_be_foreign
+from amp_migrate.scaler.reach.foreign import may_be_foreign
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.values.wrappers import wrapped
 

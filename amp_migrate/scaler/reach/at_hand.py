@@ -7,9 +7,9 @@ import ast
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.project.order import dominates, inside, levels
 from amp_migrate.project.relatives import family
-from amp_migrate.scaler.climbing import reaches
-from amp_migrate.scaler.creation import Creation, outermost
 from amp_migrate.scaler.home import Home
+from amp_migrate.scaler.making.climbing import reaches
+from amp_migrate.scaler.making.creation import Creation, outermost
 from amp_migrate.unit.cannot import Cannot
 
 

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family, runs
 from amp_migrate.scaler.home import Home
-from amp_migrate.scaler.in_reach import objects
+from amp_migrate.scaler.reach.in_reach import objects
 from amp_migrate.unit.cannot import Cannot
 
 

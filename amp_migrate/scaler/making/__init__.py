@@ -1,0 +1,1 @@
+"""Where the GradScaler is made, and what stands for it where it is not."""
