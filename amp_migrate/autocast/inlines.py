@@ -6,15 +6,19 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.paths import tail
+from amp_migrate.flow import Point
+from amp_migrate.flow.changes import runs_code
 from amp_migrate.placement.steps.steps import Backward
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
+from amp_migrate.project.rounds import graph_of
+from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.unit import Unit
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
-_LOOPS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 OUTPUT_NAMES = ("output", "outputs", "prediction", "amp_output")
+_WRITES = frozenset({"append", "extend", "insert", "pop", "popleft", "setdefault"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,38 +45,49 @@ def of_backward(unit: Unit, backward: Backward) -> Inline:
     return Inline(backward.function, stmt, backward.loss, name, replaces)
 
 
-def argument(function: Function, node: ast.expr, others: list[Inline], *, is_loss: bool) -> Inline:
+def argument(
+    project: Project, function: Function, node: ast.expr, others: list[Inline], *, is_loss: bool
+) -> Inline:
     """Return the statement for an argument or a result, under a name that no other of its statement has."""
     stmt = function.module.tree.statement(node)
-    if not _runs_once(function.module.tree, stmt, node):
+    if not _comes_first(project, function, stmt, node):
         raise Cannot(
             "AMP904",
             function.module,
             node,
-            "this needs casts, and stands in an expression that may run it several times or not at all",
-            "give its result a name in a statement of its own, in a loop or branch as they are needed, then run again",
+            "this needs casts, and stands where it runs after other code of its statement, several times or not at all",
+            "give its result a name in a statement of its own, where it is to run, then run again",
         )
     taken = {other.name for other in others if other.statement is stmt}
     names = LOSS_NAMES if is_loss else OUTPUT_NAMES
     return Inline(function, stmt, node, _given_name(node) or _free(function, names, taken), True)
 
 
-def _runs_once(tree: Tree, stmt: ast.stmt, node: ast.expr) -> bool:
-    """Tell whether an expression runs once whenever its statement is come to."""
-    part: ast.AST = node
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.Lambda) or (isinstance(up, _LOOPS) and part is not up.generators[0]):
+def _comes_first(project: Project, function: Function, stmt: ast.stmt, node: ast.expr) -> bool:
+    """Tell whether an expression runs once whenever its statement is come to, and nothing before it that it may notice."""
+    graph = graph_of(project, function)
+    plain = graph.order(exceptions=False).edges
+    own = set(graph.within(node))
+    point = graph.within(stmt)[0]
+    while point not in own:
+        onward = plain[point.index]
+        if len(onward) != 1 or not _goes_unnoticed(project, point):
             return False
-        if isinstance(up, ast.comprehension) and part is not up.iter:
-            return False
-        if isinstance(up, ast.IfExp) and part is not up.test:
-            return False
-        if isinstance(up, ast.BoolOp) and part is not up.values[0]:
-            return False
-        if up is stmt:
-            break
-        part = up
+        point = onward[0].target
     return not isinstance(stmt, ast.While)
+
+
+def _goes_unnoticed(project: Project, point: Point) -> bool:
+    """Tell whether what runs at a point is none of a network's business: a tensor moves, an object is made of what is there."""
+    if not runs_code(point):
+        return True
+    call = point.node
+    if not isinstance(call, ast.Call):
+        return False
+    if project.constructed(call):
+        inits = project.callees(call)
+        return all(not runs_code(p) for init in inits for p in graph_of(project, init).points)
+    return tail(call) in METHODS_WITHOUT_CASTS - _WRITES and not tail(call).endswith("_")
 
 
 def _given_name(loss: ast.expr) -> str | None:

@@ -95,7 +95,13 @@ class _Gathering:
         for where, node in search.inlines:
             if all(node is not inline.node for inline in self.inlines):
                 self.inlines.append(
-                    argument(where, node, self.inlines, is_loss=node not in search.outputs)
+                    argument(
+                        self.unit.project,
+                        where,
+                        node,
+                        self.inlines,
+                        is_loss=node not in search.outputs,
+                    )
                 )
 
     def _name(self, backward: Backward) -> None:

@@ -43,6 +43,16 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/output_behind_noisy_labels",
+        "give its result a name in a statement of its own",
+        (
+            (
+                "    return learn(noisy(y), network(x.float()))\n",
+                "    labels = noisy(y)\n    output = network(x.float())\n    return learn(labels, output)\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/output_in_a_comprehension",
         "give its result a name in a statement of its own",
         (
