@@ -75,6 +75,15 @@ def prefixes(dotted: str) -> set[str]:
     return {".".join(parts[: i + 1]) for i in range(len(parts))}
 
 
+def looked_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """Return what ``getattr(x, name)`` takes an attribute of, and the name of that; None for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    return (
+        (node.args[0], node.args[1]) if node.func.id == "getattr" and len(node.args) > 1 else None
+    )
+
+
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """Walk a tree without entering nested functions, lambdas and classes (their heads are yielded)."""
     stack = [node]

@@ -13,12 +13,7 @@ from amp_migrate.plan.model import AddArgument, Insert
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import class_around, family
 from amp_migrate.scaler.libraries.runners import Runners
-from amp_migrate.scaler.making.places import (
-    fills_all,
-    is_docstring_only,
-    kept_on_self,
-    last_assignment,
-)
+from amp_migrate.scaler.making import places
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
@@ -142,7 +137,9 @@ class Home:
         """A method that initializes keeps the scaler on `self`, unless nothing else of its class needs it."""
         if function.cls is None or function.is_static or not function.parameters.names:
             return None
-        if any(kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]):
+        if any(
+            places.kept_on_self(site, function.parameters.names[0]) for site in self.inits[function]
+        ):
             return function.cls
         relatives = family(function.cls)
         others = (f for f in self._needing if f is not function and class_around(f) in relatives)
@@ -272,11 +269,11 @@ class Home:
         self._attributes.add(init.cls or cls)
         self._parameter(init, node)
         first = init.parameters.names[0]
-        anchor = last_assignment(init)
+        anchor = places.last_assignment(init)
         edit = Insert(
             init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True
         )
-        if is_docstring_only(init):
+        if places.is_docstring_only(init):
             edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
         self.threads[init].edits.append((init.module.path, edit))
         return True
@@ -294,7 +291,7 @@ class Home:
             text = self.beside.lent(call) or self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
             beyond = function.parameters.vararg is not None
-            keyword = None if fills_all(call, function) and not beyond else self.name
+            keyword = None if places.fills_all(call, function) and not beyond else self.name
             thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
         count = len(calls)
         thread.sentence = (

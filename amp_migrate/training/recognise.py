@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.paths import is_super, tail
+from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import is_super, looked_up, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
@@ -274,9 +275,8 @@ def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:
 
 def _takes_gradient(call: ast.Call) -> bool:
     """Tell whether a call is ``getattr(p, "grad")``."""
-    if not isinstance(call.func, ast.Name) or call.func.id != "getattr" or len(call.args) < 2:
-        return False
-    return isinstance(call.args[1], ast.Constant) and call.args[1].value == "grad"
+    found = looked_up(call)
+    return found is not None and string(found[1]) == "grad"
 
 
 def _one_name(module: Module, node: ast.expr) -> str | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import looked_up
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
@@ -170,8 +171,8 @@ class Stored:
                 yield from self._sources(_Place(callee.module, value, place.items), seen)
         if callees:
             return
-        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
-            name = string(node.args[1])
+        if (attribute := looked_up(node)) is not None:
+            name = string(attribute[1])
             yield None if name is None else (name, place.items)
         yield _ITEM
         func = node.func.value if isinstance(node.func, ast.Attribute) else node.func

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.protocol.code.stored import Stored
@@ -79,10 +80,10 @@ class Strays:
 
     def _is_of_any_name(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call is ``getattr(x, name)()`` of an object and a name that are not known."""
-        func = call.func
-        if not isinstance(func, ast.Call) or last_name(func) != "getattr" or len(func.args) < 2:
+        found = looked_up(call.func)
+        if found is None:
             return False
-        base, name = func.args[:2]
+        base, name = found
         known = self._project.meanings(module, base) or self._project.values.facts(module, base)
         return not known and not isinstance(name, ast.Constant)
 

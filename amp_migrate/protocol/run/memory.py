@@ -22,7 +22,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.renaming import renamed
-from amp_migrate.protocol.run.shared import last, looked_up, may_be_named, shared
+from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -165,7 +165,7 @@ class Memory:
         self, call: ast.Call, functions: Sequence[Function], known: Assumption
     ) -> list[Function | None]:
         """Return which of some functions a call runs where the name of its method is known; None for one out of sight."""
-        name = looked_up(call)
+        name = naming(call)
         stated = known.get(_bound(name)) if name is not None else None
         if not isinstance(stated, Known) or not isinstance(stated.value, str):
             return [*functions]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.assumption import Value
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.course import Course
@@ -27,7 +28,7 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
         for node in every(function.scope):
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
                 counts.update(set(map(last, _read(node.test))))
-            elif isinstance(node, ast.Call) and (name := looked_up(node)) is not None:
+            elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
     several = {text for text, n in counts.items() if n >= fewest}
     return frozenset(several | _stated(program, counts.keys() - several, constants))
@@ -45,14 +46,10 @@ def _stated(program: Program, names: set[str], constants: Constants) -> set[str]
     return {name for (_, name), values in found.items() if len(values) > 1}
 
 
-def looked_up(call: ast.Call) -> str | None:
+def naming(call: ast.Call) -> str | None:
     """Return the variable that names the method of a call: ``getattr(hook, name)()``."""
-    func = call.func
-    if not isinstance(func, ast.Call) or not isinstance(func.func, ast.Name):
-        return None
-    if func.func.id != "getattr" or len(func.args) < 2:
-        return None
-    return func.args[1].id if isinstance(func.args[1], ast.Name) else None
+    found = looked_up(call.func)
+    return found[1].id if found is not None and isinstance(found[1], ast.Name) else None
 
 
 def may_be_named(function: Function, name: str) -> bool:
