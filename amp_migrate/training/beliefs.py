@@ -39,6 +39,8 @@ LEAVE_GRADIENTS_ALONE = frozenset(
 )
 # Objects that hold attributes and do nothing else.
 ONLY_HOLD = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+# Methods of containers that keep what they are given.
+COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "update"})
 # Methods of containers and averaged copies that keep parameters, and do nothing with their gradients.
 KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
 # Methods of networks that write parameters, and do nothing with their gradients.
@@ -46,19 +48,8 @@ LOADS_PARAMETERS = frozenset({"load_state_dict", "_load_from_state_dict"})
 
 # Attributes of a gradient that say nothing of its values.
 SHAPE_OF_GRADIENT = frozenset(
-    {
-        "device",
-        "dim",
-        "dtype",
-        "is_sparse",
-        "layout",
-        "ndim",
-        "numel",
-        "requires_grad",
-        "shape",
-        "size",
-    }
-)
+    {"device", "dim", "dtype", "is_sparse", "layout", "ndim", "numel", "requires_grad", "shape", "size"}
+)  # fmt: skip
 
 # Methods of a gradient that commute with the scale, or end it: multiplying, averaging over processes, clearing.
 KEEPS_THE_SCALE = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.project import Function, Project
-from amp_migrate.training.reaching import Reaching
+from amp_migrate.training.origins.reaching import Reaching
 
 _Value = tuple[Function, ast.expr]
 

@@ -18,7 +18,8 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.reaching import Body
+from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent
 from amp_migrate.training.reads.own import Own
@@ -28,7 +29,6 @@ from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.whole import Whole
 from amp_migrate.training.reads.writes import Writes
-from amp_migrate.training.scaled import Losses
 
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 

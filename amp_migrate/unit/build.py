@@ -23,7 +23,7 @@ from amp_migrate.scaler.libraries.runners import Runners
 from amp_migrate.scaler.routes.carriers import Carriers, amp_expression
 from amp_migrate.scaler.routes.without import Without
 from amp_migrate.training.constants import constant_of
-from amp_migrate.training.reaching import Reaching
+from amp_migrate.training.origins.reaching import Reaching
 from amp_migrate.unit.apart import Apart, elements, optimizer_expressions
 from amp_migrate.unit.unit import Unit
 

@@ -18,7 +18,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.scaled import Losses
+from amp_migrate.training.origins.losses import Losses
 
 
 @dataclass(eq=False)

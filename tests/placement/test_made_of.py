@@ -11,7 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import build
-from amp_migrate.training.reaching import Reaching
+from amp_migrate.training.origins.reaching import Reaching
 
 _WHOLE = {
     "all": "SGD(net.parameters())",

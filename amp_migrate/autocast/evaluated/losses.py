@@ -8,6 +8,7 @@ from collections.abc import Callable
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.forwards import Forward
+from amp_migrate.autocast.regions import reached
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
@@ -40,31 +41,25 @@ def selects(stmt: ast.stmt, known: set[str]) -> bool:
 
 
 def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Region]:
-    """Return the losses that evaluations compute further down of what networks gave, as behind a test or a loop.
+    """Return the losses of what networks gave that feed no backward, as behind the loop of an evaluation.
 
     With each goes what its block computes in fp32 for it: ``F.kl_div(F.log_softmax(output), target)``.
     """
-    held = nodes_in([*unit.regions, *found])
-    trained = {region.function for region in unit.regions}
-    evaluates = {region.function for region in found} - trained
+    regions = [*unit.regions, *found]
+    held, under = nodes_in(regions), reached(unit, regions)
+    losses = program_of(unit.project).training.losses
     return [
         _with_its_input(unit, function, stmt, held)
         for function in unit.project.functions()
-        if function.module in unit.near
+        if function.module in unit.near and function not in under
         for stmt in walk(function.scope)
-        if isinstance(stmt, _ASSIGNS)
+        if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr))
         and id(stmt) not in held
         and criterion(unit, function.module, stmt)
         and not bce.calls(unit, function.module, stmt)
-        and (function in evaluates or _is_measured(unit, function, stmt))
+        and losses.computing.isdisjoint(walk(stmt))
         and _given(unit, function, stmt) & models
     ]
-
-
-def _is_measured(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
-    """Tell whether all that a statement calls runs without gradients."""
-    calls = [n for n in walk(stmt) if isinstance(n, ast.Call)]
-    return all(without_gradients(unit, function.module, call) for call in calls)
 
 
 def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
@@ -77,7 +72,9 @@ def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
         and unit.forwards.call(function.module, call) is Forward.CRITERION
         for argument in call.args
         for network in losses.networks(
-            function, argument.value if isinstance(argument, ast.Starred) else argument
+            function,
+            argument.value if isinstance(argument, ast.Starred) else argument,
+            cast=True,
         )
     }
 

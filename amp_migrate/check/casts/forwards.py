@@ -121,6 +121,7 @@ class Forwards:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
             ran = _counterparts(before, [c for w, c, _ in runs if w == at], call)
+            ran = [old for old in ran if not self._prepares(at, old)]
             wanted = frozenset(state for old in ran for state in before[old])
             known = None not in wanted
             lacking = (known and True in wanted and inside is Casts.OFF) or (
@@ -140,6 +141,12 @@ class Forwards:
         if item.trains and _is_scaled(item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
+
+    def _prepares(self, at: _Where, call: ast.Call) -> bool:
+        """Tell whether a loss of the old text is computed of no network's output, though its like is elsewhere."""
+        held = (f for f in self._old(at[0]) if call in f.module.tree.parents)
+        body = self.old.program.calls.body
+        return any(self.networks.prepares(body(f.module, call), call) for f in held)
 
     def _is_forward(self, at: _Where) -> bool:
         """Tell whether a call of the old text runs a network by itself, to which casts always matter."""

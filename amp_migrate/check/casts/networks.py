@@ -28,8 +28,9 @@ from amp_migrate.training.beliefs import (
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(
     {
-        "clone", "contiguous", "cuda", "detach", "double", "expand", "flatten", "float", "items", "long", "numel",
-        "permute", "repeat", "reshape", "size", "squeeze", "to", "transpose", "unsqueeze", "values", "view",
+        "clone", "contiguous", "cpu", "cuda", "detach", "double", "expand", "flatten", "float", "item", "items", "long",
+        "numel", "numpy", "permute", "repeat", "reshape", "size", "squeeze", "to", "tolist", "transpose", "unsqueeze",
+        "values", "view",
     }
 )  # fmt: skip
 _MEASURES = ("loss", "cross_entropy", "kl_div")
@@ -134,19 +135,19 @@ class Networks:
                     continue
                 seen.add(part)
                 if isinstance(part, ast.Call) and self._is_loss(function.module, part.func):
-                    if not self._prepares(function, part):
+                    if not self.prepares(function, part):
                         yield part
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                     queue += self._labels.values_of(function, part)
 
-    def _prepares(self, function: Function, call: ast.Call) -> bool:
-        """Tell whether a function that O1 ran in fp32, or as it came, gets data of no network: casts change nothing."""
+    def prepares(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a function that O1 ran in fp32, or as it came, gets no output of a network as that gave it: casts change nothing."""
         name = self._project.external(function.module, call.func)
         if name is None or not call.args or name.rpartition(".")[2] in RUN_IN_HALF:
             return False
         given = [*call.args, *(k.value for k in call.keywords)]
         calls = self._program.training.losses.calls
-        return all(self._is_plain(made) for a in given for made in calls(function, a))
+        return all(self._is_plain(made) for a in given for made in calls(function, a, cast=True))
 
     def _is_plain(self, call: ast.Call) -> bool:
         """Tell whether a call runs no network by itself: one of torch, a builtin, or a function that is looked into."""
@@ -184,7 +185,7 @@ class Networks:
         """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
         given = (a for a in arguments if not self._is_widened(function, a))
-        return any(losses.networks(function, a) & self._groups for a in given)
+        return any(losses.networks(function, a, cast=True) & self._groups for a in given)
 
     def _is_widened(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an argument is made fp32 by hand: casts make no difference to it."""

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
-from amp_migrate.training.reaching import Reaching
+from amp_migrate.training.origins.reaching import Reaching
 
 _COPIES = ("list", "tuple", "iter")
 

@@ -9,7 +9,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import graphs
-from amp_migrate.training.reaching import Reaching
+from amp_migrate.training.origins.reaching import Reaching
 
 
 def may_be_foreign(project: Project, module: Module, node: ast.expr) -> bool:

@@ -22,8 +22,8 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.reads.fresh import Fresh
-from amp_migrate.training.scaled import Losses
 from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
 

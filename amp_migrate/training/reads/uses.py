@@ -9,8 +9,8 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.reaching import Body
-from amp_migrate.training.scaled import Losses
+from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.origins.reaching import Body
 
 _RUNS_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 _MEMBERS = frozenset({"items", "values"})

@@ -10,10 +10,12 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.training.beliefs import HAND_OUT_STATE
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import COPY, Objects
-from amp_migrate.training.origins import Origin
-from amp_migrate.training.reaching import Body, Reaching
+from amp_migrate.training.origins.collected import Collected
+from amp_migrate.training.origins.origin import Origin
+from amp_migrate.training.origins.reaching import Body, Reaching
 from amp_migrate.values.calling.lambdas import given
 
 _Step = tuple[frozenset[int], tuple[Origin, ...]]
@@ -28,28 +30,30 @@ class Losses:
         self._graphs = graphs
         self.reached = Reaching(project, graphs, body)
         self.objects = objects
-        self._collected: dict[ast.expr, tuple[set[int], set[ast.AST]]] = {}
-        self._steps: dict[tuple[Function, ast.AST], _Step] = {}
+        self._containers = Collected(project, objects)
+        self._traced: dict[tuple[ast.expr, bool], tuple[set[int], set[ast.AST]]] = {}
+        self._steps: dict[tuple[Function, ast.AST, bool], _Step] = {}
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
         found = set(self._scaled(function, loss, set()))
         return next(iter(found)) if len(found) == 1 else (None if found else False)
 
-    def networks(self, function: Function, loss: ast.expr) -> set[int]:
+    def networks(self, function: Function, loss: ast.expr, *, cast: bool = False) -> set[int]:
         """Return the names of the networks that compute a loss, as far as it can be followed back.
 
-        A copy of a network that a function makes for itself is `COPY`.
+        A copy of a network that a function makes for itself is `COPY`. With `cast`, values count by whether casts of the
+        network show in them: through which no gradient passes, but not what was made fp32 or left its device since.
         """
-        return self._followed(function, loss)[0]
+        return self._followed(function, loss, cast)[0]
 
     def computes(self, function: Function, loss: ast.expr, node: ast.AST) -> bool:
         """Tell whether a node is among what computes a loss, as far as that can be followed back."""
         return node in self._followed(function, loss)[1]
 
-    def calls(self, function: Function, loss: ast.expr) -> list[ast.Call]:
-        """Return the calls among what computes a loss, as far as that can be followed back."""
-        return [n for n in self._followed(function, loss)[1] if isinstance(n, ast.Call)]
+    def calls(self, function: Function, loss: ast.expr, *, cast: bool) -> list[ast.Call]:
+        """Return the calls among what computes a loss, as far as that can be followed back; `cast` as for `networks`."""
+        return [n for n in self._followed(function, loss, cast)[1] if isinstance(n, ast.Call)]
 
     @cached_property
     def computing(self) -> set[ast.AST]:
@@ -72,16 +76,23 @@ class Losses:
             for group in self.objects.groups(module, call.func)
         }
 
-    def _followed(self, function: Function, loss: ast.expr) -> tuple[set[int], set[ast.AST]]:
-        if loss not in self._collected:
+    def _followed(
+        self, function: Function, loss: ast.expr, cast: bool = False
+    ) -> tuple[set[int], set[ast.AST]]:
+        if (loss, cast) not in self._traced:
             found: set[int] = set()
             seen: set[ast.AST] = set()
-            self._collect(function, loss, seen, found)
-            self._collected[loss] = found, seen
-        return self._collected[loss]
+            self._collect(function, loss, seen, found, cast)
+            self._traced[loss, cast] = found, seen
+        return self._traced[loss, cast]
 
     def _collect(
-        self, function: Function, node: ast.expr, seen: set[ast.AST], found: set[int]
+        self,
+        function: Function,
+        node: ast.expr,
+        seen: set[ast.AST],
+        found: set[int],
+        cast: bool,
     ) -> None:
         queue: list[tuple[Function, ast.AST, ast.Call | None]] = [(function, node, None)]
         met: set[tuple[ast.AST, ast.Call | None]] = set()
@@ -91,9 +102,10 @@ class Losses:
                 continue
             met.add((part, entered))
             seen.add(part)
-            if (where, part) not in self._steps:
-                self._steps[where, part] = self._step(where, part)
-            run, onward = self._steps[where, part]
+            key = where, part, cast
+            if key not in self._steps:
+                self._steps[key] = self._step(*key)
+            run, onward = self._steps[key]
             found |= run
             # What a function returns to one call comes of what that call hands in, not of what others do.
             known = entered is not None and any(one.up is entered for one in onward)
@@ -104,16 +116,17 @@ class Losses:
                 elif not known or one.up is entered:
                     queue.append((one.function, one.node, None))
 
-    def _step(self, where: Function, part: ast.AST) -> _Step:
+    def _step(self, where: Function, part: ast.AST, cast: bool) -> _Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
-        if _is_cut_off(part):
+        if _is_settled(part) if cast else _is_cut_off(part):
             return frozenset(), ()
         run: set[int] = set()
         onward: list[Origin] = []
+        results: list[Origin] = []
         if isinstance(part, ast.Call):
-            run = self._run(where, part)
+            run = set() if cast and tail(part) in HAND_OUT_STATE else self._run(where, part)
             for callee in self._project.callees(part):
-                onward += [Origin(callee, value, down=part) for value in returned(callee)]
+                results += [Origin(callee, value, down=part) for value in returned(callee)]
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             for value in self.reaching(where, part):
                 if isinstance(value, ast.arg):
@@ -123,7 +136,12 @@ class Losses:
                     onward.append(Origin(holder, value, elsewhere=holder is not where))
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
+            onward += self._put_in(where, part)
+        if results and cast:
+            return frozenset(run), tuple(results)
         runs = part.func if isinstance(part, ast.Call) else None
+        onward += results
         onward += [
             Origin(where, child)
             for child in ast.iter_child_nodes(part)
@@ -150,6 +168,13 @@ class Losses:
                 holder = self._project.function_of(module, target)
                 found.append(Origin(holder, value, elsewhere=True))
         return found
+
+    def _put_in(self, function: Function, node: ast.expr) -> list[Origin]:
+        """Return what the container that is read was given: ``outputs.append(network(x))``."""
+        return [
+            Origin(self._body(module, given), given, elsewhere=True)
+            for module, given in self._containers.within(function.module, node)
+        ]
 
     def _arguments(self, function: Function, parameter: ast.arg) -> list[Origin]:
         found: list[Origin] = []
@@ -250,6 +275,13 @@ class Losses:
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         return self.reached.of(function, name)
+
+
+def _is_settled(node: ast.AST) -> bool:
+    """Tell whether casts no longer matter to what an expression gives: it is made fp32, or leaves its device."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("cpu", "double", "float", "item", "numpy", "tolist")
 
 
 def _is_cut_off(node: ast.AST) -> bool:
