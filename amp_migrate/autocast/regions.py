@@ -12,7 +12,7 @@ from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inlines import Inline, argument, of_backward
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
-from amp_migrate.autocast.slicing.tail import parted, shortened
+from amp_migrate.autocast.slicing.tail import lengthened, parted, shortened
 from amp_migrate.autocast.slicing.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
@@ -48,7 +48,9 @@ def training(
     regions = gathering.whole()
     if not unit.plain:
         parts = [part for region in regions for part in parted(unit.forwards, region)]
-        regions = [shortened(unit.forwards, part) for part in parts]
+        regions = merged(
+            [lengthened(unit.project, shortened(unit.forwards, part)) for part in parts]
+        )
     for region in regions:
         setup.refuse(region)
     kept = [r for r in regions if not _has_its_own(unit, r)]

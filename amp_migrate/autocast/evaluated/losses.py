@@ -9,7 +9,7 @@ from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import reached
-from amp_migrate.autocast.slicing.finished import runs_in_fp32
+from amp_migrate.autocast.slicing.finished import fp32_calls, runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module
@@ -21,7 +21,7 @@ from amp_migrate.unit.unit import Unit
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 
 
-def criterion(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+def criterion(unit: Unit, module: Module, stmt: ast.AST) -> bool:
     """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
     return any(
         isinstance(n, ast.Call)
@@ -41,42 +41,64 @@ def selects(stmt: ast.stmt, known: set[str]) -> bool:
 
 
 def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Region]:
-    """Return the losses of what networks gave that feed no backward, as behind the loop of an evaluation.
+    """Return what computes in fp32 of what networks gave, as behind the loop of an evaluation, and no block holds.
 
-    With each goes what its block computes in fp32 for it: ``F.kl_div(F.log_softmax(output), target)``.
+    Of losses those count that feed no backward. With each goes what its block computes in fp32 for it:
+    ``F.kl_div(F.log_softmax(output), target)``.
     """
     regions = [*unit.regions, *found]
     held, under = nodes_in(regions), reached(unit, regions)
-    losses = program_of(unit.project).training.losses
+    measured = _Measured(unit, models)
     return [
         _with_its_input(unit, function, stmt, held)
         for function in unit.project.functions()
         if function.module in unit.near and function not in under
         for stmt in walk(function.scope)
-        if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr))
-        and id(stmt) not in held
-        and criterion(unit, function.module, stmt)
-        and not bce.calls(unit, function.module, stmt)
-        and losses.computing.isdisjoint(walk(stmt))
-        and _given(unit, function, stmt) & models
+        if isinstance(stmt, ast.stmt) and id(stmt) not in held and measured(function, stmt)
     ]
 
 
-def _given(unit: Unit, function: Function, stmt: ast.stmt) -> set[int]:
-    """Return the networks that computed what the criteria of a statement are given."""
-    losses = program_of(unit.project).training.losses
-    return {
-        network
-        for call in walk(stmt)
-        if isinstance(call, ast.Call)
-        and unit.forwards.call(function.module, call) is Forward.CRITERION
-        for argument in call.args
-        for network in losses.networks(
-            function,
-            argument.value if isinstance(argument, ast.Starred) else argument,
-            cast=True,
+class _Measured:
+    """Tells whether a statement computes in fp32 of what some networks gave."""
+
+    def __init__(self, unit: Unit, models: set[int]) -> None:
+        self._unit = unit
+        self._models = models
+        self._losses = program_of(unit.project).training.losses
+
+    def __call__(self, function: Function, stmt: ast.stmt) -> bool:
+        if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr)):
+            return self._is_loss(function, stmt) or self._in_fp32(function, stmt)
+        if isinstance(stmt, ast.If | ast.While) and self._in_fp32(function, stmt.test):
+            return not self._unit.trains(function.module, stmt)
+        return False
+
+    def _is_loss(self, function: Function, stmt: ast.stmt) -> bool:
+        """Tell whether a statement computes a loss of what the networks gave, for no backward."""
+        return (
+            criterion(self._unit, function.module, stmt)
+            and not bce.calls(self._unit, function.module, stmt)
+            and self._losses.computing.isdisjoint(walk(stmt))
+            and any(
+                self._is_output(function, node)
+                for call in walk(stmt)
+                if isinstance(call, ast.Call)
+                if self._unit.forwards.call(function.module, call) is Forward.CRITERION
+                for node in call.args
+            )
         )
-    }
+
+    def _in_fp32(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a softmax or the like is taken of what the networks gave."""
+        return not criterion(self._unit, function.module, node) and any(
+            self._is_output(function, part)
+            for _, given in fp32_calls(self._unit.project, function.module, node)
+            for part in given
+        )
+
+    def _is_output(self, function: Function, node: ast.expr) -> bool:
+        node = node.value if isinstance(node, ast.Starred) else node
+        return bool(self._losses.networks(function, node, cast=True) & self._models)
 
 
 def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[int]) -> Region:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.paths import defs, path, uses, walk
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable
 
 _FP32 = frozenset(
@@ -61,6 +61,23 @@ def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
     if owner in ("torch", "F", "functional"):
         given = {used for argument in node.args for used in uses(argument)}
     return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
+
+
+def fp32_calls(
+    project: Project, module: Module, node: ast.AST
+) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
+    """Yield the calls in a statement or expression that O1 and autocast run in fp32, but for sums, each with what it is given."""
+    for call in walk(node):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute | ast.Name):
+            continue
+        package, _, name = (project.external(module, call.func) or "").rpartition(".")
+        if package == "torch.nn.functional" and name in _FP32:
+            yield call, call.args[:1]
+        elif package == "torch" and name in _FP32 - _SUMS - _OF_FUNCTIONAL:
+            yield call, call.args
+        elif not package and isinstance(call.func, ast.Attribute):
+            if call.func.attr in _FP32 - _SUMS - _OF_FUNCTIONAL and not project.callees(call):
+                yield call, [call.func.value]
 
 
 def only_draws(project: Project, function: Function) -> bool:

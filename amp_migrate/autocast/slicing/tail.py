@@ -6,8 +6,11 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.autocast.forwards import Forward, Forwards
+from amp_migrate.autocast.slicing.finished import fp32_calls
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_anything, defs, uses
+from amp_migrate.project import Project
+from amp_migrate.project.order import position
 
 _SCALES = (ast.Mult, ast.Div)
 _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
@@ -30,6 +33,20 @@ def shortened(forwards: Forwards, region: Region) -> Region:
     while first < last - 1 and _is_plain(forwards, region, statements[first]):
         first += 1
     return replace(region, first=statements[first], last=statements[last - 1])
+
+
+def lengthened(project: Project, region: Region) -> Region:
+    """Return a region with what follows right behind it and computes in fp32 of it: ``F.softmax(output, dim=1)``."""
+    tree = region.module.tree
+    known = {name for stmt in region.statements() for name in defs(stmt)}
+    block, last = tree.block(region.last), region.last
+    for stmt in block[position(tree, last) + 1 :]:
+        given = [node for _, some in fp32_calls(project, region.module, stmt) for node in some]
+        if not isinstance(stmt, ast.Assign) or not any(uses(node) & known for node in given):
+            break
+        known |= defs(stmt)
+        last = stmt
+    return replace(region, last=last)
 
 
 def parted(forwards: Forwards, region: Region) -> list[Region]:

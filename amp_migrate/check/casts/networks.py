@@ -33,7 +33,7 @@ _OF_TENSORS = frozenset(
         "values", "view",
     }
 )  # fmt: skip
-_MEASURES = ("loss", "cross_entropy", "kl_div")
+_MEASURES = ("loss", "cross_entropy", "kl_div", "softmax")
 
 
 class Networks:

@@ -117,7 +117,7 @@ def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
     """Return the read that a node is, or may be, as code out of sight that is given a network may read its gradients."""
     events = program_of(unit.project).training.by_function.get(function, {}).get(node, ())
     reads = [event for event in events if event.kind is Read.READ_GRAD]
-    if not reads or any(node is site.node for site in unit.of(Kind.INITIALIZE)):
+    if not reads or any(node is site.node for site in unit.sites):
         return None
     assert isinstance(node, ast.expr)
     clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)

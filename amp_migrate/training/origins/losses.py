@@ -278,7 +278,9 @@ class Losses:
 
 
 def _is_settled(node: ast.AST) -> bool:
-    """Tell whether casts no longer matter to what an expression gives: it is made fp32, or leaves its device."""
+    """Tell whether casts do not matter to what an expression gives: a gradient, or what is made fp32 or leaves its device."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "grad"
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in ("cpu", "double", "float", "item", "numpy", "tolist")
