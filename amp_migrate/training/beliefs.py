@@ -22,21 +22,14 @@ PARAMETERS = "parameters"
 # Methods of modules and optimizers that hand out parameters: gradients are reached through them alone.
 HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
 
-# Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart.
+# Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart: the
+# second line are those that count the operations and parameters of a network.
 LEAVE_GRADIENTS_ALONE = frozenset(
     {
-        "builtins",
-        "collections",
-        "copy",
-        "functools",
-        "itertools",
-        "logging",
-        "math",
-        "numpy",
-        "pickle",
-        "torch",
+        "builtins", "collections", "copy", "functools", "itertools", "logging", "math", "numpy", "pickle", "torch",
+        "fvcore", "ptflops", "thop", "torchinfo", "torchstat", "torchsummary", "torchsummaryX",
     }
-)
+)  # fmt: skip
 # Objects that hold attributes and do nothing else.
 ONLY_HOLD = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 # Methods of containers that keep what they are given.
@@ -80,7 +73,7 @@ REDUCES = (
 # Methods of a network that run none of its layers.
 RUNS_NO_FORWARD = frozenset(
     {
-        "add_module", "apply", "buffers", "children", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict",
+        "add_module", "apply", "buffers", "children", "cpu", "cuda", "double", "eval", "flops", "float", "half", "load_state_dict",
         "modules", "named_buffers", "named_children", "named_modules", "named_parameters", "no_sync", "parameters",
         "register_buffer", "register_forward_hook", "requires_grad_", "share_memory", "state_dict", "to", "train", "type",
         "zero_grad",
