@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
@@ -117,9 +117,10 @@ def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
     """Return the read that a node is, or may be, as code out of sight that is given a network may read its gradients."""
     events = program_of(unit.project).training.by_function.get(function, {}).get(node, ())
     reads = [event for event in events if event.kind is Read.READ_GRAD]
-    if not reads or any(node is site.node for site in unit.sites):
+    if not reads or not isinstance(node, ast.expr):
         return None
-    assert isinstance(node, ast.expr)
+    if isinstance(node, ast.Call) and is_apex(unit.project.apex(function.module, node.func) or ""):
+        return None
     clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)
     return Use(_statement(function.module.tree, node), node, clips, None)
 
