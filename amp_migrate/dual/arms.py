@@ -33,6 +33,12 @@ class Arm:
         found = self.node.body if self.side == "body" else self.node.orelse
         return [*found] if isinstance(found, list) else [found]
 
+    def leaving(self) -> list[ast.AST]:
+        """Return what leaves the text with that side: its parts, and the test unless the other side keeps it."""
+        up = self.module.tree.parents[self.node]
+        kept = self.side == "orelse" and isinstance(up, ast.If) and up.orelse == [self.node]
+        return [*self.parts(), *([] if kept else [self.node.test])]
+
     def kept(self) -> ast.expr | None:
         """Return the other side of a conditional expression."""
         if isinstance(self.node, ast.If):

@@ -17,7 +17,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 class Cut:
     """What goes: arms of tests, definitions that only they use, imports of those, and guards of imports.
 
-    Of `tries` a handler, by its number, takes the place of the statement.
+    Of `tries` a handler, by its number, takes the place of the statement; of `tests` stays what asks for nothing of Apex.
+    Imports in the handlers of a guard stay.
 
     `raising` are the arms whose runs raise from now on, `along` those that no run comes to any more. `flags` are read by what stays too, and stay False.
     `why` says by which right, `behind` what becomes of a run that took an arm which does not raise; `sites` are
@@ -35,12 +36,16 @@ class Cut:
     guards: tuple[tuple[Module, ast.Try], ...] = ()
     flags: tuple[tuple[Module, str], ...] = ()
     tries: tuple[tuple[Module, ast.Try, int], ...] = ()
+    tests: tuple[tuple[Module, ast.expr, str], ...] = ()
 
     def nodes(self) -> set[ast.AST]:
         """Return every node that goes."""
         found = {node for arm in self.arms for node in arm.nodes()}
         for _, node in (*self.definitions, *self.guards):
             found |= set(ast.walk(node))
+        found -= {
+            n for _, guard in self.guards for s in imports_instead(guard) for n in ast.walk(s)
+        }
         for _, node, number in self.tries:
             kept = {n for stmt in node.handlers[number].body for n in ast.walk(stmt)}
             found |= set(ast.walk(node)) - kept
@@ -60,6 +65,12 @@ class Cut:
         for _, node in self.definitions:
             inner |= set(ast.walk(node))
         return [arm for arm in self.arms if arm.node not in inner]
+
+
+def imports_instead(guard: ast.Try) -> list[ast.stmt]:
+    """Return what the handlers of a guard import instead of Apex."""
+    handled = [stmt for handler in guard.handlers for stmt in handler.body]
+    return [stmt for stmt in handled if isinstance(stmt, ast.Import | ast.ImportFrom)]
 
 
 def importing(

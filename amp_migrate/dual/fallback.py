@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.dual.arms import Arm, around
-from amp_migrate.dual.cut import Cut, Definition, importing
+from amp_migrate.dual.arms import Arm, around, is_shut
+from amp_migrate.dual.cut import Cut, Definition, importing, imports_instead
 from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import inside
 
-_HANDLER = (ast.Assign, ast.Pass)
+_SIDES = ("body", "orelse")
+_HANDLER = (ast.Assign, ast.Pass, ast.Import, ast.ImportFrom)
 _WHY = "the program falls back to native AMP where Apex is missing"
 _BEHIND = "is never true without Apex, and goes: such a run does what it did where Apex was missing"
 
@@ -43,10 +44,10 @@ def fallback(
         along += implied
     if not any(_leads_to_native(project, arm) for arm in arms):
         return None
-    going = {
-        node for arm in arms for part in (*arm.parts(), arm.node.test) for node in ast.walk(part)
-    }
+    going = {node for arm in arms for part in arm.leaving() for node in ast.walk(part)}
     going |= {n for _, guard in guards for n in ast.walk(guard)}
+    tests = list(_narrowed(modules, availability, guards, going))
+    going |= {n for _, test, _ in tests for n in ast.walk(test)}
     definitions = _definitions(sites, going)
     if definitions is None:
         return None
@@ -66,6 +67,7 @@ def fallback(
         guards=tuple(guards),
         flags=flags,
         along=tuple(along),
+        tests=tuple(tests),
     )
 
 
@@ -73,7 +75,9 @@ def _is_guard(node: ast.Try) -> bool:
     """Tell whether a `try` imports Apex, and goes on without it: ``amp = None``, ``has_apex = False``."""
     simple = all(isinstance(s, ast.Import | ast.ImportFrom | ast.Assign) for s in node.body)
     handled = all(isinstance(s, _HANDLER) for h in node.handlers for s in h.body)
-    return imports_apex(node.body) and simple and handled and not node.orelse + node.finalbody
+    alone = len(node.handlers) == 1 or not imports_instead(node)
+    plain = simple and handled and alone and not node.orelse + node.finalbody
+    return imports_apex(node.body) and plain
 
 
 def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
@@ -82,29 +86,48 @@ def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
     The second are those that the tests around them leave out, which ask for nothing of Apex.
     """
     module = availability.module
-    tests = list(module.tree.nodes(ast.If))
+    arms = [Arm(module, t, side) for t in module.tree.nodes(ast.If) for side in _SIDES]
     settings = _settings(module)
-    dead: list[ast.If] = []
-    implied: list[ast.If] = []
+    dead: list[Arm] = []
+    implied: list[Arm] = []
     while True:
         gone = [*dead, *implied]
-        inside = {n for test in gone for stmt in test.body for n in ast.walk(stmt)}
+        inside = {n for arm in gone for part in arm.parts() for n in ast.walk(part)}
         assumed = _unset(availability, settings, inside)
-        more = [t for t in tests if t not in gone and availability.truth(t.test, assumed) is False]
-        others = [t for t in tests if t not in (*gone, *more) and _fails(availability, t, assumed)]
+        more = [a for a in arms if a not in gone and is_shut(availability, a, assumed)]
+        others = [a for a in arms if a not in (*gone, *more) and _fails(availability, a, assumed)]
         if not more + others:
-            return [Arm(module, t, "body") for t in dead], [Arm(module, t, "body") for t in implied]
+            return dead, implied
         dead += more
         implied += others
 
 
-def _fails(availability: Availability, test: ast.If, assumed: Assumption) -> bool:
-    """Tell whether a test always fails where it stands: those around it came out as they must, and still hold."""
-    for arm in reversed(list(around(availability.module, test))):
+def _fails(availability: Availability, side: Arm, assumed: Assumption) -> bool:
+    """Tell whether no run takes a side where it stands: the tests around it came out as they must, and still hold."""
+    for arm in reversed(list(around(availability.module, side.node))):
         kept = not uses(arm.node.test) & {name for part in arm.parts() for name in defs(part)}
         if kept:
             assumed = availability.narrow(arm.node.test, arm.side == "body", assumed)
-    return availability.truth(test.test, assumed) is False
+    return is_shut(availability, side, assumed)
+
+
+def _narrowed(
+    modules: list[Module],
+    availability: Mapping[Module, Availability],
+    guards: list[tuple[Module, ast.Try]],
+    going: set[ast.AST],
+) -> Iterator[tuple[Module, ast.expr, str]]:
+    """Yield the tests that stay and ask for an import that goes, each with what is left of it."""
+    for module in modules:
+        bound, without = _bound(guards, module), availability[module].without_apex()
+        asking: list[ast.If | ast.IfExp | ast.While] = [
+            *module.tree.nodes(ast.If), *module.tree.nodes(ast.IfExp), *module.tree.nodes(ast.While)
+        ]  # fmt: skip
+        for node in asking:
+            if node.test not in going and bound & uses(node.test):
+                left = without.reduce(node.test)
+                if left.value is None and not bound & uses(ast.parse(left.text, mode="eval").body):
+                    yield module, node.test, left.text
 
 
 def _settings(module: Module) -> list[tuple[ast.Name, ast.Constant]]:
@@ -180,7 +203,11 @@ def _flags(
     for module in modules:
         loads = [n for n in module.tree.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
         read = {n.id for n in loads if n not in going}
-        if read & _bound(guards, module):
+        instead = [g for owner, g in guards if owner is module and imports_instead(g)]
+        set_there = {name for g in instead for s in g.handlers[0].body for name in defs(s)}
+        if read & _bound(guards, module) or (
+            instead and read & availability[module].flags - set_there
+        ):
             return None
         found += [(module, name) for name in sorted(read & availability[module].flags)]
     return tuple(found)
@@ -191,7 +218,7 @@ def _bound(guards: list[tuple[Module, ast.Try]], module: Module) -> set[str]:
         alias.asname or alias.name.partition(".")[0]
         for owner, guard in guards
         if owner is module
-        for node in ast.walk(guard)
+        for node in guard.body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }

@@ -1,18 +1,19 @@
-"""What tests of the old text ask whether Apex is installed, which is taken for granted where it trains."""
+"""What tests of the old text ask whether Apex is installed: it is where it trains, and is not where its way goes."""
 
 from __future__ import annotations
 
 import ast
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.constants import is_true
-from amp_migrate.flow.assumption import NOTHING, Assumption, Truth
+from amp_migrate.facts.constants import is_none, is_true
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
+from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Module, Project
 
 
-def installed(project: Project, function: Function) -> Assumption:
-    """Return what is known of the names of a function where Apex is installed."""
+def installed(project: Project, function: Function, *, there: bool = True) -> Assumption:
+    """Return what is known of the names of a function where Apex is installed, or is not."""
     found = NOTHING
     if "apex" not in function.module.tree.text:
         return found
@@ -21,8 +22,28 @@ def installed(project: Project, function: Function) -> Assumption:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
             seen.add(node.id)
             if _tells(project, function, node) and (spelled := term(node)) is not None:
-                found = found.with_fact(spelled, Truth(True))
+                none = not there and _is_emptied(function, node)
+                found = found.with_fact(spelled, Known(None) if none else Truth(there))
     return found
+
+
+def unsettled(test: ast.expr, known: Assumption) -> ast.expr:
+    """Return a test without the parts of it that are known, as far as `and`, `or` and `not` join them."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return ast.UnaryOp(test.op, unsettled(test.operand, known))
+    if not isinstance(test, ast.BoolOp):
+        return test
+    kept = [unsettled(v, known) for v in test.values if evaluate(v, known) is None]
+    return kept[0] if len(kept) == 1 else ast.BoolOp(test.op, kept or test.values)
+
+
+def _is_emptied(function: Function, name: ast.Name) -> bool:
+    """Tell whether a name is None wherever Apex cannot be imported."""
+    module = function.module
+    scope = module.scopes.owner(name)
+    bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+    values = [up.value for b in bindings if isinstance(up := module.tree.parent(b), ast.Assign)]
+    return bool(values) and all(map(is_none, values))
 
 
 def _tells(project: Project, function: Function, name: ast.Name) -> bool:

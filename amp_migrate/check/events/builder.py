@@ -57,7 +57,7 @@ class Builder:
         self, made: Automaton, function: Function, above: tuple[Function, ...]
     ) -> tuple[int, int]:
         graph = self._side.program.graph(function)
-        known = self._side.known(function)
+        known = self._side.known(function, there=not self._without_apex)
         states = {point: made.state() for point in graph.points}
         for point in graph.points:
             if self._without_apex and self._is_apex(function, point):
@@ -116,7 +116,7 @@ class Builder:
             if not edge.truth and (stepped := without_gradients(up)) is not None:
                 return Label(Does.STEP.value, stepped)
             if up in self._tests:
-                return Label(Does.TEST.value, f"{ast.unparse(edge.test)} is {edge.truth}")
+                return Label(Does.TEST.value, f"{self._tests[up][3:]} is {edge.truth}")
         elif edge.source.kind is PointKind.NEXT and isinstance(node, LOOPS):
             if node in self._tests:
                 over = edge.kind is EdgeKind.FALSE

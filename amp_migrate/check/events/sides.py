@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.check.casts.initialized import leading
-from amp_migrate.check.casts.installed import installed
+from amp_migrate.check.casts.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import walk
-from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
@@ -38,7 +38,7 @@ class Side:
         self.program = program
         self.project = program.project
         self.labels = Labels(program)
-        self._known: dict[Function, Assumption] = {}
+        self._known: dict[tuple[Function, bool], Assumption] = {}
         self.functions: dict[Key, list[Function]] = {}
         for function in self.project.functions():
             self.functions.setdefault(key(function), []).append(function)
@@ -67,11 +67,11 @@ class Side:
         """The functions in which something happens, and those that may come to one by calls."""
         return frozenset(map(key, leading(self.project, self._own)))
 
-    def known(self, function: Function) -> Assumption:
-        """Return what holds in a function where Apex is installed."""
-        if function not in self._known:
-            self._known[function] = installed(self.project, function)
-        return self._known[function]
+    def known(self, function: Function, *, there: bool = True) -> Assumption:
+        """Return what holds in a function where Apex is installed, or is not."""
+        if (function, there) not in self._known:
+            self._known[function, there] = installed(self.project, function, there=there)
+        return self._known[function, there]
 
     def text(self, name: Key) -> str:
         """Return the text of all functions of a name."""
@@ -165,9 +165,13 @@ class Side:
         return list(found.values())
 
     def tests(self, name: Key, calls: set[str], allowed: Allowed) -> dict[ast.AST, str]:
-        """Return the tests and loops on which events depend, with their text, but for what may differ."""
+        """Return the tests and loops on which events depend, with their text, but for what may differ.
+
+        Of a program whose way of Apex goes, a test asks what it asks where Apex is missing.
+        """
+        gone = allowed.without_apex
         return {
-            node: asked(node)
+            node: asked(node, self.known(function, there=False) if gone else NOTHING)
             for function in self.functions[name]
             for node in walk(function.scope)
             if isinstance(node, DECIDES | LOOPS)
@@ -194,7 +198,8 @@ class Side:
         return False
 
 
-def asked(node: ast.If | ast.While | ast.For | ast.AsyncFor) -> str:
+def asked(node: ast.If | ast.While | ast.For | ast.AsyncFor, known: Assumption = NOTHING) -> str:
+    """Return what a test or loop asks, but for what is known."""
     if isinstance(node, DECIDES):
-        return f"if {ast.unparse(node.test)}"
+        return f"if {ast.unparse(unsettled(node.test, known))}"
     return f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"

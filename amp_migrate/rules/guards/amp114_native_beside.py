@@ -34,7 +34,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.dual.arms import Arm
-from amp_migrate.dual.cut import Cut
+from amp_migrate.dual.cut import Cut, imports_instead
+from amp_migrate.facts.paths import defs
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     Decision,
@@ -66,9 +67,9 @@ def cut(found: Cut) -> Iterator[Decision]:
     for module, node in found.definitions:
         edits.setdefault(module, []).append(Drop(module.tree.span(node)))
     for module, guard in found.guards:
-        kept = "\n".join(f"{name} = False" for owner, name in found.flags if owner is module)
-        span = module.tree.span(guard)
-        edits.setdefault(module, []).append(Replace(span, kept) if kept else Drop(span))
+        edits.setdefault(module, []).extend(_guard_edits(found, module, guard))
+    for module, test, text in found.tests:
+        edits.setdefault(module, []).append(ReplaceExpression(module.tree.span(test), text))
     for module, statement, name in found.aliases:
         span = module.tree.span(statement)
         edits.setdefault(module, []).append(DropImportedName(span, (name,)))
@@ -90,8 +91,23 @@ def _notes(found: Cut) -> Iterator[Decision]:
         text = arm.module.tree.segment(arm.node.test)
         advice = "let scripts and option lists that choose Apex choose native AMP instead"
         having = "with" if arm.side == "body" else "without"
-        message = f"a run {having} `{text}` {what}" if arm in loud else f"`{text}` {what}"
+        subject = f"`{text}`" if arm.side == "body" else f"the opposite of `{text}`"
+        message = f"a run {having} `{text}` {what}" if arm in loud else f"{subject} {what}"
         yield decision(RULE, Status.NOTE, arm.module, arm.node, message, advice=advice)
+
+
+def _guard_edits(found: Cut, module: Module, guard: ast.Try) -> Iterator[Edit]:
+    """Leave the flags that are read, and what is imported instead of Apex."""
+    tree, flags = module.tree, [name for owner, name in found.flags if owner is module]
+    imports = imports_instead(guard)
+    if not imports:
+        kept = "\n".join(f"{name} = False" for name in flags)
+        yield Replace(tree.span(guard), kept) if kept else Drop(tree.span(guard))
+        return
+    yield Hoist(tree.span(guard), "handlers[0]")
+    for stmt in guard.handlers[0].body:
+        if stmt not in imports and not defs(stmt) & set(flags):
+            yield Drop(tree.span(stmt))
 
 
 def _arm_edits(found: Cut, arm: Arm) -> Iterator[Edit]:
@@ -108,7 +124,7 @@ def _arm_edits(found: Cut, arm: Arm) -> Iterator[Edit]:
                 yield Drop(tree.span(stmt))
         elif arm.side == "orelse" and _is_elif(tree, arm.node):
             yield DropElse(tree.span(arm.node))
-        elif arm.node.orelse:
+        elif arm.node.orelse or arm.side == "orelse":
             yield Hoist(tree.span(arm.node), "orelse" if arm.side == "body" else "body")
         elif _is_elif(tree, arm.node):
             yield DropElse(tree.span(tree.parents[arm.node]))
