@@ -34,10 +34,8 @@ class Arm:
         return [*found] if isinstance(found, list) else [found]
 
     def leaving(self) -> list[ast.AST]:
-        """Return what leaves the text with that side: its parts, and the test unless the other side keeps it."""
-        up = self.module.tree.parents[self.node]
-        kept = self.side == "orelse" and isinstance(up, ast.If) and up.orelse == [self.node]
-        return [*self.parts(), *([] if kept else [self.node.test])]
+        """Return what leaves the text with that side: its parts, and the test."""
+        return [*self.parts(), self.node.test]
 
     def kept(self) -> ast.expr | None:
         """Return the other side of a conditional expression."""

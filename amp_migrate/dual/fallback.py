@@ -86,7 +86,8 @@ def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
     The second are those that the tests around them leave out, which ask for nothing of Apex.
     """
     module = availability.module
-    arms = [Arm(module, t, side) for t in module.tree.nodes(ast.If) for side in _SIDES]
+    tests: list[ast.If | ast.IfExp] = [*module.tree.nodes(ast.If), *module.tree.nodes(ast.IfExp)]
+    arms = [Arm(module, test, side) for test in tests for side in _SIDES]
     settings = _settings(module)
     dead: list[Arm] = []
     implied: list[Arm] = []
@@ -119,7 +120,8 @@ def _narrowed(
 ) -> Iterator[tuple[Module, ast.expr, str]]:
     """Yield the tests that stay and ask for an import that goes, each with what is left of it."""
     for module in modules:
-        bound, without = _bound(guards, module), availability[module].without_apex()
+        without = availability[module].without_apex()
+        bound = _bound(guards, module) | availability[module].flags
         asking: list[ast.If | ast.IfExp | ast.While] = [
             *module.tree.nodes(ast.If), *module.tree.nodes(ast.IfExp), *module.tree.nodes(ast.While)
         ]  # fmt: skip

@@ -43,6 +43,14 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/native_in_the_handler_beside_a_table",
+        "import amp where it is used instead of passing it on",
+        (
+            ('BACKENDS = {"apex": amp, "none": None}\n', ""),
+            ('BACKENDS["apex"] is not None', "amp is not None"),
+        ),
+    ),
+    Advised(
         "refused/output_behind_noisy_labels",
         "give its result a name in a statement of its own",
         (

@@ -122,8 +122,6 @@ def _arm_edits(found: Cut, arm: Arm) -> Iterator[Edit]:
             yield Replace(tree.span(body[0]), _RAISE)
             for stmt in body[1:]:
                 yield Drop(tree.span(stmt))
-        elif arm.side == "orelse" and _is_elif(tree, arm.node):
-            yield DropElse(tree.span(arm.node))
         elif arm.node.orelse or arm.side == "orelse":
             yield Hoist(tree.span(arm.node), "orelse" if arm.side == "body" else "body")
         elif _is_elif(tree, arm.node):
