@@ -130,17 +130,29 @@ class Initialized:
 
     def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
         """Return the calls of a function, with whether Apex may be on at each."""
-        graph = self._program.graph(function)
         if function in self._leads:
             flow = self._flow(function, start, self._exits)
             found = {p: states if len(states) == 1 else UNSURE for p, states in flow.items()}
         else:
-            found = dict.fromkeys(graph.points, start)
+            found = dict.fromkeys(self._reached(function), start)
         return [
             (point.node, OFF if self._disabled(function, point.node) else states)
             for point, states in found.items()
             if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
         ]
+
+    def _reached(self, function: Function) -> list[Point]:
+        """Return the points that a run of a function may come to, without an exception or behind one that is caught."""
+        onward = self._onward(function)
+        graph = self._program.graph(function)
+        found = [graph.entry, *(p for p in graph.points if p.kind is Kind.CAUGHT)]
+        seen = set(found)
+        for point in found:
+            for target in onward[point]:
+                if target not in seen:
+                    seen.add(target)
+                    found.append(target)
+        return found
 
     def _disabled(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call stands in a block that takes the casts of Apex away."""

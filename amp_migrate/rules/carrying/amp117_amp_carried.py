@@ -52,7 +52,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import made_after
-from amp_migrate.scaler.making.emptied import Empty, asked
+from amp_migrate.scaler.making.emptied import Empty, asked, test_of
 from amp_migrate.scaler.routes.carriers import Passed, Stored
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
@@ -169,7 +169,18 @@ def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
             and not context.is_gone(node)
         ):
             if not _in_collapsed_test(context, function, node):
-                yield ReplaceExpression(function.module.tree.span(node), context.unit.home.name)
+                yield _renamed_use(context, function, node)
+
+
+def _renamed_use(context: Context, function: Function, node: ast.Name) -> Edit:
+    """Rename a use; a test asks `is_enabled()` where the scaler that comes may be a disabled one instead of None."""
+    home, tree = context.unit.home, function.module.tree
+    asked = test_of(tree, node) if home.carriers.sometimes or home.carriers.empty else None
+    if asked is None:
+        return ReplaceExpression(tree.span(node), home.name)
+    test, positive = asked
+    enabled = f"{home.name}.is_enabled()"
+    return ReplaceExpression(tree.span(test), enabled if positive else f"not {enabled}")
 
 
 def _in_collapsed_test(context: Context, function: Function, node: ast.AST) -> bool:

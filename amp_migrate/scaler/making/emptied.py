@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
-from amp_migrate.project import Class, Function, Project
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.relatives import family
 from amp_migrate.unit.cannot import Cannot
@@ -96,19 +97,28 @@ def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, 
     for cls in family(empty.owner):
         for function in cls.methods.values():
             for node in function.module.tree.nodes(ast.Attribute):
-                up = function.module.tree.parents[node]
+                found = test_of(function.module.tree, node)
                 if (
                     not isinstance(target, ast.Attribute)
                     or node.attr != target.attr
                     or not isinstance(node.ctx, ast.Load)
-                    or isinstance(up, ast.Attribute)
+                    or found is None
                     or function.module.tree.function(node) is not function.node
                 ):
                     continue
-                if isinstance(up, ast.Compare):
-                    yield function, up, isinstance(up.ops[0], ast.IsNot)
-                else:
-                    yield function, node, True
+                yield function, *found
+
+
+def test_of(tree: Tree, node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """Return the test that asks whether an expression holds amp, and whether it asks for that; None for no test."""
+    up = tree.parents[node]
+    if isinstance(up, ast.Compare):
+        return (up, isinstance(up.ops[0], ast.IsNot)) if _is_none_test(up) else None
+    asks = isinstance(up, ast.If | ast.IfExp | ast.While | ast.Assert) and up.test is node
+    joins = isinstance(up, ast.BoolOp) or (
+        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+    )
+    return (node, True) if asks or joins else None
 
 
 def _in_constructor(empty: Empty, relatives: list[Class], site: Site) -> bool:
@@ -156,7 +166,7 @@ def _is_object_of(
 
 
 def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
-    """Tell whether the attribute is only used for amp, or tested, in the methods of its class."""
+    """Tell whether the attribute is only used for amp, tested, or handed on, in the methods of its class."""
     empties = {empty.statement for empty in found}
     for module in project.modules.values():
         if any(_by_name(call, attr) for call in module.tree.nodes(ast.Call)):
@@ -175,10 +185,19 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
             elif not (
                 function.cls in relatives
                 and _on_self(function, node)
-                and (isinstance(up, _USES) or _is_none_test(up))
+                and (
+                    isinstance(up, _USES) or _is_none_test(up) or _is_handed(project, module, node)
+                )
             ):
                 return False
     return True
+
+
+def _is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
+    """Tell whether the attribute is an argument of functions in sight, which get the scaler instead."""
+    up = module.tree.parents[node]
+    call = module.tree.parents[up] if isinstance(up, ast.keyword) else up
+    return isinstance(call, ast.Call) and call.func is not node and bool(project.callees(call))
 
 
 def _by_name(call: ast.Call, attr: str) -> bool:
