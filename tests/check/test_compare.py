@@ -8,13 +8,14 @@ from check.claimed import CLAIMED
 from check.forwards import EVALUATIONS
 from check.helpers import HELPERS
 from check.planted import TRAININGS, Training
+from check.present import PRESENT
 from check.programs import PROGRAMS
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS)
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

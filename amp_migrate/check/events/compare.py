@@ -16,6 +16,7 @@ from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
@@ -79,6 +80,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *handed_over(new, claims),
         *unscaled(old, new, claims),
         *altered(old, new, claims),
+        *always_there(old, new),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -1,0 +1,80 @@
+"""Tests of the new text that ask whether a GradScaler is there, where one always is: they asked for Apex."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.faults import Place
+
+_TESTS = ast.If | ast.IfExp | ast.While | ast.Assert
+
+
+def always_there(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
+    """Yield the tests of GradScalers that the new text brought and that come out one way alone."""
+    if not new.program.training.objects.scalers:
+        return
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        if old.text(name) == new.text(name):
+            continue
+        had = {ast.unparse(n) for f in old.functions[name] for n in _asked(f)}
+        for function in new.functions[name]:
+            for node in _asked(function):
+                text = ast.unparse(node)
+                if text not in had and _is_there(new, function, node):
+                    place = Place(function.module.path, node.lineno)
+                    label = Label(
+                        f"`{text}` is a GradScaler whether AMP is on or not, and is asked for here:"
+                    )
+                    yield name, Difference((Step(label, None, place),))
+
+
+def _asked(function: Function) -> Iterator[ast.expr]:
+    """Yield the variables and attributes that tests of a function ask for: ``if x``, ``x is None``."""
+    for node in walk(function.scope):
+        parts = [node.test] if isinstance(node, _TESTS) else []
+        for part in parts:
+            if isinstance(part, ast.BoolOp):
+                parts += part.values
+            elif isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+                parts.append(part.operand)
+            elif (
+                isinstance(part, ast.Compare)
+                and len(part.ops) == 1
+                and is_none(part.comparators[0])
+            ):
+                parts.append(part.left)
+            elif path(part) is not None:
+                yield part
+
+
+def _is_there(side: Side, function: Function, node: ast.expr) -> bool:
+    """Tell whether an expression holds a GradScaler in every run that is seen."""
+    objects = side.program.training.objects
+    if objects.scaler(function.module, node) is None:
+        return False
+    if isinstance(node, ast.Attribute):
+        stored = [(m, value) for m, _, value in objects.stored.get(node.attr, ())]
+        return bool(stored) and not any(_may_be_none(side, m, value) for m, value in stored)
+    return not _may_be_none(side, function.module, node)
+
+
+def _may_be_none(side: Side, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is None, or a variable that gets None, or may come from out of sight."""
+    if is_none(node):
+        return True
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.IfExp) and any(map(is_none, (node.body, node.orelse)))
+    function = side.project.function_of(module, node)
+    if node.id not in function.parameters.names:
+        scope = module.scopes.owner(node)
+        bindings = module.scopes.bindings(scope, node.id) if scope is not None else []
+        return any(is_none(getattr(module.tree.parent(b), "value", None)) for b in bindings)
+    calls = side.project.callers(function)
+    given = [side.project.arguments(site, function).get(node.id) for site in calls]
+    return not given or any(value is None or is_none(value) for value in given)
