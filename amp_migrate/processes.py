@@ -48,11 +48,17 @@ def _run(place: int) -> Any:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long."""
+    """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long.
+
+    What was made meanwhile counts as old afterwards, or the next look for garbage among what is new would go through all.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

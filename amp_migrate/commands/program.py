@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from typing import Any
 
@@ -18,6 +19,13 @@ CODEMOD = "codemod"
 
 class Program(click.Group):
     """A group whose first command needs no name: what names no command is a path or an option."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as the program of a process, with which all that was made goes: no garbage is looked for at its end."""
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            gc.freeze()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:
