@@ -27,7 +27,7 @@ class Graph:
         """Start empty; `attribute` gives the node of an attribute of a class's instances."""
         self.version = 0
         self.attribute = attribute
-        self._up: list[int] = []
+        self.up: list[int] = []
         self.fields: list[dict[str, int]] = []
         self.sources: list[dict[int, None]] = []
         self.makers: list[dict[int, None]] = []
@@ -40,23 +40,23 @@ class Graph:
 
     def new(self) -> int:
         """Return a fresh node."""
-        self._up.append(len(self._up))
+        self.up.append(len(self.up))
         self.fields.append({})
         self.sources.append({})
         self.makers.append({})
         self.owners.append({})
         self.stated.append({})
         self._lasts.append(False)
-        return len(self._up) - 1
+        return len(self.up) - 1
 
     @property
     def size(self) -> int:
         """How many nodes there are."""
-        return len(self._up)
+        return len(self.up)
 
     def find(self, node: int) -> int:
         """Return the representative of the nodes merged with `node`."""
-        up = self._up
+        up = self.up
         while up[node] != node:
             up[node] = up[up[node]]
             node = up[node]
@@ -151,11 +151,11 @@ class Graph:
 
     def holding(self, wanted: Callable[[Fact], bool]) -> set[int]:
         """Return the representatives of which a wanted fact is known."""
-        return {n for n in range(len(self._up)) if any(map(wanted, self.stated[n]))}
+        return {n for n in range(len(self.up)) if any(map(wanted, self.stated[n]))}
 
     def representatives(self) -> list[int]:
         """Return the nodes that stand for all that was merged with them."""
-        return [node for node, up in enumerate(self._up) if node == up]
+        return [node for node, up in enumerate(self.up) if node == up]
 
     def feeding(self, root: int) -> list[int]:
         """Return the representatives of what flows into one straight away, or what it is made like."""
@@ -203,7 +203,7 @@ class Graph:
             a, b = b, a
         self.version += 1
         self._upstream.merging(a, b)
-        self._up[b] = a
+        self.up[b] = a
         for links in (self.sources, self.makers):
             links[a] |= links[b]
             links[b] = {}

@@ -17,8 +17,8 @@ _HOLDERS = -1
 # A step on the way back is one number: the node, the number of the fields that are looked for in it, and whether a
 # call made what comes from there.
 _NODE = 33
-_FIELDS = (1 << 32) - 1
 _REST = (1 << _NODE) - 1
+_INSIDE = _REST - 1
 # How many steps are kept before all are found anew.
 _MANY = 200_000
 _Nodes = tuple[int, ...]
@@ -28,8 +28,12 @@ _Answer = tuple[int, int]
 
 
 class Flows(Protocol):
-    """Merged nodes by their representatives: fields, what flows in or makes, whose field each is, and what is stated."""
+    """Merged nodes by their representatives: fields, what flows in or makes, whose field each is, and what is stated.
 
+    `up` is the node that each was merged into, itself for a representative.
+    """
+
+    up: list[int]
     fields: list[dict[str, int]]
     sources: list[dict[int, None]]
     makers: list[dict[int, None]]
@@ -126,7 +130,7 @@ class Upstream:
         """Follow the flow backwards from a representative, and from the objects whose field it is."""
         same: dict[int, None] = {}
         made: dict[int, None] = {}
-        find = self._graph.find
+        graph, up = self._graph, self._graph.up
         if self._steps > _MANY:
             self._near.clear()
             self._naming.clear()
@@ -137,26 +141,30 @@ class Upstream:
         seen = set(queue)
         reading = self._reading = set()
         self._stale = False
+        nears, see, read, enqueue = self._near, seen.add, reading.add, queue.append
         for step in queue:
-            at = find(step >> _NODE)
-            reading.add(at)
-            if not step >> 1 & _FIELDS:
-                (made if step & 1 else same).setdefault(step >> _NODE)
+            node = at = step >> _NODE
+            if up[at] != at:
+                at = graph.find(at)
+            read(at)
+            if not step & _INSIDE:
+                (made if step & 1 else same)[node] = None
             if len(seen) >= far:
                 continue
-            near = self._near.get(at)
+            near = nears.get(at)
             if near is None:
-                near = self._near[at] = self._nearest(at)
-            steps = near.steps.get(step & _REST | kind)
+                near = nears[at] = self._nearest(at)
+            rest = step & _REST
+            steps = near.steps.get(rest | kind)
             if steps is None:
-                steps = near.steps[step & _REST | kind] = self._before(
-                    at, near, step & _REST, items
-                )
+                steps = near.steps[rest | kind] = self._before(at, near, rest, items)
                 self._steps += 1
             for before in steps:
-                if before not in seen and len(seen) < far:
-                    seen.add(before)
-                    queue.append(before)
+                if before not in seen:
+                    if len(seen) >= far:
+                        break
+                    see(before)
+                    enqueue(before)
         return same, made
 
     def changing(self, root: int) -> None:
@@ -220,7 +228,7 @@ class Upstream:
             found += [
                 holder << _NODE | within(name, fields) << 1 | call for holder, name in near.holders
             ]
-        return tuple(found)
+        return tuple(dict.fromkeys(found))
 
     def _nearest(self, at: int) -> _Near:
         graph = self._graph
