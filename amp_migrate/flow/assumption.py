@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from weakref import WeakValueDictionary
 
 from amp_migrate.flow.terms import Operand, Term
 
@@ -50,18 +51,29 @@ def _fact(term: Term, value: Value) -> Fact:
     return Fact(term, value)
 
 
-@dataclass(frozen=True)
+_ALIVE: WeakValueDictionary[frozenset[Fact], Assumption] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False)
 class Assumption:
     """Facts that hold together; never changed, only answered with another one.
 
-    `assume`, in `evaluate`, makes one from text and adds what a test came out as.
+    `assume`, in `evaluate`, makes one from text and adds what a test came out as. One object stands for equal facts,
+    so that comparing and hashing take no look at them.
     """
 
     facts: frozenset[Fact] = frozenset()
 
-    def __hash__(self) -> int:
-        """Hash the facts, which keep their hash."""
-        return hash(self.facts)
+    def __new__(cls, facts: frozenset[Fact] = frozenset()) -> Assumption:
+        """Return the one object of some facts."""
+        known = _ALIVE.get(facts)
+        if known is None:
+            known = _ALIVE[facts] = super().__new__(cls)
+        return known
+
+    def __reduce__(self) -> tuple[type[Assumption], tuple[frozenset[Fact]]]:
+        """Stay the one object of these facts in a copy and in another process."""
+        return Assumption, (self.facts,)
 
     @cached_property
     def _by_text(self) -> dict[str, Value]:
