@@ -68,16 +68,19 @@ class _Measured:
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
         if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr)):
-            return self._is_loss(function, stmt) or self._in_fp32(function, stmt)
-        if isinstance(stmt, ast.If | ast.While) and self._in_fp32(function, stmt.test):
-            return not self._unit.trains(function.module, stmt)
-        return False
+            if criterion(self._unit, function.module, stmt):
+                return self._is_loss(function, stmt)
+            return self._in_fp32(function, stmt)
+        if not isinstance(stmt, ast.If | ast.While):
+            return False
+        if criterion(self._unit, function.module, stmt.test):
+            return False
+        return self._in_fp32(function, stmt.test) and not self._unit.trains(function.module, stmt)
 
     def _is_loss(self, function: Function, stmt: ast.stmt) -> bool:
-        """Tell whether a statement computes a loss of what the networks gave, for no backward."""
+        """Tell whether a criterion computes a loss of what the networks gave, for no backward."""
         return (
-            criterion(self._unit, function.module, stmt)
-            and not bce.calls(self._unit, function.module, stmt)
+            not bce.calls(self._unit, function.module, stmt)
             and self._losses.computing.isdisjoint(walk(stmt))
             and any(
                 self._is_output(function, node)
@@ -90,7 +93,7 @@ class _Measured:
 
     def _in_fp32(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a softmax or the like is taken of what the networks gave."""
-        return not criterion(self._unit, function.module, node) and any(
+        return any(
             self._is_output(function, part)
             for _, given in fp32_calls(self._unit.project, function.module, node)
             for part in given
