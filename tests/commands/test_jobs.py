@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import weakref
 from pathlib import Path
 
 import pytest
 from shell_support import amp_migrate
 
-from amp_migrate.processes import each
+from amp_migrate.processes import each, without_collector
 
 PROGRAM = """\
 import torch
@@ -79,3 +81,21 @@ def _refuse_two(number: int) -> int:
     if number == 2:
         raise ValueError("two")
     return number
+
+
+def test_what_is_made_without_the_collector_can_be_collected_later() -> None:
+    """Objects that hold each other are no leak for who calls the library."""
+
+    class Held:
+        me: object = None
+
+    with without_collector():
+        held = Held()
+        held.me = held
+        alive = weakref.ref(held)
+        del held
+        assert alive() is not None
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert alive() is None

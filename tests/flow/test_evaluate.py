@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import pickle
 
 import pytest
 
@@ -122,3 +124,14 @@ def test_assumptions_are_values() -> None:
 def test_what_cannot_be_assumed(stated: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"lasting|contradicts"):
         assume(stated)
+
+
+def test_equal_facts_are_one_object() -> None:
+    """Facts that come by two ways, or from another process, are the same; other facts are not."""
+    there = assume({"a": True, "b": False})
+    back = assume({"b": False, "a": True})
+    assert there is back
+    assert pickle.loads(pickle.dumps(there)) is there
+    assert copy.copy(there) is there
+    assert there != assume({"a": True})
+    assert NOTHING.facts == frozenset()
