@@ -51,6 +51,10 @@ AMP_CALLS = {
 }
 
 
+HANDED_ON = frozenset({"apex", "apex.amp", "apex.amp.scale_loss"})
+"""What of Apex may travel as a value: a GradScaler goes along in its place."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Site:
     """One use of Apex: `node` is the call where the kind is a call, else the expression or statement."""
@@ -168,12 +172,12 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
     kind = AMP_CALLS.get(tail)
     if kind is not None and called and isinstance(parent, ast.Call):
         return Site(kind, module, function, parent, name)
+    if name in HANDED_ON:
+        return Site(Kind.VALUE, module, function, node, name)
     if kind is Kind.DECORATOR:
         return Site(kind, module, function, node, name)
     if tail.startswith("_amp_state"):
         return Site(Kind.LOSS_SCALE, module, function, _widest(tree.parents, node), name)
-    if name in ("apex.amp", "apex"):
-        return Site(Kind.VALUE, module, function, node, name)
     if name == "apex.amp.scaler.LossScaler" and called and isinstance(parent, ast.Call):
         if is_unread(project, module, parent):
             return Site(Kind.UNREAD, module, function, parent, name)

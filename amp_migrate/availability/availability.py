@@ -7,6 +7,7 @@ import copy
 import re
 from collections.abc import Callable
 
+from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.condition import Condition, reduce, speller
 from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
 from amp_migrate.availability.optional import Optional, imported, optional
@@ -114,7 +115,7 @@ class Availability:
 
     def _imported_amp(self, node: ast.expr) -> bool:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
-        if self._project.external(self.module, node) not in ("apex", "apex.amp"):
+        if self._project.external(self.module, node) not in HANDED_ON:
             return False
         if not isinstance(node, ast.Name):
             emptied = isinstance(node, ast.Attribute) and node.attr in set_to_none(self._project)

@@ -13,7 +13,7 @@ from amp_migrate.apex.internals import (
     refuse_ritual,
 )
 from amp_migrate.apex.overflow import asks, refuse_unlike
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import HANDED_ON, Kind, Site
 from amp_migrate.apex.strangers import refuse_reached
 from amp_migrate.autocast import regions
 from amp_migrate.autocast.bce import all_kept_out
@@ -210,7 +210,7 @@ def _reach_callers(unit: Unit, function: Function) -> None:
         if given is None or is_none(given):
             continue
         giver = unit.home.carriers.giver(call.function, given)
-        if unit.project.external(giver.module, given) != "apex.amp":
+        if unit.project.external(giver.module, given) not in HANDED_ON:
             raise Cannot(
                 "AMP909",
                 call.function.module,

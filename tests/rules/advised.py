@@ -43,6 +43,11 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/level_deleted_behind_initialize",
+        "leave `level` as it is behind amp.initialize",
+        (("        del level\n", ""),),
+    ),
+    Advised(
         "refused/native_in_the_handler_beside_a_table",
         "import amp where it is used instead of passing it on",
         (

@@ -9,14 +9,16 @@ import textwrap
 from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.paths import defs, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import Class
 from amp_migrate.project.order import inside
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
 from amp_migrate.scaler.making.creation import Creation
+from amp_migrate.unit.cannot import Cannot
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 _UNIT = "    "
@@ -156,4 +158,20 @@ def made_after(context: Context, site: Site, creation: Creation) -> bool:
         return False
     if creation.scales.value is not None or not text:
         return False
+    _refuse_reset(context, site, creation, names(text))
     return bool(names(text) & defs(creation.top))
+
+
+def _refuse_reset(context: Context, site: Site, creation: Creation, read: set[str]) -> None:
+    """Refuse a condition that reads what the guard assigns anew, or deletes, behind the initialize."""
+    for stmt in walk(creation.top):
+        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            reset = sorted(defs(stmt) & read) if stmt is not site.statement else []
+            if reset and runs_before(context.unit.project, site.function, site.node, stmt):
+                raise Cannot(
+                    "AMP901",
+                    site.module,
+                    stmt,
+                    f"`{reset[0]}` says whether the GradScaler is on, and is another one from here on",
+                    f"leave `{reset[0]}` as it is behind amp.initialize, then run again",
+                )

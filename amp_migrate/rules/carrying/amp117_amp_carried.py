@@ -34,7 +34,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.sites import HANDED_ON, Kind
 from amp_migrate.availability.stored import kept_guards
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import (
@@ -127,7 +127,7 @@ def _parameter(context: Context, function: Function, old: str) -> Decision:
         caller = site.function
         path, spans = caller.module.path, caller.module.tree.span
         giver = home.carriers.giver(caller, given)
-        if given is not None and home.project.external(giver.module, given) == "apex.amp":
+        if given is not None and home.project.external(giver.module, given) in HANDED_ON:
             text = context.scaler(giver, site.call if giver is caller else given)
             tree = giver.module.tree
             if text != tree.segment(given) and not _renamed(context, giver, given):

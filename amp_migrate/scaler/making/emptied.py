@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.apex.sites import Site
+from amp_migrate.apex.sites import HANDED_ON, Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
@@ -86,7 +86,7 @@ def only_used(project: Project, attr: str) -> bool:
         for module in project.modules.values()
         for node in module.tree.nodes(ast.Attribute)
         if node.attr == attr and isinstance(node.ctx, ast.Load)
-        and project.external(module, node) in (None, "apex.amp")
+        and project.external(module, node) in (None, *HANDED_ON)
     ]  # fmt: skip
     return all(isinstance(up, ast.Attribute) for up in reads) and attr not in set_to_none(project)
 
@@ -178,7 +178,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
             function = project.function_of(module, node)
             if not isinstance(node.ctx, ast.Load):
                 stored = isinstance(up, ast.Assign) and (
-                    up in empties or project.external(module, up.value) == "apex.amp"
+                    up in empties or project.external(module, up.value) in HANDED_ON
                 )
                 if not stored:
                     return False
@@ -186,7 +186,10 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
                 function.cls in relatives
                 and _on_self(function, node)
                 and (
-                    isinstance(up, _USES) or _is_none_test(up) or _is_handed(project, module, node)
+                    isinstance(up, _USES)
+                    or _is_none_test(up)
+                    or (isinstance(up, ast.Call) and up.func is node)
+                    or _is_handed(project, module, node)
                 )
             ):
                 return False

@@ -169,11 +169,17 @@ class Carriers:
         return any(any(self.switched_off(function)) for function in self.parameters)
 
 
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 def amp_expression(site: Site) -> ast.expr | None:
-    """Return the part of a site that is `amp` itself."""
+    """Return the part of a site that is `amp` itself, or a function of it by another name."""
     node: ast.AST = site.node
     if isinstance(node, ast.Call):
         node = node.func
+        if site.kind is Kind.SCALE_LOSS and _last(node) != site.name.rpartition(".")[2]:
+            return node
     if site.kind is Kind.VALUE:
         return node if isinstance(node, ast.expr) else None
     if site.kind is Kind.LOSS_SCALE:
