@@ -67,15 +67,16 @@ class _Measured:
         self._losses = program_of(unit.project).training.losses
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
+        module = function.module
         if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr)):
-            if criterion(self._unit, function.module, stmt):
-                return self._is_loss(function, stmt)
-            return self._in_fp32(function, stmt)
-        if not isinstance(stmt, ast.If | ast.While):
+            measures = self._is_loss if criterion(self._unit, module, stmt) else self._in_fp32
+            found = measures(function, stmt)
+        elif isinstance(stmt, ast.If | ast.While):
+            loss = criterion(self._unit, module, stmt.test)
+            found = not loss and self._in_fp32(function, stmt.test)
+        else:
             return False
-        if criterion(self._unit, function.module, stmt.test):
-            return False
-        return self._in_fp32(function, stmt.test) and not self._unit.trains(function.module, stmt)
+        return found and not self._unit.trains(module, stmt)
 
     def _is_loss(self, function: Function, stmt: ast.stmt) -> bool:
         """Tell whether a criterion computes a loss of what the networks gave, for no backward."""
