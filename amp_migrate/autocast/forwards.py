@@ -18,6 +18,7 @@ from amp_migrate.training.beliefs import (
     NETWORK_NAME,
     RUNS_FORWARD,
 )
+from amp_migrate.training.bindings import run_first
 
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
@@ -125,6 +126,9 @@ class Forwards:
     def call(self, module: Module, call: ast.Call) -> Forward:
         """Tell what one call computes."""
         func = call.func
+        first = run_first(self._project, module, call)
+        if first is not None:
+            return self._run_first(module, first)
         external = self._project.external(module, func)
         if external is not None:
             return _external(external)
@@ -162,6 +166,19 @@ class Forwards:
             kept = _external(external) if external else self._called(where, made.args[0])
             found.append(self._by_name(where, made.args[0]) if kept is None else kept)
         return max(found, default=None)
+
+    def _run_first(self, module: Module, node: ast.expr) -> Forward:
+        """Tell what a function computes that ``map`` or its like runs."""
+        if isinstance(node, ast.Lambda):
+            return self.strength(module, node.body)
+        external = self._project.external(module, node)
+        if external is not None:
+            return _external(external)
+        meaning = self._project.resolve(module, node)
+        if isinstance(meaning, Function):
+            return self._function(meaning)
+        found = self._called(module, node)
+        return self._by_name(module, node) if found is None else found
 
     def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
         """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""

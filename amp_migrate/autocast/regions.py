@@ -10,6 +10,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inlines import Inline, argument, of_backward
+from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.finder import RegionFinder
 from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.autocast.slicing.tail import lengthened, parted, shortened
@@ -51,6 +52,7 @@ def training(
         regions = merged(
             [lengthened(unit.project, shortened(unit.forwards, part)) for part in parts]
         )
+    regions = merged([through(unit, region) for region in regions])
     for region in regions:
         setup.refuse(region)
     kept = [r for r in regions if not _has_its_own(unit, r)]

@@ -112,11 +112,27 @@ RUNS_GIVEN = frozenset(
         "map",
         "parallel_apply",
         "reduce",
+        "starmap",
         "trace",
         "update_bn",
     }
 )
 WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
+
+# What runs its first argument with what the others hold.
+RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
+
+# What goes through what it is given only as somebody goes through its result.
+LAZILY = frozenset(
+    {"enumerate", "filter", "iter", "map", "zip", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm"}
+    | {
+        f"itertools.{name}"
+        for name in (
+            "accumulate", "batched", "chain", "chain.from_iterable", "compress", "cycle", "dropwhile", "filterfalse",
+            "groupby", "islice", "pairwise", "starmap", "takewhile", "tee", "zip_longest",
+        )
+    }
+)  # fmt: skip
 
 # What makes a copy or a running average of a network.
 COPIES = frozenset({"deepcopy", "AveragedModel"})

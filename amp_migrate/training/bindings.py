@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
 
 
 def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
@@ -63,6 +65,26 @@ def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.exp
             for value in values_of(module, part):
                 if value not in seen:
                     yield from bases(module, value, seen)
+
+
+def meant(project: Project, module: Module, func: ast.expr) -> str | None:
+    """Return the dotted name of a function of a library, or the name of one that Python has built in."""
+    name = project.external(module, func)
+    if name is not None or not isinstance(func, ast.Name) or not hasattr(builtins, func.id):
+        return name
+    owner = module.scopes.owner(func)
+    bound = module.scopes.bindings(owner, func.id) if owner is not None else ()
+    return None if bound else func.id
+
+
+def run_first(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
+    """Return the first argument of a call that runs it: of ``map`` and its like."""
+    return call.args[0] if call.args and meant(project, module, call.func) in RUNS_FIRST else None
+
+
+def is_generator(function: Function) -> bool:
+    """Tell whether the body of a function runs only where its result is gone through."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function.scope))
 
 
 def returned(function: Function) -> list[ast.expr]:

@@ -6,6 +6,7 @@ from check.planted import Training
 
 _IMPORTS = """import copy
 from functools import partial, reduce
+from itertools import starmap
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -112,12 +113,22 @@ def _handed(name: str, imported: str, parameters: str, handing: str) -> Training
     return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
 
 
-def _around_a_lambda() -> Training:
-    """Return a training whose evaluation is a lambda that is made under autocast, and called outside of it."""
-    sound = _training("a lambda made aside", _WAYS["a lambda"])
+_LATER = {
+    "a lambda": _WAYS["a lambda"],
+    "a generator expression": ("later = (model(a) for a in [x])", "out = sum(later)"),
+    "a map": ("later = map(model, [x])", "out = torch.cat(list(later))"),
+    "a starmap": ("later = starmap(model, [(x,)])", "out = torch.cat(tuple(later))"),
+    "a map of a lambda": ("later = map(lambda a: model(a), [x])", "out = next(later)"),
+    "iterators in one another": ("later = enumerate(zip([0], map(model, [x])))", "out = [*later][0][1][1]"),
+    "a filter of two names": ("later = other = iter(model(a) for a in [x])", "out = next(other)"),
+}  # fmt: skip
+
+
+def _made_aside(name: str, made: str, used: str) -> Training:
+    """Return a training whose evaluation is made under autocast, and runs outside of it."""
+    sound = _training(f"{name} made aside", (made, used))
     cast = next(edits[0][0] for edits in sound.faults.values())
-    made, called = _WAYS["a lambda"]
-    aside = f"{_CAST}            {made}\n        {called}\n"
+    aside = f"{_CAST}            {made}\n        {used}\n"
     faults = {"the casts are where it is made": ((cast, aside),)}
     return Training(sound.name, sound.before, sound.after, faults)
 
@@ -218,7 +229,7 @@ _PROPERTY = """
 """
 
 EVALUATIONS = (
-    _around_a_lambda(),
+    *(_made_aside(name, *lines) for name, lines in _LATER.items()),
     _twice(),
     *(_training(name, lines) for name, lines in _WAYS.items()),
     *(_handed(name, *words) for name, words in _HANDED.items()),

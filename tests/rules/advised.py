@@ -462,6 +462,11 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/iterator_gone_through_while_training",
+        "make a list of it here",
+        (("(model(chunk) for chunk in chunks)", "[model(chunk) for chunk in chunks]"),),
+    ),
+    Advised(
         "refused/closure",
         "call closure() before the step and write optimizer.step()",
         (("    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),

@@ -27,6 +27,7 @@ from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
+from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
 from amp_migrate.autocast.slicing.region import Region, nodes_in
@@ -76,7 +77,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found += measured_apart(unit, found, models)
     others = run_by_others(unit)
     own = (r for r in merged(found) if r.module.path not in others)
-    return [r for r in own if not _called_inside(unit, r, taken) and not before_apex(unit, r)]
+    own = (r for r in own if not _called_inside(unit, r, taken) and not before_apex(unit, r))
+    return merged([through(unit, region) for region in own])
 
 
 def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> list[Region]:

@@ -13,6 +13,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
+from amp_migrate.training.bindings import run_first
 from amp_migrate.training.contexts import (
     Context,
     decorated,
@@ -31,10 +32,11 @@ def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
 
 
 def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
-    """Return what a call may give to a function of a library that runs networks without gradients."""
-    if project.external(module, call.func) not in EVALUATES_GIVEN:
-        return []
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    """Return what a call may give to a function of Python or of a library that runs it as a network."""
+    first = run_first(project, module, call)
+    given = [first] if first is not None else []
+    if project.external(module, call.func) in EVALUATES_GIVEN:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.bindings import is_generator
 
 _ENTERED = {ast.withitem: ("__enter__",), ast.For: ("__iter__", "__next__")}
 
@@ -31,8 +31,3 @@ def runs_later(project: Project, module: Module, call: ast.Call) -> list[Functio
         methods = (cls.method(name) for name in _ENTERED.get(type(up), ()))
         found += [method for method in methods if method is not None]
     return found
-
-
-def is_generator(function: Function) -> bool:
-    """Tell whether the body of a function runs only where its result is gone through."""
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function.scope))

@@ -32,7 +32,16 @@ class Casting:
         self._within: set[ast.Call] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:
-        """Return what the blocks of a function around a node say, None where there is none."""
+        """Return what the blocks of a function around a node say where that is evaluated, None where there is none."""
+        deferred = self._program.training.losses.deferred
+        places = deferred.evaluated(function.module, node)
+        if places is None:
+            return Casts.OFF
+        found = {self._around(function, place) for place in places}
+        return next((c for c in (Casts.OFF, None, Casts.UNKNOWN) if c in found), Casts.ON)
+
+    def _around(self, function: Function, node: ast.AST) -> Casts | None:
+        """Return what the blocks around a node say, None where there is none."""
         tree = function.module.tree
         child = node
         for up in tree.ancestors(node):

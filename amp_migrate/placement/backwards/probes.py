@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.slicing.later import is_generator
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.facts.tree import Tree
@@ -17,7 +16,7 @@ from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
-from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.bindings import bases, bound_value, is_generator
 from amp_migrate.unit.cannot import Cannot, place_of
 from amp_migrate.unit.finding.gather import training_functions
 from amp_migrate.unit.unit import Unit

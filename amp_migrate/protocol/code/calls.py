@@ -10,6 +10,7 @@ from amp_migrate.facts.imports import last_name
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.protocol.code.strays import Strays
+from amp_migrate.training.bindings import run_first
 
 Sites = dict[Function, list[tuple[Function, ast.AST]]]
 _KEEPS = frozenset({"add", "append", "appendleft", "insert", "setdefault"})
@@ -32,7 +33,13 @@ class Calls:
 
     def run(self, call: ast.Call) -> list[Function]:
         """Return the functions and lambdas that a call runs by themselves, methods of the objects that it calls apart."""
-        return self._project.callees(call) or self._lambdas_run.get(call, [])
+        return self._project.callees(call) or self._lambdas_run.get(call, []) or self._first(call)
+
+    def _first(self, call: ast.Call) -> list[Function]:
+        """Return the functions that ``map`` or its like runs for a call."""
+        module = self._module_of.get(call)
+        first = run_first(self._project, module, call) if module is not None else None
+        return self._meant(module, first) if module is not None and first is not None else []
 
     @cached_property
     def _lambdas_run(self) -> dict[ast.AST, list[Function]]:

@@ -1,22 +1,23 @@
-"""Whether a loss is multiplied by the loss scale where a backward pass runs on it."""
+"""What a loss is computed of, as far as it can be followed back."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
-from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import HAND_OUT_STATE
-from amp_migrate.training.bindings import returned
+from amp_migrate.training.bindings import returned, run_first
 from amp_migrate.training.objects import COPY, Objects
+from amp_migrate.training.origins.called_lambdas import CalledLambdas
 from amp_migrate.training.origins.collected import Collected
+from amp_migrate.training.origins.deferred import Deferred
 from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
-from amp_migrate.values.calling.lambdas import given
+from amp_migrate.training.origins.scale import Scale
 
 _Step = tuple[frozenset[int], tuple[Origin, ...]]
 
@@ -30,14 +31,16 @@ class Losses:
         self._graphs = graphs
         self.reached = Reaching(project, graphs, body)
         self.objects = objects
+        self.deferred = Deferred(project, self.reached, body)
         self._containers = Collected(project, objects)
+        self._lambdas = CalledLambdas(project, body)
+        self._scale = Scale(project, objects, self.reached, self._lambdas)
         self._traced: dict[tuple[ast.expr, bool], tuple[set[int], set[ast.AST]]] = {}
         self._steps: dict[tuple[Function, ast.AST, bool], _Step] = {}
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
-        found = set(self._scaled(function, loss, set()))
-        return next(iter(found)) if len(found) == 1 else (None if found else False)
+        return self._scale.of(function, loss)
 
     def networks(self, function: Function, loss: ast.expr, *, cast: bool = False) -> set[int]:
         """Return the names of the networks that compute a loss, as far as it can be followed back.
@@ -127,6 +130,8 @@ class Losses:
             run = set() if cast and tail(part) in HAND_OUT_STATE else self._run(where, part)
             for callee in self._project.callees(part):
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
+            for anonymous in self._lambdas.run(part):
+                results.append(Origin(anonymous, anonymous.body.body, down=part))
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             for value in self.reaching(where, part):
                 if isinstance(value, ast.arg):
@@ -154,7 +159,8 @@ class Losses:
             made = self.reaching(function, call.func)
             if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
                 return {COPY}
-        groups = set(self.objects.groups(function.module, call.func))
+        first = run_first(self._project, function.module, call)
+        groups = set(self.objects.groups(function.module, first or call.func))
         if isinstance(call.func, ast.Attribute):
             groups |= self.objects.groups(function.module, call.func.value)
         return groups
@@ -177,6 +183,11 @@ class Losses:
         ]
 
     def _arguments(self, function: Function, parameter: ast.arg) -> list[Origin]:
+        if isinstance(function, Anonymous):
+            return [
+                Origin(where, argument, up=call)
+                for where, argument, call in self._lambdas.given(function, parameter)
+            ]
         found: list[Origin] = []
         for site in self._project.callers(function):
             argument = self._project.arguments(site, function).get(parameter.arg)
@@ -185,88 +196,6 @@ class Losses:
                 holder = self._project.function_of(module, argument)
                 found.append(Origin(holder, argument, up=site.call))
         return found
-
-    def _scaled(self, function: Function, node: ast.expr, seen: set[ast.AST]) -> Iterator[bool]:
-        """Yield what an expression may be, once for each way in which it comes about."""
-        if node in seen:
-            return
-        seen.add(node)
-        module = function.module
-        if isinstance(node, ast.Call):
-            yield from self._called(function, node, seen)
-        elif isinstance(node, ast.BinOp | ast.UnaryOp):
-            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.operand]
-            yield any(True in set(self._scaled(function, side, seen)) for side in sides)
-        elif isinstance(node, ast.IfExp):
-            yield from self._scaled(function, node.body, seen)
-            yield from self._scaled(function, node.orelse, seen)
-        elif isinstance(node, ast.BoolOp):
-            for operand in node.values:
-                yield from self._scaled(function, operand, seen)
-        elif isinstance(node, ast.NamedExpr):
-            yield from self._scaled(function, node.value, seen)
-        elif isinstance(node, ast.Name):
-            for value in self.reaching(function, node):
-                if isinstance(value, ast.arg):
-                    yield from self._given(function, value, seen)
-                elif value is None:
-                    yield False
-                else:
-                    yield from self._scaled(self.reached.holder(function, value), value, seen)
-        else:
-            yield self._holds_scaled(module, node)
-
-    def _called(self, function: Function, call: ast.Call, seen: set[ast.AST]) -> Iterator[bool]:
-        module = function.module
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "scale" and call.args:
-            if self.objects.scaler(module, call.func.value) is not None:
-                yield True
-                return
-        callees = self._project.callees(call)
-        if not callees:
-            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-            inside = [*call.args, *([receiver] if receiver is not None else [])]
-            yield any(True in set(self._scaled(function, part, seen)) for part in inside)
-        for callee in callees:
-            for value in returned(callee):
-                yield from self._scaled(callee, value, seen)
-
-    def _given(self, function: Function, parameter: ast.arg, seen: set[ast.AST]) -> Iterator[bool]:
-        callers = self._project.callers(function)
-        if isinstance(function, Anonymous):
-            for where, value in self._arguments_of(function, parameter):
-                yield from self._scaled(where, value, seen)
-            return
-        if not callers:
-            yield False
-        for site in callers:
-            argument = self._project.arguments(site, function).get(parameter.arg)
-            if argument is not None:
-                holder = self._project.function_of(self._project.module_of(argument), argument)
-                yield from self._scaled(holder, argument, seen)
-            else:
-                yield False
-
-    def _arguments_of(
-        self, function: Anonymous, parameter: ast.arg
-    ) -> Iterator[tuple[Function, ast.expr]]:
-        """Yield what a parameter of a lambda is given where the lambda is called."""
-        for module, call in self._project.values.calls_of_lambdas.get(function.body, ()):
-            for name, value in given(function.body, call):
-                if name == parameter.arg:
-                    yield self._body(module, value), value
-
-    def _holds_scaled(self, module: Module, node: ast.expr) -> bool:
-        """Tell whether an attribute or item was assigned a scaled loss somewhere."""
-        groups = self.objects.groups(module, node)
-        if not groups:
-            return False
-        for where, call in self.objects.method_calls.get("scale", []):
-            assert isinstance(call.func, ast.Attribute)
-            if self.objects.groups(where, call) & groups:
-                if self.objects.scaler(where, call.func.value) is not None:
-                    return True
-        return False
 
     def graph(self, function: Function) -> Graph:
         """Return the control flow of a function."""
