@@ -44,6 +44,14 @@ CASES = {
         (Kind.BACKWARD, _G | _D, False),
     ),
     "backward of what is not known": ("loss.backward()", (Kind.BACKWARD, None, False)),
+    "backward through what a list was given": (
+        "outs = []\nouts.append(disc(x))\nloss = torch.cat(outs).sum()\nloss.backward()",
+        (Kind.BACKWARD, _D, False),
+    ),
+    "backward through what took the name of a list": (
+        "outs = []\nouts.append(disc(x))\nouts = torch.cat(outs).detach()\nloss = (outs * gen(x)).sum()\nloss.backward()",
+        (Kind.BACKWARD, _G, False),
+    ),
     "scaled under a name": (
         "loss = disc(x).sum()\nloss = scaler.scale(loss)\nloss.backward()",
         (Kind.BACKWARD, _D, True),

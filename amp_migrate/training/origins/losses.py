@@ -178,9 +178,21 @@ class Losses:
     def _put_in(self, function: Function, node: ast.expr) -> list[Origin]:
         """Return what the container that is read was given: ``outputs.append(network(x))``."""
         return [
-            Origin(self._body(module, given), given, elsewhere=True)
-            for module, given in self._containers.within(function.module, node)
+            Origin(self._body(given.module, given.value), given.value, elsewhere=True)
+            for given in self._containers.within(function.module, node)
+            if self._may_be_one(function, node, given.container)
         ]
+
+    def _may_be_one(self, function: Function, node: ast.expr, container: ast.expr) -> bool:
+        """Tell whether a variable may hold the object where it is read that it held where that was given something."""
+        if not isinstance(node, ast.Name) or not isinstance(container, ast.Name):
+            return True
+        if node.id != container.id or container not in function.module.tree.parents:
+            return True
+        if self._body(function.module, container) is not function:
+            return True
+        one, other = self.reaching(function, node), self.reaching(function, container)
+        return None in one or not set(one).isdisjoint(other)
 
     def _arguments(self, function: Function, parameter: ast.arg) -> list[Origin]:
         if isinstance(function, Anonymous):
