@@ -15,6 +15,7 @@ from amp_migrate.availability.condition import (
     is_plain,
     names,
 )
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable, upwards
@@ -179,9 +180,20 @@ class Casts:
         if known is None:
             starts = upwards(self._unit.project, origin)
             starts |= {f for start in starts for f in _called_unseen(self._unit, start)}
-            known = set().union(*(reachable(self._unit.project, start) for start in starts))
-            self._reach[origin] = known
+            known = self._reach[origin] = set(closure(starts, self._run))
         return known
+
+    def _run(self, function: Function) -> set[Function]:
+        """Return what a function runs, and the methods that code out of sight may call on objects that it makes."""
+        project = self._unit.project
+        made = {
+            cls
+            for node in walk(function.scope)
+            if isinstance(node, ast.Call)
+            for cls in project.constructed(node)
+        }
+        unseen = {m for cls in made for m in cls.methods.values() if not project.callers(m)}
+        return unseen | reachable(project, function)
 
     def _visible(
         self, text: str, function: Function, creations: list[Creation], training: bool

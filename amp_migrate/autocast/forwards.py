@@ -205,9 +205,9 @@ class Forwards:
     def keeps_house(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if name in KEEPS_HOUSE:
-            return True
         callees = self._project.callees(call)
+        if name in KEEPS_HOUSE:
+            return not any(self._function(f) is Forward.NETWORK for f in callees)
         if callees and all(map(self.indifferent, callees)):
             return True
         return is_housekeeping(name) and not any(self._computes(f) for f in callees)

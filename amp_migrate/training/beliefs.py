@@ -46,19 +46,8 @@ SHAPE_OF_GRADIENT = frozenset(
 
 # Methods of a gradient that commute with the scale, or end it: multiplying, averaging over processes, clearing.
 KEEPS_THE_SCALE = frozenset(
-    {
-        "coalesce",
-        "contiguous",
-        "data",
-        "detach",
-        "detach_",
-        "div_",
-        "is_contiguous",
-        "mul_",
-        "to",
-        "view",
-    }
-)
+    {"coalesce", "contiguous", "data", "detach", "detach_", "div_", "is_contiguous", "mul_", "to", "view"}
+)  # fmt: skip
 # What says the same of a gradient and of its multiples.
 KNOWS_NO_SCALE = frozenset({"isfinite", "isinf", "isnan", "sign", "count_nonzero"})
 CLEARS = frozenset({"zero_", "zero_grad"})
@@ -105,18 +94,10 @@ EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
 # called.
 RUNS_GIVEN = frozenset(
     {
-        "checkpoint",
-        "checkpoint_sequential",
-        "data_parallel",
-        "functional_call",
-        "map",
-        "parallel_apply",
-        "reduce",
-        "starmap",
-        "trace",
-        "update_bn",
+        "checkpoint", "checkpoint_sequential", "data_parallel", "functional_call", "map", "parallel_apply", "reduce", "starmap",
+        "trace", "update_bn",
     }
-)
+)  # fmt: skip
 WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 
 # What runs its first argument with what the others hold.
@@ -136,6 +117,14 @@ LAZILY = frozenset(
 
 # What makes a copy or a running average of a network.
 COPIES = frozenset({"deepcopy", "AveragedModel"})
+
+# The layers of torch.nn that multiply matrices or convolve.
+MULTIPLYING_LAYERS = frozenset(
+    {
+        "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "GRU", "GRUCell",
+        "LSTM", "LSTMCell", "Linear", "MultiheadAttention", "RNN", "RNNCell", "Transformer", "TransformerEncoder",
+    }
+)  # fmt: skip
 
 # torch refuses to run these while autocast is on.
 REFUSES_CASTS = frozenset(

@@ -63,6 +63,7 @@ _WAYS = {
     "a checkpoint": ("out = checkpoint(model, x)",),
     "data_parallel": ("out = nn.parallel.data_parallel(model, x)",),
     "a functional call": ("out = torch.func.functional_call(model, {}, (x,))",),
+    "its layers, one by one": ("out = model[1](model[0](x))",),
     "its children, one after the other": (
         "out = x",
         "for layer in model.children():",
@@ -113,6 +114,20 @@ def _handed(name: str, imported: str, parameters: str, handing: str) -> Training
     return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
 
 
+def _given(name: str, method: str, handing: str) -> Training:
+    """Return a training that gives a loader an object, which runs the network when the loader is gone through."""
+    run = "        with torch.no_grad():\n            return self.model(x)\n"
+    cast = run.replace("no_grad()", "no_grad(), torch.cuda.amp.autocast()")
+    head = "class Encoded:\n    def __init__(self, model):\n        self.model = model\n\n"
+    texts = []
+    for text, body in ((f"from apex import amp\n{_BEFORE}", run), (_AFTER, cast)):
+        own = f"{head}{method}{body}\n"
+        ended = text.replace("    with torch.no_grad():\n", f"    {handing}\n")
+        texts.append(f"{_IMPORTS}from torch.utils.data import DataLoader\n{own}{ended}")
+    fault = {"the casts are lost": ((", torch.cuda.amp.autocast()", ""),)}
+    return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
+
+
 _LATER = {
     "a lambda": _WAYS["a lambda"],
     "a generator expression": ("later = (model(a) for a in [x])", "out = sum(later)"),
@@ -131,6 +146,25 @@ def _made_aside(name: str, made: str, used: str) -> Training:
     aside = f"{_CAST}            {made}\n        {used}\n"
     faults = {"the casts are where it is made": ((cast, aside),)}
     return Training(sound.name, sound.before, sound.after, faults)
+
+
+def _by_parts() -> Training:
+    """Return a training whose evaluation runs a method of the network that its forward runs as well."""
+    parts = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.out = nn.Linear(4, 2)\n\n"
+        "    def step(self, x):\n        return self.out(x), 1\n\n"
+        "    def forward(self, x):\n        return self.step(x)[0]\n"
+    )
+    sound = _training("a method of its own", ("out, _ = model.step(x)",))
+    call = _CALL.replace("nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))", "Net()")
+    texts = (
+        {
+            name: text.replace(_IMPORTS, _IMPORTS + parts).replace(_CALL, call)
+            for name, text in each.items()
+        }
+        for each in (sound.before, sound.after)
+    )
+    return Training(sound.name, *texts, sound.faults)
 
 
 def _twice() -> Training:
@@ -229,6 +263,17 @@ _PROPERTY = """
 """
 
 EVALUATIONS = (
+    _by_parts(),
+    _given(
+        "a dataset",
+        "    def __len__(self):\n        return 2\n\n    def __getitem__(self, k):\n        x = torch.ones(4)\n",
+        "print(sum(DataLoader(Encoded(model))).sum())",
+    ),
+    _given(
+        "what a loader calls",
+        "    def __call__(self, items):\n        x = torch.stack(items)\n",
+        "print(sum(DataLoader(list(torch.ones(2, 4)), collate_fn=Encoded(model))).sum())",
+    ),
     *(_made_aside(name, *lines) for name, lines in _LATER.items()),
     _twice(),
     *(_training(name, lines) for name, lines in _WAYS.items()),

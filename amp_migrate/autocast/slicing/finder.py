@@ -11,7 +11,8 @@ from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.later import heads, runs_later
-from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
+from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
+from amp_migrate.autocast.slicing.products import Products
 from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
@@ -44,6 +45,7 @@ class RegionFinder:
         self._places = self._effects.places
         self._earlier = Earlier(project, forwards, barrier, self._effects)
         self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None
+        self._products = Products(project)
         self._entered: set[Function] = set()
         self._asked: set[tuple[ast.Call, frozenset[Place]]] = set()
 
@@ -64,7 +66,7 @@ class RegionFinder:
 
     def _handed_in(self, function: Function, needed: Needed, found: Search) -> None:
         """Add the forward passes of callers whose result is an argument of the function, and those that are arguments."""
-        own = {p for p in needed if p.owner is function.scope and not _is_kept(function, p)}
+        own = {p for p in needed if p.owner is function.scope and not is_kept(function, p)}
         for site in self._project.callers(function):
             wanted = {q for p in own for q in self._effects.outward(site, function, p)}
             caller = site.function
@@ -82,7 +84,7 @@ class RegionFinder:
         self, function: Function, found: Search, needed: Needed, seen: frozenset[Function]
     ) -> Search:
         """Add the calls of methods that ran a network before and left its result on `self`."""
-        kept = {p for p in needed if _is_kept(function, p)}
+        kept = {p for p in needed if is_kept(function, p)}
         kept = {p for p in kept if not self._earlier.is_network(function, p)}
         for site in self._project.callers(function) if kept else ():
             if site.bound and site.function not in seen and site.function.cls is not None:
@@ -234,6 +236,7 @@ class RegionFinder:
         region, network = self._range(function, chosen)
         if region is not None:
             result.regions += self._aside.parts(region, chosen) if self._aside else [region]
+            result.regions += self._products.before(region, chosen) if network else []
             result.network = result.network or network
         elif chosen:
             result.apart.append(chosen)
@@ -288,12 +291,6 @@ class RegionFinder:
             if (function, node) not in result.inlines:
                 result.inlines.append((function, node))
             result.network = True
-
-
-def _is_kept(function: Function, place: Place) -> bool:
-    """Tell whether a place is an attribute of the object whose method a function is."""
-    own = function.parameters.positional[:1] if function.takes_receiver else ()
-    return place.owner is function.scope and place.name in own and bool(place.steps)
 
 
 def _is_block(value: object) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import MUTATORS, walk
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 
 _FURTHEST = 5
 _DEFINES = (ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -172,3 +172,9 @@ class Places:
 def item(key: object) -> str:
     """Return the step to the item of a container under a constant key."""
     return f"[{key!r}]"
+
+
+def is_kept(function: Function, place: Place) -> bool:
+    """Tell whether a place is an attribute of the object whose method a function is."""
+    own = function.parameters.positional[:1] if function.takes_receiver else ()
+    return place.owner is function.scope and place.name in own and bool(place.steps)

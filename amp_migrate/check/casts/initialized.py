@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 
 States = frozenset[bool | None]
@@ -18,6 +18,7 @@ States = frozenset[bool | None]
 OFF: States = frozenset({False})
 ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
+_PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
 _DISABLES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
 
 
@@ -182,10 +183,18 @@ def leading(project: Project, functions: Iterable[Function]) -> set[Function]:
 def handed(program: Program, call: ast.Call) -> list[Function]:
     """Return the functions that nothing else is seen to call, and that a call of a library may run, now or later."""
     project = program.project
-    if project.external(project.module_of(call), call.func) is None:
+    module = project.module_of(call)
+    if project.external(module, call.func) is None:
         return []
-    given = program.calls.handed(call)
+    given = [*program.calls.handed(call), *_protocols(project, module, call)]
     return [f for f in given if f.node is not None and not project.callers(f)]
+
+
+def _protocols(project: Project, module: Module, call: ast.Call) -> Iterator[Function]:
+    """Yield the methods by which Python itself goes through or calls the objects that a library is given."""
+    for value in (*call.args, *(k.value for k in call.keywords)):
+        for cls in project.instance_classes(module, value):
+            yield from (m for name in _PROTOCOLS if (m := cls.method(name)) is not None)
 
 
 def of_one_kind(callees: Sequence[Function]) -> bool:

@@ -18,6 +18,7 @@ from amp_migrate.training.beliefs import (
     COPIES,
     HAND_OUT_PARAMETERS,
     METHODS_WITHOUT_CASTS,
+    MULTIPLYING_LAYERS,
     REFUSES_CASTS,
     REFUSING_LAYERS,
     RUN_IN_HALF,
@@ -117,13 +118,20 @@ class Networks:
         return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
-        if self._callables.run(module, call):
+        if self._callables.run(module, call) or self._is_layer(module, call):
             return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
             return False
         if self._project.callees(call):
             return False  # what it runs is asked there
         return bool(self._objects.groups(module, call.func.value) & self._groups)
+
+    def _is_layer(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a layer of torch that multiplies: O1 ran it in fp16, whatever network holds it."""
+        made = self._project.values.made_by(module, call.func)
+        return any(
+            m.rpartition(".")[2] in MULTIPLYING_LAYERS and m.startswith(_LOSSES[1]) for m in made
+        )
 
     def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
         """Yield the calls of torch that compute the loss of a backward, in the function itself."""

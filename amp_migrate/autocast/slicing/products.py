@@ -1,0 +1,65 @@
+"""What multiplies matrices by functions of torch, in a statement itself or in what it calls: O1 and autocast run it in fp16."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reached_by
+from amp_migrate.training.contexts import runs_without_gradients
+
+_PRODUCTS = frozenset(
+    {"addbmm", "addmm", "baddbmm", "bilinear", "bmm", "chain_matmul", "linear", "matmul", "mm"}
+)
+_METHODS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
+_PACKAGES = frozenset({"torch", "torch.nn.functional"})
+
+
+class Products:
+    """Answers for the statements and functions of a project; only what is certain counts."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[Function, bool] = {}
+
+    def before(self, region: Region, needed: list[ast.stmt]) -> list[Region]:
+        """Return the statements above a region, of those that a loss needs, that multiply: penalties of weights."""
+        module, function = region.module, region.function
+        return [
+            Region(module, function, stmt, stmt)
+            for stmt in needed[: needed.index(region.first)]
+            if runs_without_gradients(self._project, module, stmt) is not True
+            and self._multiplies(module, stmt)
+        ]
+
+    def _multiplies(self, module: Module, stmt: ast.stmt) -> bool:
+        calls = (node for node in walk(stmt) if isinstance(node, ast.Call))
+        run = {function for call in calls for function in reached_by(self._project, call)}
+        return self._in(module, stmt) or any(map(self._function, run))
+
+    def _function(self, function: Function) -> bool:
+        if function not in self._known:
+            self._known[function] = function.node is not None and self._in(
+                function.module, function.node
+            )
+        return self._known[function]
+
+    def _in(self, module: Module, node: ast.AST) -> bool:
+        return any(self._is_product(module, part) for part in walk(node))
+
+    def _is_product(self, module: Module, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.MatMult)
+        if not isinstance(node, ast.Call):
+            return False
+        package, _, name = (self._project.external(module, node.func) or "").rpartition(".")
+        if package:
+            return package in _PACKAGES and name in _PRODUCTS
+        func = node.func
+        return (
+            isinstance(func, ast.Attribute)
+            and func.attr in _METHODS
+            and not self._project.callees(node)
+        )
