@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex import passthrough
 from amp_migrate.apex.unread import is_unread
+from amp_migrate.facts.paths import stored
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
@@ -150,9 +151,7 @@ def _loop_variable(tree: Tree, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name):
         return False
     return any(
-        isinstance(up, ast.For)
-        and any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(up.target))
-        for up in tree.ancestors(node)
+        isinstance(up, ast.For) and node.id in stored(up.target) for up in tree.ancestors(node)
     )
 
 

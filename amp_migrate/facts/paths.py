@@ -119,6 +119,12 @@ def reads(node: ast.AST) -> set[str]:
     return found
 
 
+def stored(target: ast.AST) -> set[str]:
+    """Return the names that a target binds; not those whose attributes or items it sets."""
+    nodes = (n for n in walk(target) if isinstance(n, ast.Name))
+    return {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
+
+
 def defs(node: ast.AST) -> set[str]:
     """Return every path that `node` assigns, augments, binds, deletes or mutates by a known method."""
     found: set[str] = set()

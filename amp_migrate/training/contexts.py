@@ -150,6 +150,21 @@ def in_autocast(project: Project, module: Module, node: ast.AST) -> bool:
     return any(isinstance(up, ast.With) and enters_autocast(project, module, up) for up in above)
 
 
+def keeps_no_graph(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a node of a function certainly runs without gradients, by what stands around it there."""
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.With):
+            found = {context(project, module, item.context_expr) for item in up.items}
+            if found & {Context.NO_GRAD, Context.GRAD}:
+                return Context.GRAD not in found
+        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = module.functions.get(up)
+            return function is not None and Context.NO_GRAD in decorated(project, function)
+        elif isinstance(up, ast.Lambda):
+            return False
+    return False
+
+
 def runs_without_gradients(project: Project, module: Module, node: ast.AST) -> bool | None:
     """Tell whether a node is ``with torch.no_grad():``; None for one that is where its argument says so."""
     if not isinstance(node, ast.With):

@@ -44,8 +44,11 @@ class Values:
 
     @cached_property
     def calls_of_lambdas(self) -> dict[ast.Lambda, list[tuple[Module, ast.Call]]]:
-        """The calls that may run each lambda, of those that reach no function by its name."""
+        """The calls that may run each lambda."""
         found: dict[ast.Lambda, list[tuple[Module, ast.Call]]] = {}
+        for (call, node), module in self.calls.lambdas.run.items():
+            if any(target.function for target in self.calls.reached.get(call, ())):
+                found.setdefault(node, []).append((module, call))
         for module in self._files:
             for call in module.tree.nodes(ast.Call):
                 if any(target.function for target in self.calls.reached.get(call, ())):

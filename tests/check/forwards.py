@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from check.planted import Training
 
-_IMPORTS = """import copy
+IMPORTS = """import copy
 from functools import partial, reduce
 from itertools import starmap
 import torch
@@ -39,7 +39,7 @@ def train(model, loader, kept):
         scaler.update()
     with torch.no_grad():
 """
-_CALL = """
+CALL = """
 
 train(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1)), [torch.randn(8, 4)], {})
 """
@@ -76,12 +76,13 @@ _WAYS = {
 }
 
 
-def _training(name: str, lines: tuple[str, ...]) -> Training:
+def evaluated(name: str, lines: tuple[str, ...]) -> Training:
+    """Return a training that evaluates by some lines, which a block of casts holds in what was written."""
     plain = "".join(f"        {line}\n" for line in lines)
     cast = _CAST + "".join(f"            {line}\n" for line in lines)
     printed = "        print(out.sum().item())\n"
-    before = f"{_IMPORTS}from apex import amp\n{_BEFORE}{plain}{printed}{_CALL}"
-    after = f"{_IMPORTS}\n{_AFTER}{cast}{printed}{_CALL}"
+    before = f"{IMPORTS}from apex import amp\n{_BEFORE}{plain}{printed}{CALL}"
+    after = f"{IMPORTS}\n{_AFTER}{cast}{printed}{CALL}"
     fault = {"the casts are lost": ((cast, plain),)}
     return Training(f"evaluated by {name}", {"train.py": before}, {"train.py": after}, fault)
 
@@ -108,7 +109,7 @@ def _handed(name: str, imported: str, parameters: str, handing: str) -> Training
         made = next(k for k, line in enumerate(lines) if "initialize" in line or "Scaler(" in line)
         inner = [f"    {line}" for line in (head + body).splitlines()] + [f"    {handing}"]
         texts.append(
-            "\n".join([_IMPORTS + imported, *lines[: made + 1], *inner, *lines[made + 1 :]]) + "\n"
+            "\n".join([IMPORTS + imported, *lines[: made + 1], *inner, *lines[made + 1 :]]) + "\n"
         )
     fault = {"the casts are lost": ((", torch.cuda.amp.autocast()", ""),)}
     return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
@@ -123,7 +124,7 @@ def _given(name: str, method: str, handing: str) -> Training:
     for text, body in ((f"from apex import amp\n{_BEFORE}", run), (_AFTER, cast)):
         own = f"{head}{method}{body}\n"
         ended = text.replace("    with torch.no_grad():\n", f"    {handing}\n")
-        texts.append(f"{_IMPORTS}from torch.utils.data import DataLoader\n{own}{ended}")
+        texts.append(f"{IMPORTS}from torch.utils.data import DataLoader\n{own}{ended}")
     fault = {"the casts are lost": ((", torch.cuda.amp.autocast()", ""),)}
     return Training(f"evaluated by {name}", {"train.py": texts[0]}, {"train.py": texts[1]}, fault)
 
@@ -141,30 +142,11 @@ _LATER = {
 
 def _made_aside(name: str, made: str, used: str) -> Training:
     """Return a training whose evaluation is made under autocast, and runs outside of it."""
-    sound = _training(f"{name} made aside", (made, used))
+    sound = evaluated(f"{name} made aside", (made, used))
     cast = next(edits[0][0] for edits in sound.faults.values())
     aside = f"{_CAST}            {made}\n        {used}\n"
     faults = {"the casts are where it is made": ((cast, aside),)}
     return Training(sound.name, sound.before, sound.after, faults)
-
-
-def _by_parts() -> Training:
-    """Return a training whose evaluation runs a method of the network that its forward runs as well."""
-    parts = (
-        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.out = nn.Linear(4, 2)\n\n"
-        "    def step(self, x):\n        return self.out(x), 1\n\n"
-        "    def forward(self, x):\n        return self.step(x)[0]\n"
-    )
-    sound = _training("a method of its own", ("out, _ = model.step(x)",))
-    call = _CALL.replace("nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))", "Net()")
-    texts = (
-        {
-            name: text.replace(_IMPORTS, _IMPORTS + parts).replace(_CALL, call)
-            for name, text in each.items()
-        }
-        for each in (sound.before, sound.after)
-    )
-    return Training(sound.name, *texts, sound.faults)
 
 
 def _twice() -> Training:
@@ -177,7 +159,7 @@ def _twice() -> Training:
         made = "    model, optimizer = amp" if text is _BEFORE else "    scaler ="
         body = body.replace(made, f"    print(score(model, loader[0]))\n{made}")
         head_of = "from apex import amp\n" if text is _BEFORE else ""
-        texts.append(f"{_IMPORTS}{head_of}\n{head}{body}{_CALL}")
+        texts.append(f"{IMPORTS}{head_of}\n{head}{body}{CALL}")
     cast_inside = (
         (
             "        return model(x).sum()",
@@ -263,7 +245,6 @@ _PROPERTY = """
 """
 
 EVALUATIONS = (
-    _by_parts(),
     _given(
         "a dataset",
         "    def __len__(self):\n        return 2\n\n    def __getitem__(self, k):\n        x = torch.ones(4)\n",
@@ -276,7 +257,7 @@ EVALUATIONS = (
     ),
     *(_made_aside(name, *lines) for name, lines in _LATER.items()),
     _twice(),
-    *(_training(name, lines) for name, lines in _WAYS.items()),
+    *(evaluated(name, lines) for name, lines in _WAYS.items()),
     *(_handed(name, *words) for name, words in _HANDED.items()),
     _library("turned on by a flag of its user", "mixed", ""),
     _library("turned on by a property of its user", "_mixed", _PROPERTY),

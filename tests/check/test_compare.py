@@ -10,12 +10,13 @@ from check.helpers import HELPERS
 from check.planted import TRAININGS, Training
 from check.present import PRESENT
 from check.programs import PROGRAMS
+from check.roundabout import ROUNDABOUT
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT)
+EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT)
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

@@ -8,8 +8,10 @@ from enum import Enum
 
 from amp_migrate.check.casts.assumed import Facts
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.check.casts.initialized import handed, of_one_kind
-from amp_migrate.project import Function
+from amp_migrate.check.casts.initialized import handed, of_one_kind, runs_each
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Class, Function
+from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
 
@@ -85,6 +87,9 @@ class Casting:
 
     def _of_project(self, call: ast.Call) -> Casts | None:
         """Return what the generators that a call makes context managers of enter around their yield."""
+        classes = self._project.constructed(call)
+        if classes and not any(self._enters_casts(cls) for cls in classes):
+            return None
         made = self._project.callees(call)
         found: set[Casts | None] = set()
         for function in made:
@@ -99,6 +104,18 @@ class Casting:
             found |= {self.here(function, node) for node in yields}
             self._within.discard(call)
         return found.pop() if len(found) == 1 else Casts.UNKNOWN
+
+    def _enters_casts(self, cls: Class) -> bool:
+        """Tell whether entering an object of a class may turn casts on or off."""
+        methods = [m for base in cls.mro() for m in base.methods.values()]
+        external = [base for base in cls.externals() if base != "object"]
+        run = {below for method in methods for below in reachable(self._project, method)}
+        return bool(external) or any(
+            self._project.external(function.module, node) in AUTOCASTS
+            for function in run
+            for node in walk(function.scope)
+            if isinstance(node, ast.Attribute | ast.Name)
+        )
 
     def _bound(self, function: Function, name: ast.Name) -> bool:
         return function.module.scopes.owner(name) is not None
@@ -155,7 +172,7 @@ class Casting:
                     continue
                 inside = self.here(function, point.node)
                 found = begins[function] if inside is None else frozenset({inside})
-                certain = found == {Casts.OFF} if later else of_one_kind(callees)
+                certain = found == {Casts.OFF} if later else runs_each(point.node, callees)
                 found = found if certain else frozenset({Casts.UNKNOWN})
                 for callee in callees or later:
                     held = begins.get(callee, frozenset())

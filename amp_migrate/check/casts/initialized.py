@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 
 States = frozenset[bool | None]
@@ -120,7 +121,7 @@ class Initialized:
             function = queue.pop()
             for call, states in self.calls(function, begins[function]):
                 callees = self._program.calls.run(call)
-                sure = of_one_kind(callees) if callees else states == ON
+                sure = runs_each(call, callees) if callees else states == ON
                 states = states if sure else UNSURE
                 for callee in callees or handed(self._program, call):
                     held = begins.get(callee, frozenset())
@@ -197,7 +198,13 @@ def _protocols(project: Project, module: Module, call: ast.Call) -> Iterator[Fun
             yield from (m for name in _PROTOCOLS if (m := cls.method(name)) is not None)
 
 
+def runs_each(call: ast.Call, callees: Sequence[Function]) -> bool:
+    """Tell whether what a call may run does run there at some time: for one run it may be another, by a name."""
+    return of_one_kind(callees) or looked_up(call.func) is not None
+
+
 def of_one_kind(callees: Sequence[Function]) -> bool:
-    """Tell whether a call runs one of what it may run for sure: one function, or one method of some classes."""
-    methods = {f.name for f in callees if f.cls is not None}
-    return len(callees) < 2 or (len(methods) == 1 and all(f.cls is not None for f in callees))
+    """Tell whether a call runs one of what it may run for sure: one function, or one method of some classes, or a lambda."""
+    named = [f for f in callees if not isinstance(f, Anonymous)]
+    methods = {f.name for f in named if f.cls is not None}
+    return len(named) < 2 or (len(methods) == 1 and all(f.cls is not None for f in named))

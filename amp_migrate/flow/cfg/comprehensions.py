@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from amp_migrate.facts.paths import stored
 from amp_migrate.flow.cfg.expressions import Expressions
 from amp_migrate.flow.cfg.points import EdgeKind, Kind
 from amp_migrate.flow.cfg.sketch import End
@@ -38,12 +39,7 @@ class Comprehensions(Expressions):
     ) -> None:
         """Run the loops of a comprehension whose first iterable is evaluated."""
         self.inner.append(
-            frozenset(
-                name.id
-                for generator in node.generators
-                for name in ast.walk(generator.target)
-                if isinstance(name, ast.Name)
-            )
+            frozenset(name for item in node.generators for name in stored(item.target))
         )
         self._turn(node, generators)
         self.inner.pop()

@@ -9,7 +9,7 @@ from functools import partial
 
 from amp_migrate.autocast.forwards import Forward
 from amp_migrate.facts.constants import is_false
-from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.paths import path, stored, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.steps import Backward, Step
@@ -73,9 +73,9 @@ def _of_parameters(
     unit: Unit, backward: Backward, loop: ast.For | ast.comprehension
 ) -> Iterator[str]:
     """Yield the names that a loop gives to parameters: those of a network, or what its loss is not computed of."""
-    names = [n for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    names = stored(loop.target)
     if any(bases(backward.module, loop.iter, set())):
-        yield from (name.id for name in names)
+        yield from names
         return
     function = backward.function
     computing = {
@@ -83,7 +83,7 @@ def _of_parameters(
         for node in walk(function.scope)
         if isinstance(node, ast.Name) and unit.losses.computes(function, backward.loss, node)
     }
-    yield from (name.id for name in names if name.id not in computing)
+    yield from names - computing
 
 
 def _requires_grad(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import root, walk
+from amp_migrate.facts.paths import root, stored, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
@@ -128,7 +128,7 @@ def _visiting(tree: Tree, node: ast.AST) -> ast.AST | None:
         elif isinstance(up, _LISTS):
             loops = list(reversed(up.generators))
         for loop in loops:
-            if names & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+            if names & stored(loop.target):
                 if not all(_asks_gradient(test) for test in _tests(tree, found, loop)):
                     return None
                 found, names = loop, {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}

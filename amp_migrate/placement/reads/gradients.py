@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.paths import path, stored, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
@@ -282,7 +282,7 @@ def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
 
 def _chooses_optimizer(loop: ast.For, node: ast.AST, read: set[str]) -> bool:
     """Tell whether a loop picks the optimizer whose parameters `node` reads."""
-    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    targets = stored(loop.target)
     masters = [n for n in ast.walk(node) if isinstance(n, ast.Call) and tail(n) == "master_params"]
     return bool(targets & read) and any(
         isinstance(n, ast.Name) and n.id in targets for call in masters for n in ast.walk(call)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import stored, walk
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.counting import counts
@@ -185,7 +185,7 @@ def leaves_first(step: Step, test: ast.If) -> bool:
     compare = test.test
     if not isinstance(loop, ast.For | ast.AsyncFor) or not isinstance(compare, ast.Compare):
         return False
-    counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    counters = stored(loop.target)
     given = (type(compare.ops[0]), getattr(compare.comparators[0], "value", None))
     return (
         isinstance(compare.left, ast.Name)

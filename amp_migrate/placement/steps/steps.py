@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root, same, tail
+from amp_migrate.facts.paths import root, same, stored, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, in_branch, inside, levels, position
@@ -71,8 +71,7 @@ def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
     optimizer = root(call.func)
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt:
-            targets = {n.id for n in ast.walk(level.target) if isinstance(n, ast.Name)}
-            if optimizer in targets:
+            if optimizer in stored(level.target):
                 return level
     return stmt
 

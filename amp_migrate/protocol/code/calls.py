@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.protocol.code.strays import Strays
@@ -33,7 +34,23 @@ class Calls:
 
     def run(self, call: ast.Call) -> list[Function]:
         """Return the functions and lambdas that a call runs by themselves, methods of the objects that it calls apart."""
-        return self._project.callees(call) or self._lambdas_run.get(call, []) or self._first(call)
+        known = [*self._project.callees(call), *self._lambdas_run.get(call, [])]
+        return known or self._first(call) or self._looked_up(call)
+
+    def _looked_up(self, call: ast.Call) -> list[Function]:
+        """Return the methods that a call of ``getattr(hook, moment)`` may run: those that no other call does."""
+        found = looked_up(call.func)
+        module = self._module_of.get(call)
+        if found is None or module is None:
+            return []
+        site = CallSite(self.body(module, call), call, bound=True)
+        return [
+            method
+            for cls in self._project.instance_classes(module, found[0])
+            for method in cls.methods.values()
+            if method.takes_receiver and not method.name.startswith("__")
+            if fits(site, method) and not self._project.callers(method)
+        ]
 
     def _first(self, call: ast.Call) -> list[Function]:
         """Return the functions that ``map`` or its like runs for a call."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Event, Kind
@@ -134,5 +135,5 @@ def _held_by(over: ast.expr) -> ast.expr | None:
 
 def _binds(loop: _Loop, named: ast.expr) -> bool:
     """Tell whether the target of a loop binds a name that an expression reads."""
-    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    bound = stored(loop.target)
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(named))

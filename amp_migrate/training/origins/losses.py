@@ -11,6 +11,7 @@ from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import HAND_OUT_STATE
 from amp_migrate.training.bindings import returned, run_first
+from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
 from amp_migrate.training.origins.collected import Collected
@@ -121,7 +122,7 @@ class Losses:
 
     def _step(self, where: Function, part: ast.AST, cast: bool) -> _Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
-        if _is_settled(part) if cast else _is_cut_off(part):
+        if _is_settled(part) if cast else self._is_cut_off(where, part):
             return frozenset(), ()
         run: set[int] = set()
         onward: list[Origin] = []
@@ -153,6 +154,12 @@ class Losses:
             if child is not runs or not isinstance(child, ast.Name)
         ]
         return frozenset(run), tuple(onward)
+
+    def _is_cut_off(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether no gradient passes an expression."""
+        if isinstance(node, ast.Call) and keeps_no_graph(self._project, function.module, node):
+            return True
+        return _is_cut_off(node)
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):

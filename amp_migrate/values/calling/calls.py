@@ -10,7 +10,9 @@ from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.decorators import Decorators
+from amp_migrate.values.calling.entered import Entered
 from amp_migrate.values.calling.lambdas import Lambdas
+from amp_migrate.values.calling.looked_up import LookedUp
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.results import Results
 from amp_migrate.values.calling.targets import Target, Targets
@@ -43,7 +45,9 @@ class Calls:
         self.reached: dict[ast.Call, list[Target]] = {}
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
-        self._lambdas = Lambdas(nodes, expressions)
+        self.lambdas = Lambdas(nodes, expressions)
+        self._looked_up = LookedUp(nodes, expressions, self._passing)
+        self._entered = Entered(nodes, expressions)
         self._decorators = Decorators(nodes, expressions, self.targets)
         self._tools = Tools(nodes, expressions, self._passing)
         self._results = Results(nodes, expressions, self._passing)
@@ -73,6 +77,7 @@ class Calls:
             self._by_objects(pending)
             self._results.resolve(self.reached)
             self._tools.store(stores)
+            self._entered.link(modules)
             self._decorators.link(modules, called)
             if self.graph.version == version:
                 break
@@ -99,9 +104,11 @@ class Calls:
         for module, call, targets in forwards:
             for target in filter(self._tools.takes_apex, targets):
                 self._through_module(module, call, target)
+        for module, call, _ in found:
+            self.lambdas.link(module, call)
         for module, call, targets in found:
             if not targets:
-                self._lambdas.link(module, call)
+                self._looked_up.link(module, call)
         for module, call in pending:
             self._results.outside(module, call)
 

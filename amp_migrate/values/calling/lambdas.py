@@ -18,14 +18,14 @@ class Lambdas:
         self.nodes = nodes
         self.graph = nodes.graph
         self.expressions = expressions
-        self._linked: set[tuple[ast.Call, ast.Lambda]] = set()
+        self.run: dict[tuple[ast.Call, ast.Lambda], Module] = {}
 
     def link(self, module: Module, call: ast.Call) -> None:
         """Let the arguments of a call flow into the lambdas that it may run, and their values into its result."""
         callee = self.expressions.node(module, call.func)
         for fact in list(self.graph.facts(callee, MIDDLE)) if callee is not None else ():
-            if isinstance(fact, Written) and (call, fact.node) not in self._linked:
-                self._linked.add((call, fact.node))
+            if isinstance(fact, Written) and (call, fact.node) not in self.run:
+                self.run[call, fact.node] = module
                 self._pass(module, call, fact)
 
     def _pass(self, module: Module, call: ast.Call, run: Written) -> None:
