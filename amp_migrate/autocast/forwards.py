@@ -20,6 +20,9 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import run_first
 
+_MAKE_NO_MODULE = tuple(
+    f"torch.nn.{part}" for part in ("functional.", "init.", "utils.", "Parameter", "parameter.")
+)
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
 )
@@ -28,6 +31,11 @@ EVIDENCE = frozenset(
 def is_housekeeping(name: str) -> bool:
     """Tell whether a method of a network is known to run no forward pass."""
     return name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
+
+
+def makes_module(name: str) -> bool:
+    """Tell whether calling what has a dotted name makes a module of torch: a layer, a network or a loss."""
+    return name.startswith("torch.nn.") and not name.startswith(_MAKE_NO_MODULE)
 
 
 class Forward(enum.IntEnum):
@@ -90,7 +98,7 @@ class Forwards:
             return True
         tail = dotted.rpartition(".")[2]
         made = self._project.values.made_by(module, node)
-        if any(name.startswith("torch.nn.") for name in made):
+        if any(map(makes_module, made)):
             return not any(name.endswith("Loss") for name in made)
         if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
             return not CRITERION_NAME.search(tail)

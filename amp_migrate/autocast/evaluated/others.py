@@ -8,6 +8,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
+from amp_migrate.autocast.forwards import makes_module
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import tail, walk
@@ -70,7 +71,7 @@ def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
         return False
     values = unit.project.values
     made = values.made_by(module, func)
-    if any(name.startswith("torch.nn.") for name in made):
+    if any(map(makes_module, made)):
         return not any(name.endswith("Loss") for name in made)
     return any(
         base == "torch.nn.Module"

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.autocast.forwards import Forward, Forwards
+from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.aside import Aside, Stays
 from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.later import heads, runs_later
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
-from amp_migrate.autocast.slicing.products import Products
 from amp_migrate.autocast.slicing.region import Region, Search
+from amp_migrate.autocast.slicing.ungraded import Ungraded
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
-from amp_migrate.training.contexts import runs_without_gradients
 
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 
@@ -46,6 +46,7 @@ class RegionFinder:
         self._earlier = Earlier(project, forwards, barrier, self._effects)
         self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None
         self._products = Products(project)
+        self._ungraded = Ungraded(project, forwards)
         self._entered: set[Function] = set()
         self._asked: set[tuple[ast.Call, frozenset[Place]]] = set()
 
@@ -231,7 +232,7 @@ class RegionFinder:
 
     def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
         chosen.reverse()
-        while chosen and self._is_aside(function, chosen[0]):
+        while chosen and self._ungraded(function.module, chosen[0]):
             del chosen[0]
         region, network = self._range(function, chosen)
         if region is not None:
@@ -249,11 +250,8 @@ class RegionFinder:
             return None, False
         wanted = best if best >= Forward.CRITERION else Forward.UNKNOWN
         running = [s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted]
-        first = next((s for s in running if not self._is_aside(function, s)), running[0])
+        first = next((s for s in running if not self._ungraded(module, s)), running[0])
         return Region(module, function, first, chosen[-1]), best is Forward.NETWORK
-
-    def _is_aside(self, function: Function, stmt: ast.stmt) -> bool:
-        return runs_without_gradients(self._project, function.module, stmt) is True
 
     def _in_callers(self, function: Function, needed: Needed, seen: frozenset[Function]) -> Search:
         result = Search()
