@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
+from amp_migrate.autocast.evaluated.begun import Begun, Guard
 from amp_migrate.availability.condition import (
     UNKNOWN,
     Condition,
     as_bool,
     conjunction,
+    conjuncts,
     either,
     is_plain,
     names,
@@ -34,6 +36,7 @@ class Casts:
         self._unit = unit
         self._creations = creations
         self._reach: dict[Function, set[Function]] = {}
+        self._begun = Begun(unit)
         self.condition = self._condition(creations)
 
     @staticmethod
@@ -55,6 +58,25 @@ class Casts:
 
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
+        text = self._enabled(function, node, training=training)
+        if training or text is None or text == "False" or text.endswith(".is_enabled()"):
+            return text
+        stated = conjuncts(Condition(None, text)) if text else ()
+        asked = [self._begun.condition(g, function) for g in self._guards(function, node)]
+        parts = [c for c in asked if c is not None and c.text not in stated]
+        whole = conjunction([*parts, *(Condition(None, part) for part in stated)])
+        return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
+
+    def untold(self, function: Function, node: ast.AST) -> list[Guard]:
+        """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask."""
+        told = self._begun.condition
+        return [g for g in self._guards(function, node) if told(g, function) is None]
+
+    def _guards(self, function: Function, node: ast.AST) -> list[Guard]:
+        creations = self._of(function)
+        return self._begun.guards(creations[0], function, node) if len(creations) == 1 else []
+
+    def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         if self._unit.home.makers:
             return self._by_scaler(function, node, training)
         creations = self._of(function)

@@ -114,7 +114,7 @@ def either(conditions: list[Condition]) -> Condition:
         return FALSE
     if not all(c.text for c in open_ones):
         return Condition(None, "")
-    ways = [_conjuncts(c) for c in open_ones]
+    ways = [conjuncts(c) for c in open_ones]
     while (shorter := _shorter(ways)) is not None:
         ways = shorter
     if not all(ways):
@@ -125,7 +125,8 @@ def either(conditions: list[Condition]) -> Condition:
     return Condition(None, " or ".join(operand(text, False) for text in texts))
 
 
-def _conjuncts(condition: Condition) -> tuple[str, ...]:
+def conjuncts(condition: Condition) -> tuple[str, ...]:
+    """Return the texts that a condition joins by ``and``, each once."""
     node = _parse(condition.text.strip())
     if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.And):
         return (condition.text,)

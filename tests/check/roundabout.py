@@ -59,7 +59,70 @@ def _by_parts() -> Training:
     return Training(sound.name, *texts, sound.faults)
 
 
+_ASKED_BEFORE = """import sys
+import torch
+from apex import amp
+
+def train(args, model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.half:
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        if args.half:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+
+def score(args, model, loader):
+    with torch.no_grad():
+        return [model(x).sum().item() for x in loader]
+
+def main(args, model, loader):
+    if args.train:
+        train(args, model, loader)
+    print(score(args, model, loader))
+"""
+_ASKED_AFTER = """import sys
+import torch
+
+def train(args, model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled=args.half)
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=args.half):
+            loss = model(x).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+def score(args, model, loader):
+    with torch.no_grad(), torch.cuda.amp.autocast(enabled=args.train and args.half):
+        return [model(x).sum().item() for x in loader]
+
+def main(args, model, loader):
+    if args.train:
+        train(args, model, loader)
+    print(score(args, model, loader))
+"""
+_ASKED = Training(
+    "evaluated in runs that need not have trained",
+    {"train.py": _ASKED_BEFORE},
+    {"train.py": _ASKED_AFTER},
+    {
+        "cast without a training": (("enabled=args.train and args.half", "enabled=args.half"),),
+        "not cast behind a training": (
+            (", torch.cuda.amp.autocast(enabled=args.train and args.half)", ""),
+        ),
+    },
+)
+
 ROUNDABOUT = (
+    _ASKED,
     _by_parts(),
     *(_of_the_project(name, *item) for name, item in _OF_THE_PROJECT.items()),
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.casts.installed import installed
+from amp_migrate.facts.paths import mentions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -25,7 +26,8 @@ class Initialize:
 
     `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
     ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own. `callers` is
-    what holds in the functions that call the function where it runs, as far as there is one call only.
+    what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is what
+    holds in one of these where that does not take the call.
     """
 
     function: Function
@@ -34,6 +36,7 @@ class Initialize:
     off: tuple[Assumption, ...]
     scaled: tuple[Assumption, ...] = ()
     callers: tuple[tuple[Function, Assumption], ...] = ()
+    missed: tuple[tuple[Function, Assumption], ...] = ()
 
     @property
     def trains(self) -> bool:
@@ -80,24 +83,31 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         k.arg is None for k in call.keywords
     )
     scaled = tuple(by_level) if own else ()
-    callers = tuple(_callers(project, function))
-    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers)
+    ways = list(_callers(project, function))
+    callers = tuple((caller, held) for caller, held, _ in ways)
+    aside = tuple((caller, way) for caller, _, without in ways for way in without)
+    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers, aside)
 
 
-def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
-    """Yield the functions on the only way to one, nearest first, with what holds where they take it."""
+def _callers(
+    project: Project, function: Function
+) -> Iterator[tuple[Function, Assumption, list[Assumption]]]:
+    """Yield the functions on the only way to one, nearest first, with what holds where they take it, and where they do not."""
     seen = {function}
     while len(sites := project.callers(function)) == 1 and sites[0].function not in seen:
         site = sites[0]
         function = site.function
         seen.add(function)
         known = NOTHING
+        without = []
         for test, truth in guards(function, site.call):
-            held = refine(known, test, truth)
+            held, missed = refine(known, test, truth), refine(known, test, not truth)
             if held is None:
                 return
+            if missed is not None and missed != known and not mentions(test, "__name__"):
+                without.append(missed)
             known = held
-        yield function, known
+        yield function, known, without
 
 
 def _switched(

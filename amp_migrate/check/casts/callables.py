@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.facts.paths import tail
@@ -75,3 +75,17 @@ def spelled(call: ast.Call) -> str:
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
+
+
+def counterparts(
+    was: Collection[ast.Call], now: Sequence[ast.Call], call: ast.Call
+) -> list[ast.Call]:
+    """Return what a call was before, all that read the same where their number changed."""
+    ordered = sorted(was, key=_position)
+    if len(was) == len(now):
+        return [ordered[sorted(now, key=_position).index(call)]]
+    return ordered
+
+
+def _position(call: ast.Call) -> tuple[int, int]:
+    return call.lineno, call.col_offset

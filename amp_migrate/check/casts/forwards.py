@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts, Initialize, initializes
-from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
 from amp_migrate.check.casts.lacking import Lacking
@@ -21,6 +21,7 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.settings import folded, stated
 from amp_migrate.facts.paths import tail
+from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -49,8 +50,10 @@ class Forwards:
 
     def differences(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
-        if not all(self.old.program.graph(i.function).at(i.call) for i in self.every):
-            return  # in a lambda, which runs when it is called
+        if not all(
+            self.old.program.graph(i.function).at(i.call) for i in self.every
+        ):  # in a lambda
+            return
         for item in self._live:
             if not self._stays(item):
                 yield from self._with_amp(item)
@@ -59,6 +62,10 @@ class Forwards:
                 facts = Facts(((item.function, known),))
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, known not in item.scaled)
+            for way in item.missed if item.on is not None else ():
+                facts = Facts((way, (item.function, item.on or NOTHING)))
+                if not self._may_initialize(item, facts):
+                    yield from self._without(item, facts, scales=False)
         yield from self._elsewhere()
         yield from self._typed()
 
@@ -120,7 +127,7 @@ class Forwards:
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            ran = _counterparts(before, [c for w, c, _ in runs if w == at], call)
+            ran = counterparts(before, [c for w, c, _ in runs if w == at], call)
             ran = [old for old in ran if not self._prepares(at, old)]
             wanted = frozenset(state for old in ran for state in before[old])
             known = None not in wanted
@@ -161,7 +168,7 @@ class Forwards:
         begun = native.spread(self._same([*entries, *self._behind(reached)]))
         for at, call, function in self._runs(begun):
             if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
-                if not self._cast_before(at):
+                if not self._cast_before(at) and not self._is_reported(at):
                     yield _differs(CAST, at, call)
         if scales:
             yield from self._scalers.differing(native, begun, True, ENABLED)
@@ -198,15 +205,22 @@ class Forwards:
     ) -> bool:
         return native.at(function, call, begun[function]) is Casts.ON
 
-    def _cast_before(self, at: _Where) -> bool:
-        """Tell whether native code of the old text had a block around a call."""
-        native = self._native
-        return any(
-            native.here(function, node) is not None
+    def _is_reported(self, at: _Where) -> bool:
+        """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""
+        return all(self.claims.note(LEFT_UNCAST, _place(at, c)) for _, c in self._spelled(at))
+
+    def _spelled(self, at: _Where) -> list[tuple[Function, ast.Call]]:
+        """Return the calls of the old text that read the same, with their functions."""
+        return [
+            (function, node)
             for function in self._old(at[0])
             for node in ast.walk(function.scope)
             if isinstance(node, ast.Call) and spelled(node) == at[1]
-        )
+        ]
+
+    def _cast_before(self, at: _Where) -> bool:
+        """Tell whether native code of the old text had a block around a call."""
+        return any(self._native.here(*place) is not None for place in self._spelled(at))
 
     @cached_property
     def _native(self) -> Casting:
@@ -215,10 +229,8 @@ class Forwards:
     def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
         found = list(self.new.project.callees(call))
-        for function in self._old(at[0]):
-            for node in ast.walk(function.scope):
-                if isinstance(node, ast.Call) and spelled(node) == at[1]:
-                    found += self._same(self.old.project.callees(node))
+        for _, node in self._spelled(at):
+            found += self._same(self.old.project.callees(node))
         return found
 
     def _old(self, name: Key) -> Sequence[Function]:
@@ -248,20 +260,6 @@ class Forwards:
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}
-
-
-def _counterparts(
-    was: Collection[ast.Call], now: Sequence[ast.Call], call: ast.Call
-) -> list[ast.Call]:
-    """Return what a call was before, all that read the same where their number changed."""
-    ordered = sorted(was, key=_position)
-    if len(was) == len(now):
-        return [ordered[sorted(now, key=_position).index(call)]]
-    return ordered
-
-
-def _position(call: ast.Call) -> tuple[int, int]:
-    return call.lineno, call.col_offset
 
 
 def _is_scaled(item: Initialize) -> bool:

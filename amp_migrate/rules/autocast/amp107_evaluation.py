@@ -68,6 +68,8 @@ def decide(context: Context) -> Iterator[Decision]:
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made
+    for region in (region for region, made in decisions if made.edits):
+        yield from _without_apex(context, region)
     for region, blind in places.blind:
         yield _left_in_fp32(context, region, [spoken(function) for function in blind])
     for function, call in copied(context.unit, cast) if not context.unit.plain else ():
@@ -119,6 +121,15 @@ def _evaluation(context: Context, region: Region) -> Decision:
         message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
         return decision(RULE, Status.NOTE, region.module, region.first, message, [edit])
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
+
+
+def _without_apex(context: Context, region: Region) -> Iterator[Decision]:
+    """Say of a cast evaluation that runs come to it which never initialize, where no condition tells them apart."""
+    for guard in context.casts.untold(region.function, region.first):
+        test = guard.function.module.tree.segment(guard.test.test)
+        message = f"this evaluation is cast in runs that leave out what `{test}` guards, too, in which Apex was never on"
+        advice = "put what says so into a variable that is set once, and test that"
+        yield decision(RULE, Status.NOTE, region.module, region.first, message, advice=advice)
 
 
 def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ()) -> Decision:
