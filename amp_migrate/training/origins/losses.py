@@ -20,6 +20,7 @@ from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
 from amp_migrate.training.origins.scale import Scale
 
+_PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
 _Step = tuple[frozenset[int], tuple[Origin, ...]]
 
 
@@ -144,6 +145,8 @@ class Losses:
             onward += self._stored(where, part)
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._put_in(where, part)
+        if cast and isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            onward += self._handed_out(where, part)
         if results and cast:
             return frozenset(run), tuple(results)
         runs = part.func if isinstance(part, ast.Call) else None
@@ -189,6 +192,28 @@ class Losses:
             for given in self._containers.within(function.module, node)
             if self._may_be_one(function, node, given.container)
         ]
+
+    def _handed_out(self, function: Function, node: ast.expr) -> list[Origin]:
+        """Return what an object of the project gives where it is gone through, or asked for an item."""
+        if not self._handing:
+            return []
+        item = isinstance(node, ast.Subscript)
+        names = ("__getitem__",) if item else ("__iter__", "__next__", "__getitem__")
+        held = node.value if isinstance(node, ast.Subscript) else node
+        classes = self._project.instance_classes(function.module, held)
+        methods = {m for c in classes for name in names if (m := c.method(name)) in self._handing}
+        return [
+            Origin(m, value, elsewhere=True)
+            for m in methods
+            if m is not None
+            for value in returned(m)
+        ]
+
+    @cached_property
+    def _handing(self) -> frozenset[Function]:
+        """The methods of the project by which Python goes through objects."""
+        functions = self._project.functions()
+        return frozenset(f for f in functions if f.cls is not None and f.name in _PROTOCOLS)
 
     def _may_be_one(self, function: Function, node: ast.expr, container: ast.expr) -> bool:
         """Tell whether a variable may hold the object where it is read that it held where that was given something."""
