@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.availability.condition import Condition, names, negate
 from amp_migrate.facts.paths import calls_anything
 from amp_migrate.project import Function
-from amp_migrate.project.order import Loop, in_branch
+from amp_migrate.project.order import Loop, in_branch, levels, position
 from amp_migrate.scaler.making.climbing import is_main
 from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.unit.unit import Unit
@@ -17,16 +17,12 @@ from amp_migrate.unit.unit import Unit
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guard:
-    """A test of a function, whose one branch leads to an initialize."""
+    """A test of a function, of which one way out leads to an initialize: through a branch, or past one that returns."""
 
     function: Function
     test: ast.If
     positive: bool
-
-    @property
-    def branch(self) -> list[ast.stmt]:
-        """The branch that leads there."""
-        return self.test.body if self.positive else self.test.orelse
+    branch: list[ast.stmt]
 
 
 class Begun:
@@ -63,12 +59,12 @@ class Begun:
         while function not in seen:
             seen.add(function)
             tree = function.module.tree
-            for up in tree.ancestors(node):
-                if up is function.node:
-                    break
+            for level in levels(tree, node):
+                yield from _left_before(function, level)
+                up = tree.holder(level)
                 if isinstance(up, ast.If) and not is_main(up):
-                    if in_branch(tree, node, up.body) or in_branch(tree, node, up.orelse):
-                        yield Guard(function, up, in_branch(tree, node, up.body))
+                    positive = any(level is stmt for stmt in up.body)
+                    yield Guard(function, up, positive, up.body if positive else up.orelse)
             sites = self._project.callers(function)
             if len(sites) != 1:
                 return
@@ -129,3 +125,13 @@ class Begun:
         if ours is None or theirs is None:
             return False
         return self._project.values.same(origin.module, ours, module, theirs)
+
+
+def _left_before(function: Function, stmt: ast.stmt) -> Iterator[Guard]:
+    """Yield the tests above a statement of its block that return where they come out true."""
+    tree = function.module.tree
+    block = tree.block(stmt)
+    for k, before in enumerate(block[: position(tree, stmt)]):
+        if isinstance(before, ast.If) and not before.orelse:
+            if isinstance(before.body[-1], ast.Return):
+                yield Guard(function, before, False, block[k + 1 :])
