@@ -19,12 +19,13 @@ from amp_migrate.availability.condition import (
 )
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.scaler.reach.at_hand import at_hand
+from amp_migrate.training.bindings import named
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.unit import Unit
 
@@ -70,11 +71,16 @@ class Casts:
     def untold(self, function: Function, node: ast.AST) -> list[Guard]:
         """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask."""
         told = self._begun.condition
-        return [g for g in self._guards(function, node) if told(g, function) is None]
+        every = [self._begun.guards(c, function, node) for c in self._of(function)]
+        known = self._guards(function, node)
+        unlike = [] if known else [guard for guards in every for guard in guards]
+        return unlike or [guard for guard in known if told(guard, function) is None]
 
     def _guards(self, function: Function, node: ast.AST) -> list[Guard]:
-        creations = self._of(function)
-        return self._begun.guards(creations[0], function, node) if len(creations) == 1 else []
+        """Return the guards of each initialize that a node may do without, where all of them have the same."""
+        every = [self._begun.guards(c, function, node) for c in self._of(function)]
+        alike = {tuple((ast.unparse(g.test.test), g.positive) for g in each) for each in every}
+        return every[0] if len(alike) == 1 else []
 
     def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         if self._unit.home.makers:
@@ -241,8 +247,8 @@ class Casts:
         self, name: str, creation: Creation, function: Function, training: bool
     ) -> bool:
         module = creation.site.module
-        ours = _name_node(creation.site.function, module, name)
-        theirs = _name_node(function, function.module, name)
+        ours = named(creation.site.function, name)
+        theirs = named(function, name)
         if ours is None or theirs is None:
             return False
         values = self._unit.project.values
@@ -265,7 +271,7 @@ class Casts:
         values = self._unit.project.values
         found: set[int] = set()
         for creation in self._creations:
-            node = _name_node(creation.site.function, creation.site.module, name)
+            node = named(creation.site.function, name)
             if node is not None:
                 found |= values.groups(creation.site.module, node)
         return frozenset(found)
@@ -290,11 +296,3 @@ def _is_one_variable(name: str, one: Function, other: Function) -> bool:
     if other.module is not module:
         return False
     return module.scopes.find(one.scope, name) is module.scopes.find(other.scope, name)
-
-
-def _name_node(function: Function, module: Module, name: str) -> ast.expr | None:
-    top = function.node if function.node is not None else module.tree.module
-    for node in walk(top):
-        if isinstance(node, ast.Name) and node.id == name:
-            return node
-    return None

@@ -82,6 +82,17 @@ def run_first(project: Project, module: Module, call: ast.Call) -> ast.expr | No
     return call.args[0] if call.args and meant(project, module, call.func) in RUNS_FIRST else None
 
 
+def named(function: Function, name: str) -> ast.Name | ast.arg | None:
+    """Return a mention of a variable in a function, or its parameter of that name."""
+    top = function.node if function.node is not None else function.module.tree.module
+    for node in walk(top):
+        if isinstance(node, ast.Name) and node.id == name:
+            return node
+    given = function.node.args if function.node is not None else None
+    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs] if given is not None else []
+    return next((p for p in parameters if p.arg == name), None)
+
+
 def is_generator(function: Function) -> bool:
     """Tell whether the body of a function runs only where its result is gone through."""
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function.scope))

@@ -17,6 +17,8 @@ from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Holder, Nodes
 from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
 
+Named = ast.expr | ast.arg
+
 
 class Values:
     """Names that hold the same object, without regard to the order of statements.
@@ -58,12 +60,12 @@ class Values:
                         found.setdefault(fact.node, []).append((module, call))
         return found
 
-    def same(self, module: Module, a: ast.expr, b_module: Module, b: ast.expr) -> bool:
+    def same(self, module: Module, a: Named, b_module: Module, b: Named) -> bool:
         """Tell whether two expressions may hold the same object."""
         one, other = self._node(module, a), self._node(b_module, b)
         return one is not None and other is not None and self.graph.same(one, other)
 
-    def group(self, module: Module, expression: ast.expr) -> int | None:
+    def group(self, module: Module, expression: Named) -> int | None:
         """Return the class of names that hold the object of `expression`; None if it is no access path.
 
         Two expressions of one group hold the same object. Expressions of different groups may too, where
@@ -72,7 +74,7 @@ class Values:
         node = self._node(module, expression)
         return None if node is None else self.graph.find(node)
 
-    def groups(self, module: Module, expression: ast.expr) -> frozenset[int]:
+    def groups(self, module: Module, expression: Named) -> frozenset[int]:
         """Return the groups of all objects that `expression` may hold, its own included."""
         node = self._node(module, expression)
         return frozenset() if node is None else frozenset(self.graph.reach(node)[0])
@@ -156,7 +158,9 @@ class Values:
                 for part in [*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)]:
                     self._node(module, part)
 
-    def _node(self, module: Module, expression: ast.expr) -> int | None:
+    def _node(self, module: Module, expression: Named) -> int | None:
+        if isinstance(expression, ast.arg):
+            return self.nodes.variable(module, module.scopes.scope_of(expression), expression.arg)
         return self.expressions.node(module, expression)
 
 

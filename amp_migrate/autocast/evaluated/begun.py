@@ -12,6 +12,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, in_branch, levels, position
 from amp_migrate.scaler.making.climbing import is_main
 from amp_migrate.scaler.making.creation import Creation
+from amp_migrate.training.bindings import named
 from amp_migrate.unit.unit import Unit
 
 
@@ -119,9 +120,7 @@ class Begun:
         ours = next(
             (n for n in ast.walk(guard.test.test) if isinstance(n, ast.Name) and n.id == name), None
         )
-        theirs = next(
-            (n for n in ast.walk(function.scope) if isinstance(n, ast.Name) and n.id == name), None
-        )
+        theirs = named(function, name)
         if ours is None or theirs is None:
             return False
         return self._project.values.same(origin.module, ours, module, theirs)

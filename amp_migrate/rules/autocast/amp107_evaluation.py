@@ -36,6 +36,7 @@ from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.unit.apart import elements
 from amp_migrate.unit.cannot import Cannot, spoken
@@ -53,11 +54,13 @@ def decide(context: Context) -> Iterator[Decision]:
     regions = [
         r for r in places.regions if _ran_under_apex(context, r) and not disabled.holds(r.function)
     ]
-    regions += [
+    aside = [
         region
         for region in others(context.unit, context.gone_nodes, regions)
         if context.casts.runs(region.function) and not serves_others(context.unit, region.function)
     ]
+    apart = cast_at(context, aside, disabled)
+    regions += apart.regions
     decisions = [(region, _evaluation(context, region)) for region in regions]
     trained = (r for r in context.unit.regions if not disabled.holds(r.function))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
@@ -70,7 +73,7 @@ def decide(context: Context) -> Iterator[Decision]:
         yield made
     for region in (region for region, made in decisions if made.edits):
         yield from _without_apex(context, region)
-    for region, blind in places.blind:
+    for region, blind in (*places.blind, *apart.blind):
         yield _left_in_fp32(context, region, [spoken(function) for function in blind])
     for function, call in copied(context.unit, cast) if not context.unit.plain else ():
         message = (
@@ -129,12 +132,19 @@ def _without_apex(context: Context, region: Region) -> Iterator[Decision]:
         test = guard.function.module.tree.segment(guard.test.test)
         message = f"this evaluation is cast in runs that leave out what `{test}` guards, too, in which Apex was never on"
         advice = "put what says so into a variable that is set once, and test that"
-        yield decision(RULE, Status.NOTE, region.module, region.first, message, advice=advice)
+        path = region.module.path
+        yield Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])
+
+
+def _span(region: Region) -> Span:
+    """Return where a region stands, all of it."""
+    tree = region.module.tree
+    end = tree.span(region.last)
+    return tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
 
 
 def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ()) -> Decision:
     """Say that an evaluation is no longer cast: at all, or where some callers run it that cannot say whether AMP is on."""
-    tree = region.module.tree
     who = spoken(region.function)
     flag = context.casts.condition.text
     on = f"`{flag}`" if flag else "the flag of AMP"
@@ -149,6 +159,5 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
-    end = tree.span(region.last)
-    span = tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
-    return Decision(Finding(region.module.path, span, RULE.code, Status.NOTE, message, advice), [])
+    path = region.module.path
+    return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])
