@@ -12,7 +12,7 @@ from amp_migrate.autocast.forwards import makes_module
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import tail, walk
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
 from amp_migrate.unit.finding.networks import initialized, is_made_anew
 from amp_migrate.unit.unit import Unit
@@ -27,7 +27,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
     if unit.outside or levels & {"O2", "O3"}:
         return []
     models = initialized(unit)
-    cast = reached(unit, known)
+    cast, trained = reached(unit, known), reached(unit, unit.regions)
     taken = {
         id(n) for r in [*unit.regions, *known] for stmt in r.statements() for n in ast.walk(stmt)
     }
@@ -38,6 +38,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             for node in module.tree.nodes(ast.Call)
             if id(node) not in taken
             and unit.project.function_of(module, node) not in cast
+            and not _is_under(unit, unit.project.function_of(module, node), taken, trained)
             and node not in gone
             and _is_network(unit, module, node.func)
             and not unit.project.values.groups(module, node.func) & models
@@ -56,6 +57,12 @@ def trains_aside(unit: Unit, region: Region) -> bool:
         for node in walk(region.function.scope)
     )
     return own and not unit.backwards_of(region.function)
+
+
+def _is_under(unit: Unit, function: Function, taken: set[int], trained: set[Function]) -> bool:
+    """Tell whether a function runs in the blocks of what trains alone."""
+    calls = unit.project.callers(function)
+    return bool(calls) and all(id(s.call) in taken or s.function in trained for s in calls)
 
 
 def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
