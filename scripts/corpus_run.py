@@ -182,7 +182,7 @@ def _compare(row: Row, sites: Scan, before: Path, after: Path) -> None:
     row.remaining = [f"{use.path}:{use.line}: {use.kind}" for use in rest.uses]
     row.changed = _differing(before, after)
     row.broken = [name for name in row.changed if _breaks(before / name, after / name)]
-    new = _lint(after, row.changed) - _lint(before, row.changed)
+    new = _lint(after, row.changed, starred=False) - _lint(before, row.changed, starred=True)
     for (code, name, message), count in sorted(new.items()):
         line = f"{name}: {code} {message}" + (f" ({count} times)" if count > 1 else "")
         (row.undefined if code in _UNDEFINED else row.unused).append(line)
@@ -220,8 +220,11 @@ def _compiles(path: Path) -> bool:
     return True
 
 
-def _lint(folder: Path, names: list[str]) -> Counter[tuple[str, str, str]]:
-    """Return ruff's messages on undefined and unused names, without their places."""
+def _lint(folder: Path, names: list[str], *, starred: bool) -> Counter[tuple[str, str, str]]:
+    """Return ruff's messages on undefined and unused names, without their places.
+
+    Those that a star import may bring count as undefined where `starred`: that may be the one that goes.
+    """
     files = [name for name in names if (folder / name).exists()]
     if not files:
         return Counter()
@@ -235,7 +238,9 @@ def _lint(folder: Path, names: list[str]) -> Counter[tuple[str, str, str]]:
     found: Counter[tuple[str, str, str]] = Counter()
     for item in json.loads(run.stdout):
         name = Path(item["filename"]).relative_to(folder.resolve()).as_posix()
-        code, message = _as_undefined(item["code"], item["message"])
+        code, message = item["code"], item["message"]
+        if starred:
+            code, message = _as_undefined(code, message)
         if code in (*_UNDEFINED, *_UNUSED):
             found[code, name, message] += 1
     return found

@@ -58,6 +58,22 @@ def imported_by(files: Mapping[str, Module], lookup: Lookup, module: Module) -> 
             yield from (path for path in files if path.startswith(f"{meaning.path}/"))
 
 
+def run_by(lookup: Lookup, module: Module, alias: ast.alias) -> list[Module]:
+    """Return the files that an import runs where they have not run before, those of packages too."""
+    statement = module.tree.parents.get(alias)
+    found: list[Meaning | None] = []
+    if isinstance(statement, ast.ImportFrom):
+        source = lookup.source(module, statement)
+        found.append(source)
+        if not isinstance(source, str | None) and alias.name != "*":
+            found += lookup.member(source, alias.name)
+    else:
+        found.append(_entry(lookup.modules, lookup.layout.absolute(module.path, alias.name)))
+    files = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Module))
+    around = (lookup.modules[path] for file in files for path in _packages(lookup.modules, file))
+    return [other for other in dict.fromkeys([*around, *files]) if other is not module]
+
+
 def import_calls(module: Module) -> Iterator[ast.Call]:
     """Return the calls in a file that import by a name that is a value."""
     return (c for c in module.tree.nodes(ast.Call) if last_name(c) in _IMPORTERS)

@@ -180,6 +180,14 @@ class DropImportedName:
 
 
 @dataclass(frozen=True, slots=True)
+class AddImportedName:
+    """Let a ``from`` statement import one name more; a name that another edit adds there is added once."""
+
+    span: Span
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddImport:
     """Add a top-level import unless the file has it: `text` is the statement, as ``import torch``.
 
@@ -207,6 +215,7 @@ Edit = (
     | AddWithItem
     | DropWithItem
     | DropImportedName
+    | AddImportedName
     | AddImport
 )
 

@@ -32,7 +32,13 @@ from amp_migrate.rewrite.parts.arguments import (
     drop_with_item,
     rename_keywords,
 )
-from amp_migrate.rewrite.parts.imports import Import, drop_names
+from amp_migrate.rewrite.parts.imports import (
+    Import,
+    add_names,
+    added_names,
+    drop_names,
+    dropped_names,
+)
 from amp_migrate.rewrite.parts.parentheses import fitted
 from amp_migrate.rewrite.parts.signature import add_parameter, rename_parameters
 from amp_migrate.rewrite.parts.top import place_imports
@@ -186,7 +192,10 @@ class _Rewriter(cst.CSTTransformer):
             return new
         for edit in edits:
             self.index.mark(edit)
-        return drop_names(new, {name for edit in edits for name in edit.names})
+        if isinstance(new, cst.ImportFrom):
+            new = add_names(new, added_names(old, edits))
+        gone = dropped_names(old, edits)
+        return drop_names(new, gone) if gone else new
 
     def _compound(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
         if isinstance(old, cst.If) and isinstance(new, cst.If):

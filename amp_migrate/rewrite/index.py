@@ -10,6 +10,7 @@ import libcst as cst
 from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
+    AddImportedName,
     AddParameter,
     AddWithItem,
     Drop,
@@ -29,7 +30,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.rewrite.errors import EditError, place
 from amp_migrate.rewrite.locate import Places, StatementNode, locate
-from amp_migrate.rewrite.parts.imports import Import, dropped_names, imported_names
+from amp_migrate.rewrite.parts.imports import Import, added_names, dropped_names, imported_names
 from amp_migrate.rewrite.parts.names import Rename
 from amp_migrate.source.span import Span
 
@@ -62,7 +63,9 @@ class Index:
     bottom: dict[cst.CSTNode, list[Move]] = field(default_factory=dict)
     wraps: dict[cst.CSTNode, list[Wrap]] = field(default_factory=dict)
     additions: dict[cst.CSTNode, list[Addition]] = field(default_factory=dict)
-    imported: dict[cst.CSTNode, list[DropImportedName]] = field(default_factory=dict)
+    imported: dict[cst.CSTNode, list[DropImportedName | AddImportedName]] = field(
+        default_factory=dict
+    )
     expressions: dict[cst.CSTNode, ReplaceExpression] = field(default_factory=dict)
     arguments: dict[cst.CSTNode, list[AddArgument]] = field(default_factory=dict)
     keywords: dict[cst.CSTNode, list[RenameKeyword | DropKeyword]] = field(default_factory=dict)
@@ -141,8 +144,8 @@ def build_index(module: cst.Module, text: str, edits: Iterable[Edit]) -> Index:
     for edit in unique:
         _enter(index, edit)
     for node, removals in index.imported.items():
-        names = dropped_names(node, removals)
-        if isinstance(node, Import) and names >= set(imported_names(node)):
+        names, added = dropped_names(node, removals), added_names(node, removals)
+        if isinstance(node, Import) and not added and names >= set(imported_names(node)):
             index.emptied.add(node)
     return index
 
@@ -185,7 +188,7 @@ def _enter(index: Index, edit: Edit) -> None:
             _enter_drop_else(index, edit)
         case AddWithItem() | DropWithItem():
             index.additions.setdefault(index.statement(edit, edit.span), []).append(edit)
-        case DropImportedName():
+        case DropImportedName() | AddImportedName():
             index.imported.setdefault(index.statement(edit, edit.span), []).append(edit)
         case ReplaceExpression():
             node = index.expression(edit, edit.span)

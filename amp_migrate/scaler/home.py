@@ -9,7 +9,7 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
-from amp_migrate.plan.model import AddArgument, Insert
+from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import class_around, family
 from amp_migrate.scaler.libraries.runners import Runners
@@ -21,6 +21,7 @@ from amp_migrate.scaler.reach.threads import Thread, parameter
 from amp_migrate.scaler.routes import of_file
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.scaler.routes.of_other_file import OtherFiles
 from amp_migrate.scaler.routes.returning import Returning, State
 from amp_migrate.scaler.routes.without import Beside
 from amp_migrate.unit.cannot import Cannot
@@ -60,6 +61,7 @@ class Home:
         self._needing = needing
         self.name = free_name(modules)
         self.callers = Callers(project, inits, needing)
+        self.elsewhere = OtherFiles(project, inits, self.name, rebound=module_level)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
@@ -151,7 +153,7 @@ class Home:
             if function in self.carriers.parameters:
                 self.callers.refuse_escaping(function, node)
             known = (self.project, self.inits, self.carriers)
-            return of_file.reached(*known, function, node, self.name)
+            return of_file.reached(*known, function, node, self.name, self.elsewhere)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name
@@ -177,6 +179,9 @@ class Home:
                 return self.attribute(function)
         if function.module.top in self.inits and in_reach.is_global(function, node):
             return self.name
+        imported = self.elsewhere.reached(function, node)
+        if imported is not None:
+            return imported
         if self._kept_by_sibling(function):
             return self.attribute(function)
         keepers = {relative for cls in self._attributes for relative in family(cls)}
@@ -268,14 +273,7 @@ class Home:
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
         self._parameter(init, node)
-        first = init.parameters.names[0]
-        anchor = places.last_assignment(init)
-        edit = Insert(
-            init.module.tree.span(anchor), f"{first}.{self.name} = {self.name}", after=True
-        )
-        if places.is_docstring_only(init):
-            edit = Insert(init.module.tree.span(init.node.body[-1]), edit.text, after=True)
-        self.threads[init].edits.append((init.module.path, edit))
+        self.threads[init].edits.append((init.module.path, places.kept(init, self.name)))
         return True
 
     def _parameter(self, function: Function, node: ast.AST) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from check.accepted import ACCEPTED
+from check.across_files import ACROSS_FILES
 from check.claimed import CLAIMED
 from check.forwards import EVALUATIONS
 from check.helpers import HELPERS
@@ -16,7 +17,9 @@ from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
 from amp_migrate.facts.tree import Tree
 
-EVERY = (*TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT)
+EVERY = (
+    *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
+)  # fmt: skip
 
 
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:

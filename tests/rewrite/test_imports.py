@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan.model import AddImport, Drop, DropImportedName
+from amp_migrate.plan.model import AddImport, AddImportedName, Drop, DropImportedName
 
 from .places import Plan, applied, case
 
@@ -23,6 +23,59 @@ CASES = [
         from a import c, d
         from a import b, d  # note
         from a import b, c
+        """,
+    ),
+    case(
+        "one_more_name",
+        """
+        from a import b
+        from .a import b, c  # note
+        from a import (b, c)
+        from a import (
+            b,  # about b
+            c,  # about c
+        )
+        from a import (
+            b,
+            c
+        )
+        from a import b, \\
+            c
+        """,
+        lambda p: [AddImportedName(p.statement("from", nth), "d") for nth in range(6)],
+        """
+        from a import b, d
+        from .a import b, c, d  # note
+        from a import (b, c, d)
+        from a import (
+            b,  # about b
+            c,  # about c
+            d,
+        )
+        from a import (
+            b,
+            c,
+            d
+        )
+        from a import b, \\
+            c, d
+        """,
+    ),
+    case(
+        "one_more_and_one_less",
+        """
+        from a import b, c
+        from e import b
+        """,
+        lambda p: [
+            AddImportedName(p.statement("from"), "d"),
+            DropImportedName(p.statement("from"), ("b",)),
+            DropImportedName(p.statement("from e"), ("b",)),
+            AddImportedName(p.statement("from e"), "d"),
+        ],
+        """
+        from a import c, d
+        from e import d
         """,
     ),
     case(

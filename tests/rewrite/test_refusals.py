@@ -7,6 +7,7 @@ import pytest
 from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
+    AddImportedName,
     AddParameter,
     AddWithItem,
     Drop,
@@ -145,6 +146,10 @@ PLANS: dict[str, tuple[Plan, str]] = {
     "no_such_name": (
         lambda p: [DropImportedName(p.statement("import"), ("c",))],
         "DropImportedName at 2:0-2:11",
+    ),
+    "no_names_to_add_to": (
+        lambda p: [AddImportedName(p.statement("import"), "c")],
+        "AddImportedName at 2:0-2:11",
     ),
     "not_an_import": (
         lambda p: [DropImportedName(p.statement("x"), ("c",))],

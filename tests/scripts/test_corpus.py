@@ -156,6 +156,15 @@ def test_star_import_hides_what_was_undefined_before(checkout: Path, tmp_path: P
     assert row.undefined == ["engine.py: F821 Undefined name `network_to_half`"]
 
 
+def test_more_uses_of_a_starred_name_are_no_undefined_ones(checkout: Path, tmp_path: Path) -> None:
+    """A name that another star import brings may be read more often than before."""
+    text = "from names import *\n" + ENGINE + "print(torch)\n"
+    (checkout / "engine.py").write_text(text)
+    changes = {"engine.py": text + "print(torch, torch)\n"}
+    row = measure(checkout, Output(), tool(tmp_path, changes))
+    assert row.undefined == []
+
+
 def test_undefined_and_unused_names(checkout: Path, tmp_path: Path) -> None:
     """A name that lost its import and an import that lost its use are told apart."""
     changes = {

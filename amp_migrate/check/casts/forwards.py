@@ -67,6 +67,7 @@ class Forwards:
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, scales=False)
         yield from self._elsewhere()
+        yield from self._scalers.stale(self.new, Casting(self.new.program, Facts()))
         yield from self._typed()
 
     @cached_property

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.casts.imported import Imports, as_import
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
@@ -23,6 +24,10 @@ _PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
 _DISABLES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
 
 
+_Run = tuple[Function, bool]
+"""A function, and whether it is the top-level code of a file that is imported."""
+
+
 class Initialized:
     """Follows a run with AMP on through the functions of a project."""
 
@@ -36,7 +41,18 @@ class Initialized:
             self._project.function_of(m, c) for m, c in zip(initializing, calls, strict=True)
         ]
         self._leads = leading(self._project, functions)
-        self._next: dict[Function, dict[Point, list[Point]]] = {}
+        self._imports = Imports(program)
+        self._add_importers()
+        self._next: dict[_Run, dict[Point, list[Point]]] = {}
+
+    def _add_importers(self) -> None:
+        """Let the functions lead to the calls as well that import a file which comes to them."""
+        known: set[Function] = set()
+        while found := [f for f in self._leads - known if f.node is None]:
+            known.update(found)
+            for top in found:
+                if self._imports.may_come_to(top, self._leads, self._calls):
+                    self._leads |= leading(self._project, self._imports.importers.get(top, ()))
 
     def leads(self, function: Function) -> bool:
         """Tell whether a run of a function may initialize."""
@@ -47,26 +63,27 @@ class Initialized:
         return any(True in found for found in self._exits.values())
 
     @cached_property
-    def _exits(self) -> dict[Function, States]:
+    def _exits(self) -> dict[_Run, States]:
         """Whether Apex may be on behind each function that leads to a call, where it was off before."""
-        exits: dict[Function, States] = {}
-        queue = dict.fromkeys(self._leads)
+        exits: dict[_Run, States] = {}
+        queue = dict.fromkeys(run for function in self._leads for run in _runs(function))
         while queue:
-            function = next(iter(queue))
-            del queue[function]
+            run = function, imported = next(iter(queue))
+            del queue[run]
             graph = self._program.graph(function)
-            found = self._flow(function, OFF, exits).get(graph.exit, frozenset())
-            if found != exits.get(function, frozenset()):
-                exits[function] = found
-                queue |= {site.function: None for site in self._project.callers(function)}
+            found = self._flow(run, OFF, exits).get(graph.exit, frozenset())
+            if found != exits.get(run, frozenset()):
+                exits[run] = found
+                callers = [site.function for site in self._project.callers(function)]
+                if imported:
+                    callers += self._imports.importers.get(function, ())
+                queue |= dict.fromkeys(run for f in callers for run in _runs(f))
         return exits
 
-    def _flow(
-        self, function: Function, start: States, exits: dict[Function, States]
-    ) -> dict[Point, States]:
+    def _flow(self, run: _Run, start: States, exits: dict[_Run, States]) -> dict[Point, States]:
         """Return whether Apex may be on when each point of a function is about to run."""
-        graph = self._program.graph(function)
-        onward = self._onward(function)
+        graph = self._program.graph(run[0])
+        onward = self._onward(run)
         before: dict[Point, States] = {graph.entry: start}
         queue = [graph.entry]
         while queue:
@@ -79,11 +96,12 @@ class Initialized:
                     queue.append(target)
         return before
 
-    def _onward(self, function: Function) -> dict[Point, list[Point]]:
+    def _onward(self, run: _Run) -> dict[Point, list[Point]]:
         """Return the points that may run behind each point of a function, without an exception."""
-        if function not in self._next:
-            graph, known = self._program.graph(function), self._known.at(function)
-            self._next[function] = {
+        if run not in self._next:
+            graph, known = self._program.graph(run[0]), self._known.at(run[0])
+            known = as_import(known) if run[1] else known
+            self._next[run] = {
                 point: [
                     edge.target
                     for edge in graph.successors(point)
@@ -92,10 +110,12 @@ class Initialized:
                 ]
                 for point in graph.points
             }
-        return self._next[function]
+        return self._next[run]
 
-    def _after(self, point: Point, states: States, exits: dict[Function, States]) -> States:
+    def _after(self, point: Point, states: States, exits: dict[_Run, States]) -> States:
         node = point.node
+        if point.kind is Kind.IMPORT:
+            return self._imported(point, states, exits)
         if point.kind is not Kind.CALL or not isinstance(node, ast.Call):
             return states
         if node in self._calls:
@@ -106,10 +126,18 @@ class Initialized:
             if callee not in self._leads:
                 found |= states
             else:
-                ends = exits.get(callee, frozenset())
+                ends = exits.get((callee, False), frozenset())
                 found |= states if False in ends else frozenset()
                 found |= {True} if True in ends else frozenset()
         return frozenset(found) if callees else states
+
+    def _imported(self, point: Point, states: States, exits: dict[_Run, States]) -> States:
+        """Return whether Apex may be on behind an import; a file that turns it on ran before where it is on."""
+        for top in self._imports.tops(point):
+            if top in self._leads and False in states:
+                ends = exits.get((top, True), frozenset())
+                states = states - OFF | ends
+        return states
 
     def spread(
         self, entries: Iterable[Function], behind: Iterable[Function] = ()
@@ -133,7 +161,7 @@ class Initialized:
     def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
         """Return the calls of a function, with whether Apex may be on at each."""
         if function in self._leads:
-            flow = self._flow(function, start, self._exits)
+            flow = self._flow((function, False), start, self._exits)
             found = {p: states if len(states) == 1 else UNSURE for p, states in flow.items()}
         else:
             found = dict.fromkeys(self._reached(function), start)
@@ -145,7 +173,7 @@ class Initialized:
 
     def _reached(self, function: Function) -> list[Point]:
         """Return the points that a run of a function may come to, without an exception or behind one that is caught."""
-        onward = self._onward(function)
+        onward = self._onward((function, False))
         graph = self._program.graph(function)
         found = [graph.entry, *(p for p in graph.points if p.kind is Kind.CAUGHT)]
         seen = set(found)
@@ -167,6 +195,10 @@ class Initialized:
             )
             for up in function.module.tree.ancestors(call)
         )
+
+
+def _runs(function: Function) -> list[_Run]:
+    return [(function, False)] + [(function, True)] * (function.node is None)
 
 
 def leading(project: Project, functions: Iterable[Function]) -> set[Function]:

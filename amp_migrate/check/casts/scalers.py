@@ -9,10 +9,12 @@ from amp_migrate.check.casts.assumed import Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.project import Function
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Function, Module
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 
+_STALE = "is imported before a function makes the one that trains:"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
 
 
@@ -54,11 +56,31 @@ class Scalers:
                 if not self._made_before(function, call):
                     yield _differs(DISABLED, function, call)
 
+    def stale(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
+        """Yield the imports by name of a GradScaler that a function of its file makes, which they do not follow."""
+        makers = {call for function, call in native.enabled.makers if function.node is not None}
+        for module in new.project.modules.values():
+            known = self._old.project.modules.get(module.path)
+            before = {ast.unparse(s) for s in known.tree.nodes(ast.ImportFrom)} if known else set()
+            for statement in module.tree.nodes(ast.ImportFrom):
+                source = new.project.lookup.source(module, statement)
+                if not isinstance(source, Module) or ast.unparse(statement) in before:
+                    continue
+                names = {alias.name for alias in statement.names}
+                if any(_binds(source, name) & makers for name in names):
+                    yield _differs(_STALE, new.project.function_of(module, statement), statement)
+
     def _made_before(self, function: Function, call: ast.Call) -> bool:
         text = ast.unparse(call)
         return any(ast.unparse(c) == text for _, c in self._native.enabled.makers)
 
 
-def _differs(what: str, function: Function, call: ast.Call) -> tuple[Key, Difference]:
-    place = Place(function.module.path, call.lineno)
+def _binds(module: Module, name: str) -> set[ast.AST]:
+    """Return what a variable of a file is assigned, in functions too."""
+    bound = module.scopes.bindings(module.tree.module, name)
+    return {value for b in bound if (value := assigned(module.tree, b)) is not None}
+
+
+def _differs(what: str, function: Function, node: ast.expr | ast.stmt) -> tuple[Key, Difference]:
+    place = Place(function.module.path, node.lineno)
     return key(function), Difference((Step(Label(f"`GradScaler` {what}"), None, place),))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-Item = TypeVar("Item", cst.Arg, cst.Param, cst.WithItem)
+Item = TypeVar("Item", cst.Arg, cst.Param, cst.WithItem, cst.ImportAlias)
 Space = cst.BaseParenthesizableWhitespace
 SPACE = cst.SimpleWhitespace(" ")
 NOTHING = cst.SimpleWhitespace("")

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amp_migrate.plan.model import DropImportedName
+from amp_migrate.plan.model import AddImportedName, DropImportedName
 from amp_migrate.rewrite.blocks.lines import Statement
 from amp_migrate.rewrite.errors import EditError
+from amp_migrate.rewrite.parts.commas import NOTHING, after_comma, append, separator
 
 Import = cst.Import | cst.ImportFrom
 Binding = tuple[str, str, str]
@@ -21,15 +22,42 @@ def imported_names(node: Import) -> list[str]:
     return [alias.evaluated_name for alias in node.names]
 
 
-def dropped_names(node: cst.CSTNode, edits: Sequence[DropImportedName]) -> set[str]:
+def added_names(
+    node: cst.CSTNode, edits: Sequence[DropImportedName | AddImportedName]
+) -> list[str]:
+    """Return the names that edits add to a ``from`` statement; raise `EditError` for any other one."""
+    added = [edit for edit in edits if isinstance(edit, AddImportedName)]
+    for edit in added:
+        if not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
+            raise EditError(edit, "the statement imports no names of a module")
+    return [edit.name for edit in added]
+
+
+def add_names(node: cst.ImportFrom, names: Sequence[str]) -> cst.ImportFrom:
+    """Return a ``from`` statement that imports further names, one a line where its others are."""
+    for name in names:
+        assert not isinstance(node.names, cst.ImportStar)
+        opening = node.lpar.whitespace_after if node.lpar else NOTHING
+        between = separator([after_comma(alias.comma) for alias in node.names[:-1]], opening)
+        end = node.rpar.whitespace_before if node.rpar else NOTHING
+        added, close = append(node.names, cst.ImportAlias(cst.Name(name)), between, end)
+        rpar = node.rpar.with_changes(whitespace_before=close) if node.rpar else None
+        node = node.with_changes(names=added, rpar=rpar)
+    return node
+
+
+def dropped_names(
+    node: cst.CSTNode, edits: Sequence[DropImportedName | AddImportedName]
+) -> set[str]:
     """Return the names that edits remove from an import; raise `EditError` for one it lacks."""
-    for edit in edits:
+    removing = [edit for edit in edits if isinstance(edit, DropImportedName)]
+    for edit in removing:
         if not isinstance(node, Import):
             raise EditError(edit, "the statement is not an import")
         missing = set(edit.names) - set(imported_names(node))
         if missing:
             raise EditError(edit, f"the statement does not import {', '.join(sorted(missing))}")
-    return {name for edit in edits for name in edit.names}
+    return {name for edit in removing for name in edit.names}
 
 
 def drop_names(node: Import, names: set[str]) -> Import:

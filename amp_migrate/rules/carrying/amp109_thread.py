@@ -5,7 +5,9 @@ Adds a parameter `scaler` (last of the positional ones) to the functions between
 is made and the places where it is used, and passes it in every call of the project, positionally or by
 keyword as the call does. In a class it is `self.scaler`; objects of related classes that make none, and stand
 in the same places, have a disabled one as an attribute of their class. Where a flag asks for AMP that no program in
-sight turns on, the parameter may stay away without the flag, and raises where it is missing with it.
+sight turns on, the parameter may stay away without the flag, and raises where it is missing with it. Where a file takes
+the network and its optimizer from the variables of another one, it takes the scaler from there too: by name, or as
+`setup.scaler` where the module is imported whole or a function makes the scaler later.
 
 ## Why
 Apex kept its state in the process; a GradScaler is an object that somebody must hold.
@@ -82,6 +84,8 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _chosen(context, maker)
     for function, sentence, edits in home.returning.edits():
         yield _decision(function, sentence, edits)
+    for function, sentence, imports in home.elsewhere.edits(home.resolved):
+        yield _decision(function, sentence, [(function.module.path, edit) for edit in imports])
     yield from _carried(context)
     for cls in lacking(home):
         yield _disabled(context, cls)

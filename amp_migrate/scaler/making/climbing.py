@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import UNKNOWN, Condition, negate
 from amp_migrate.availability.spent import is_over, is_spent
-from amp_migrate.facts.paths import mentions
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, dominates, inside, levels
+from amp_migrate.scaler.making.places import is_main
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.unit import Unit
 
@@ -32,6 +32,7 @@ def climb(
     tree = site.module.tree
     trains = site in unit.home.inits.get(function, [])
     carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
+    carried = carried or unit.home.elsewhere.serves(site.module, unit.home.resolved)
     whole = unit.home.is_attribute(function) or not trains or carried
     found = Climb(start or site.statement)
     while not _reaches_all(tree, found.top, uses, whole):
@@ -109,11 +110,6 @@ def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
         block = tree.block(top)
         return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
     return dominates(tree, top, use)
-
-
-def is_main(node: ast.If) -> bool:
-    """Tell whether a test asks whether its file is the program."""
-    return mentions(node.test, "__name__")
 
 
 def guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:

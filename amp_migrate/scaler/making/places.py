@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import calls_method, defs, mentions
+from amp_migrate.plan.model import Insert
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import levels
 from amp_migrate.project.reach import reachable
@@ -45,11 +46,25 @@ def is_docstring_only(init: Function) -> bool:
     return init.node is not None and len(init.node.body) == 1 and not defs(init.node.body[0])
 
 
+def kept(init: Function, name: str) -> Insert:
+    """Return the edit by which a constructor keeps a parameter as an attribute."""
+    anchor = last_assignment(init)
+    if is_docstring_only(init):
+        anchor = init.scope.body[-1]
+    text = f"{init.parameters.names[0]}.{name} = {name}"
+    return Insert(init.module.tree.span(anchor), text, after=True)
+
+
 def is_conditional(call: CallSite) -> bool:
     """Tell whether a call stands under a test or in a loop of its function."""
     tree = call.function.module.tree
     own = list(levels(tree, call.call))
     return any(isinstance(level, ast.If | ast.Try | ast.For | ast.While) for level in own)
+
+
+def is_main(node: ast.If) -> bool:
+    """Tell whether a test asks whether its file is the program."""
+    return mentions(node.test, "__name__")
 
 
 def kept_on_self(site: Site, first: str) -> bool:

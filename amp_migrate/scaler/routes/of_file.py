@@ -8,6 +8,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.project import Function, Project
 from amp_migrate.scaler.reach.out_of_reach import is_made_at, unreachable
 from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.scaler.routes.of_other_file import OtherFiles
 
 
 def reached(
@@ -17,10 +18,11 @@ def reached(
     function: Function,
     node: ast.AST,
     name: str,
+    elsewhere: OtherFiles,
 ) -> str:
     """Return how a function reaches the scaler: as the variable, or through what amp travelled by.
 
-    Raises `Cannot` in other files, and where amp is handed on before the scaler is made.
+    Raises `Cannot` in other files that do not import its own, and where amp is handed on before the scaler is made.
     """
     made = tuple(site.place for sites in inits.values() for site in sites)
     if carriers.published or carriers.empty or not all(_goes_along(project, inits, carriers)):
@@ -31,6 +33,9 @@ def reached(
     if carriers.stored and function in carriers.paths:
         return f"{carriers.paths[function]}.{name}"
     if not inits or any(f.module is not function.module for f in inits):
+        imported = elsewhere.reached(function, node) if inits else None
+        if imported is not None:
+            return imported
         reason = "it stands in another file"
         raise unreachable(project, inits, function, node, reason, made)
     return name

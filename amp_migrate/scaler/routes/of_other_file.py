@@ -1,0 +1,134 @@
+"""The scaler as a variable of another file, reached as the objects are that it serves: by an import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.plan.model import AddImportedName, Edit, Insert
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.order import levels
+from amp_migrate.project.programs import files_of
+from amp_migrate.scaler.making.places import is_main
+from amp_migrate.scaler.reach.in_reach import is_global
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """How a file has a variable of another one: as `text`, once `edits` are made."""
+
+    home: Module
+    text: str
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass
+class OtherFiles:
+    """The files that have the scaler of another one; `rebound` where a function makes it, after it was imported."""
+
+    project: Project
+    inits: Mapping[Function, list[Site]]
+    name: str
+    rebound: bool
+    found: dict[Function, Import] = field(default_factory=dict)
+
+    def reached(self, function: Function, node: ast.AST) -> str | None:
+        """Return how a function has the scaler that a file makes which its own imports; None where it has not."""
+        home = self._home(function.module)
+        if home is None or not (self._is_only(home) or is_global(function, node)):
+            return None
+        ways = [way for way in self._ways(function.module, home) if self._is_seen(function, way)]
+        if not ways:
+            return None
+        self.found[function] = ways[0]
+        return ways[0].text
+
+    def serves(self, module: Module, resolved: Container[Function]) -> bool:
+        """Tell whether functions of other files have the scaler of a file."""
+        return any(way.home is module for f, way in self.found.items() if f in resolved)
+
+    def edits(self, resolved: Container[Function]) -> Iterator[tuple[Function, str, list[Edit]]]:
+        """Yield the imports to be made, with a function of each file that needs one, and a sentence."""
+        kept = {f.module: (f, way) for f, way in self.found.items() if f in resolved and way.edits}
+        for function, way in kept.values():
+            source = way.home.path
+            yield function, f"the GradScaler of {source} is imported", list(way.edits)
+
+    def _home(self, module: Module) -> Module | None:
+        """Return the one file that makes the scaler and has run whenever code of another runs, if there is one.
+
+        One that imports the other may be half run by then, or run a second time by its name.
+        """
+        near = files_of(self.project, module)
+        homes = {f.module for f in self.inits if f.module.path in near}
+        if len(homes) != 1:
+            return None
+        home = homes.pop()
+        if home is module or module.path in files_of(self.project, home):
+            return None
+        made = [site for f, sites in self.inits.items() if f.module is home for site in sites]
+        always = all(self.rebound or _runs_on_import(site) for site in made)
+        return home if always else None
+
+    def _is_only(self, home: Module) -> bool:
+        """Tell whether no other file makes a scaler, which a function could be meant to serve with its parameters."""
+        return all(function.module is home for function in self.inits)
+
+    def _ways(self, module: Module, home: Module) -> Iterator[Import]:
+        """Yield how a file has the scaler of another, or can: through the module itself, or by its name."""
+        lookup = self.project.lookup
+        for statement in module.tree.module.body:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    if lookup.layout.absolute(module.path, alias.name) == home.path:
+                        yield Import(home, f"{alias.asname or alias.name}.{self.name}")
+            if isinstance(statement, ast.ImportFrom):
+                for alias in statement.names:
+                    if alias.name != "*" and lookup.imported(module, alias) == (home,):
+                        yield Import(home, f"{alias.asname or alias.name}.{self.name}")
+        for statement in module.tree.module.body:
+            if isinstance(statement, ast.ImportFrom) and lookup.source(module, statement) is home:
+                way = self._as_module if self.rebound else self._by_name
+                yield from way(module, home, statement)
+
+    def _by_name(self, module: Module, home: Module, statement: ast.ImportFrom) -> Iterator[Import]:
+        if self.name in module.scopes.names(module.tree.module):
+            return
+        span = module.tree.span(statement)
+        if statement.names[0].name != "*":
+            yield Import(home, self.name, (AddImportedName(span, self.name),))
+        else:
+            source = f"{'.' * statement.level}{statement.module or ''}"
+            added = Insert(span, f"from {source} import {self.name}", after=True)
+            yield Import(home, self.name, (added,))
+
+    def _as_module(
+        self, module: Module, home: Module, statement: ast.ImportFrom
+    ) -> Iterator[Import]:
+        package, _, last = (statement.module or "").rpartition(".")
+        taken = {n.id for n in module.tree.nodes(ast.Name)} | {
+            n.arg for n in module.tree.nodes(ast.arg)
+        }
+        if not last or last in taken or last in module.scopes.names(module.tree.module):
+            return
+        source = f"{'.' * statement.level}{package}"
+        text = f"from {source} import {last}" if source else f"import {last}"
+        added = Insert(module.tree.span(statement), text, after=False)
+        yield Import(home, f"{last}.{self.name}", (added,))
+
+    def _is_seen(self, function: Function, way: Import) -> bool:
+        """Tell whether a function sees the variable of its file by which it would reach the scaler."""
+        scopes, top = function.module.scopes, function.module.tree.module
+        name = way.text.partition(".")[0]
+        bound = scopes.bindings(top, name)
+        return scopes.find(function.scope, name) in (top, None) and len(bound) == (not way.edits)
+
+
+def _runs_on_import(site: Site) -> bool:
+    """Tell whether an initialize stands at the top of its file, where no test keeps it from running for an import."""
+    if site.function.node is not None:
+        return False
+    tests = [up for up in levels(site.module.tree, site.node) if isinstance(up, ast.If)]
+    return not any(is_main(test) for test in tests)
