@@ -20,12 +20,13 @@ from amp_migrate.availability.condition import (
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.imported import coming
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.scaler.reach.at_hand import at_hand
-from amp_migrate.training.bindings import named
+from amp_migrate.training.bindings import is_one_variable, named
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.unit import Unit
 
@@ -206,7 +207,7 @@ class Casts:
         origin = creation.site.function
         known = self._reach.get(origin)
         if known is None:
-            starts = upwards(self._unit.project, origin)
+            starts = set(coming(self._unit.project, [(origin, creation.site.node)]).functions)
             starts |= {f for start in starts for f in _called_unseen(self._unit, start)}
             known = self._reach[origin] = set(closure(starts, self._run))
         return known
@@ -234,7 +235,7 @@ class Casts:
         """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
         for creation in creations:
             origin = creation.site.function
-            if _is_one_variable(name, origin, function):
+            if is_one_variable(self._unit.project, name, origin, function):
                 continue
             if name == "self" and function.cls is not None and origin.cls is not None:
                 if function.cls in family(origin.cls):
@@ -288,11 +289,3 @@ def _needed(creations: list[Creation]) -> list[Creation]:
     """Leave out the initializes of a class that only repeat what its constructor always does."""
     always = {c.site.function.cls for c in creations if c.in_constructor}
     return [c for c in creations if c.site.function.cls not in always or c.in_constructor]
-
-
-def _is_one_variable(name: str, one: Function, other: Function) -> bool:
-    """Tell whether a name is the same variable in two functions: of one of them, of one around both, or of their file."""
-    module = one.module
-    if other.module is not module:
-        return False
-    return module.scopes.find(one.scope, name) is module.scopes.find(other.scope, name)

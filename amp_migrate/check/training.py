@@ -149,8 +149,7 @@ class Judge:
             or is_swallowed(old, fault.place)
         ]
         comparison = compare(old, new, claims)
-        parted = (item for item in comparison.parted if item.key[0] in after)
-        found += [_objection(item, before, after) for item in parted]
+        found += [_objection(item, before, after) for item in comparison.parted]
         return Judgement(found, comparison.compared, project)
 
     def _built(self, trees: Mapping[str, Tree]) -> Project:

@@ -105,3 +105,15 @@ def returned(function: Function) -> list[ast.expr]:
     tree = function.module.tree
     given: list[ast.Return | ast.Yield] = [*tree.nodes(ast.Return), *tree.nodes(ast.Yield)]
     return [n.value for n in given if n.value is not None and tree.function(n) is function.node]
+
+
+def is_one_variable(project: Project, name: str, one: Function, other: Function) -> bool:
+    """Tell whether a name is the same variable in two functions, of one around both or of their file, or the same file."""
+    module = one.module
+    if other.module is module and (
+        module.scopes.find(one.scope, name) is module.scopes.find(other.scope, name)
+    ):
+        return True
+    found = project.lookup.seen_from(module, one.scope, name)
+    same = found == project.lookup.seen_from(other.module, other.scope, name)
+    return same and len(found) == 1 and isinstance(found[0], Module)

@@ -226,7 +226,30 @@ _GUARD = Training(
     },
 )
 
+_RUN = """import torch
+from setup import net
+from train import main
+
+main([])
+with torch.no_grad():
+    print(net(torch.randn(2, 6)))
+"""
+_CAST_RUN = _RUN.replace("    print(net", f"    {_CAST}\n        print(net")
+_SET_UP = _imported(
+    "evaluated in a file without Apex",
+    "from setup import net, optimizer",
+    "from setup import net, optimizer, scaler",
+    "",
+)
+_BESIDE = Training(
+    _SET_UP.name,
+    {**_SET_UP.before, "run.py": _RUN},
+    {**_SET_UP.after, "run.py": _CAST_RUN},
+    {"the file stays as it is": ((_CAST_RUN, _RUN),)},
+)
+
 ACROSS_FILES = (
+    _BESIDE,
     _imported(
         "set up by an import",
         "from setup import net, optimizer",

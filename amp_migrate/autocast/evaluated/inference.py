@@ -10,6 +10,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.imported import coming
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
@@ -152,9 +153,12 @@ def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
     return [site.node for site in made] or list(_beginning(unit, function))
 
 
-def _beginning(unit: Unit, function: Function) -> Iterator[ast.Call]:
-    """Yield the calls of a function that lead to an initialize."""
-    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
+    """Yield the calls and imports of a function that lead to an initialize."""
+    sites = list(unit.of(Kind.INITIALIZE))
+    made = {site.function for site in sites}
+    ways = coming(unit.project, [(site.function, site.node) for site in sites])
+    yield from ways.imports.get(function, ())
     for node in walk(function.scope):
         if isinstance(node, ast.Call) and made & reached_by(unit.project, node):
             yield node

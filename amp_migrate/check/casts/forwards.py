@@ -15,6 +15,7 @@ from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
+from amp_migrate.check.casts.told import told_above
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
@@ -139,6 +140,8 @@ class Forwards:
             )
             if lacking and not _scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
+                known_above = (self.new.project, native, begun, function)
+                reported = reported or told_above(*known_above, self._is_told)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
             elif False in wanted and known and inside is Casts.ON:
@@ -209,6 +212,10 @@ class Forwards:
     def _is_reported(self, at: _Where) -> bool:
         """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""
         return all(self.claims.note(LEFT_UNCAST, _place(at, c)) for _, c in self._spelled(at))
+
+    def _is_told(self, function: Function, call: ast.Call) -> bool:
+        at = _where(function, call)
+        return bool(self._spelled(at)) and self._is_reported(at)
 
     def _spelled(self, at: _Where) -> list[tuple[Function, ast.Call]]:
         """Return the calls of the old text that read the same, with their functions."""

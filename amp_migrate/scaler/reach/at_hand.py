@@ -18,6 +18,12 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
 
     An evaluation may run before or without any training, so what only training makes does not count.
     """
+    if function not in home.resolved:
+        imported = home.elsewhere.reached(function, node)
+        if imported is not None:
+            home.resolved[function] = imported
+            home.users.setdefault(function, []).append(node)
+            return imported
     if home.module_level:
         return _of_file(home, function, node)
     if function in home.resolved and function in home.users:

@@ -1,0 +1,75 @@
+"""What runs because a file is imported: the ways to what its top-level code comes to."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from amp_migrate.facts.paths import mentions
+from amp_migrate.modules.imports import run_by
+from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
+
+Node = tuple[Function, ast.AST]
+
+
+@dataclass
+class Coming:
+    """The functions that come to some nodes, and the imports among their ways there, by function."""
+
+    functions: set[Function] = field(default_factory=set)
+    imports: dict[Function, list[ast.stmt]] = field(default_factory=lambda: defaultdict(list))
+
+
+def coming(project: Project, nodes: Iterable[Node]) -> Coming:
+    """Return the functions that hold some nodes, those that call them, and those that import a file which comes there."""
+    key = tuple(nodes)
+    known = _known(project)
+    if key not in known:
+        known[key] = _followed(project, key)
+    return known[key]
+
+
+def _followed(project: Project, nodes: tuple[Node, ...]) -> Coming:
+    found = Coming()
+    queue = list(nodes)
+    imported: set[Function] = set()
+    for function, node in queue:
+        if function.node is None and function not in imported and not _as_program(function, node):
+            imported.add(function)
+            for importer, statement in _importers(project).get(function, ()):
+                found.imports[importer].append(statement)
+                queue.append((importer, statement))
+        if function not in found.functions:
+            found.functions.add(function)
+            queue += [(site.function, site.call) for site in project.callers(function)]
+    return found
+
+
+def _as_program(function: Function, node: ast.AST) -> bool:
+    """Tell whether a node of a file only runs where the file is the program."""
+    return any(
+        isinstance(up, ast.If) and mentions(up.test, "__name__")
+        for up in function.module.tree.ancestors(node)
+    )
+
+
+@once
+def _known(project: Project) -> dict[tuple[Node, ...], Coming]:
+    """Return what was asked before."""
+    return {}
+
+
+@once
+def _importers(project: Project) -> dict[Function, list[tuple[Function, ast.stmt]]]:
+    """Return the functions that import a file, with the imports, by its top-level code."""
+    found: dict[Function, list[tuple[Function, ast.stmt]]] = defaultdict(list)
+    for module in project.modules.values():
+        for alias in module.tree.nodes(ast.alias):
+            importer = project.function_of(module, alias)
+            statement = module.tree.statement(alias)
+            for other in run_by(project.lookup, module, alias):
+                found[other.top].append((importer, statement))
+    return found
