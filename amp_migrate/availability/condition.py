@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 
@@ -181,10 +182,15 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
 
 def _truth(text: str, not_bools: frozenset[str]) -> str:
     loose = is_plain(text) and text.rpartition(".")[2] in not_bools
-    loose = loose or (is_plain(text) is False and isinstance(_parse(text), ast.BoolOp))
-    if is_looked_up(_parse(text)) or (is_plain(text) and loose):
+    if loose or is_looked_up(_parse(text)) or entry(_parse(text)) in not_bools:
         return f"bool({text})"
     return operand(text, True)
+
+
+def entry(node: ast.expr) -> str:
+    """Return what stands for an entry of a dictionary among the names of options: ``['half']``; "" for anything else."""
+    key = string(node.slice) if isinstance(node, ast.Subscript) else None
+    return f"[{key!r}]" if key is not None else ""
 
 
 def is_looked_up(node: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.availability.condition import is_looked_up
+from amp_migrate.availability.condition import entry, is_looked_up
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
@@ -25,11 +25,12 @@ def not_bools(project: Project) -> frozenset[str]:
                 if name is not None:
                     found.add(name)
         for statement in module.tree.nodes(ast.Assign):
-            held = set(map(last_name, statement.targets)) - {""}
+            held = {last_name(t) or entry(t) for t in statement.targets} - {""}
             if is_looked_up(statement.value):
                 found |= held
-            elif isinstance(statement.value, ast.Name | ast.Attribute):
-                copies.setdefault(last_name(statement.value), set()).update(held)
+            elif isinstance(statement.value, ast.Name | ast.Attribute | ast.Subscript):
+                copied = last_name(statement.value) or entry(statement.value)
+                copies.setdefault(copied, set()).update(held)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
 
 

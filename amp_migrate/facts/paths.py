@@ -154,7 +154,8 @@ def _bound(node: ast.AST) -> set[str]:
 
 
 def _target(node: ast.expr) -> set[str]:
-    while isinstance(node, ast.Subscript):
+    """Return the path that is set or mutated; of an entry, or an attribute of one, what holds the entry."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and not path(node)):
         node = node.value
     dotted = path(node)
     return {dotted} if dotted else set()

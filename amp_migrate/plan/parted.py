@@ -78,11 +78,12 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
 
 def _silent(unit: Unit, function: Function) -> Cannot:
     paths = sorted(unit.home.beside.leaving)
-    place = Place(function.module.path, function.module.tree.span(function.scope))
+    first = function.node or function.module.tree.module.body[0]
+    place = Place(function.module.path, function.module.tree.span(first))
     return Cannot(
         "AMP901",
         function.module,
-        function.scope,
+        first,
         f"{', '.join(paths)} keeps Apex, and runs what would be native here",
         f"migrate {', '.join(paths)} by hand first, then run again",
         (place,),

@@ -248,7 +248,40 @@ _BESIDE = Training(
     {"the file stays as it is": ((_CAST_RUN, _RUN),)},
 )
 
+_SAVER = """class Saver:
+    def checkpoint(self, network, step):
+        self.kept = network.state_dict(), step
+"""
+_SAVED = """from setup import net
+from saver import Saver
+from train import main
+
+class Run:
+    def __init__(self, saver):
+        self.saver = saver
+
+    def go(self):
+        main([])
+        self.saver.checkpoint(net, 3)
+
+Run(Saver()).go()
+"""
+_SAVING = Training(
+    "a method that saves is no checkpoint of torch",
+    {**_SET_UP.before, "run.py": _SAVED, "saver.py": _SAVER},
+    {**_SET_UP.after, "run.py": _SAVED, "saver.py": _SAVER},
+    {},
+)
+_SAVED_OUT_OF_SIGHT = Training(
+    "a method out of sight that saves is no checkpoint of torch",
+    {**_SET_UP.before, "run.py": _SAVED.replace("from saver", "from elsewhere")},
+    {**_SET_UP.after, "run.py": _SAVED.replace("from saver", "from elsewhere")},
+    {},
+)
+
 ACROSS_FILES = (
+    _SAVING,
+    _SAVED_OUT_OF_SIGHT,
     _BESIDE,
     _imported(
         "set up by an import",

@@ -12,6 +12,7 @@ from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.objects import Objects
 
+_OF_POOLS = frozenset({"map", "starmap"})
 _IS_RUN = frozenset({"__call__", "forward"})
 _HANDS_OUT = frozenset(
     {"children", "items", "modules", "named_children", "named_modules", "values"}
@@ -30,7 +31,15 @@ class Callables:
         """Tell whether a call runs a network: what it calls is one, or it is given one to run."""
         if self._runs(module, call.func, set()):
             return True
-        return is_given(call) and any(self._runs(module, a, set()) for a in _arguments(call))
+        given = is_given(call) and not self._is_own(module, call)
+        return given and any(self._runs(module, a, set()) for a in _arguments(call))
+
+    def _is_own(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a method or function that is named as one which runs what it is given."""
+        if any(callee.name == tail(call) for callee in self._project.callees(call)):
+            return True
+        of_object = isinstance(call.func, ast.Attribute) and tail(call) not in _OF_POOLS
+        return of_object and self._project.external(module, call.func) is None
 
     def _runs(self, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
         if node in seen:
