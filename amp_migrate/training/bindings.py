@@ -53,6 +53,20 @@ def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.exp
     return parts or [statement.value]
 
 
+def wholes(function: Function, name: ast.Name) -> list[ast.expr]:
+    """Return what is taken apart where a function binds a name, at any depth: `given` of ``a, (b, c) = given``."""
+    module = function.module
+    found: list[ast.expr] = []
+    for binding in module.scopes.bindings(function.scope, name.id):
+        up = module.tree.parent(binding)
+        apart = isinstance(up, ast.Tuple | ast.List)
+        while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+            up = module.tree.parent(up)
+        if apart and isinstance(up, ast.Assign):
+            found.append(up.value)
+    return found
+
+
 def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
     """Yield what hands out parameters in an expression, or in what its names were assigned."""
     for part in ast.walk(node):

@@ -10,7 +10,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import HAND_OUT_STATE
-from amp_migrate.training.bindings import returned, run_first
+from amp_migrate.training.bindings import returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
@@ -141,6 +141,8 @@ class Losses:
                 elif value is not None:
                     holder = self.reached.holder(where, value)
                     onward.append(Origin(holder, value, elsewhere=holder is not where))
+                else:
+                    onward += [Origin(where, whole) for whole in wholes(where, part)]
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
