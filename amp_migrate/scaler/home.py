@@ -61,7 +61,6 @@ class Home:
         self._needing = needing
         self.name = free_name(modules)
         self.callers = Callers(project, inits, needing)
-        self.elsewhere = OtherFiles(project, inits, self.name, rebound=module_level)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
@@ -72,6 +71,8 @@ class Home:
             self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
         self._attributes |= {empty.owner for empty in carriers.empty}
         self.returning = Returning(self)
+        given = self.returning.provide
+        self.elsewhere = OtherFiles(project, inits, self.name, module_level, given)
 
     def access(self, function: Function, node: ast.AST) -> str:
         """Return the expression by which `function` reaches the scaler at `node`.

@@ -92,6 +92,31 @@ def test_another_file_has_the_scaler(way: str) -> None:
     assert use in after
 
 
+FUNCTION = """from apex import amp
+
+def train(x):
+    IMPORT
+    loss = net(x).mean()
+    with amp.scale_loss(loss, optimizer) as scaled:
+        scaled.backward()
+    optimizer.step()
+
+train([])
+"""
+
+
+def test_within_a_function() -> None:
+    """An import that stands above a use in its function gives that the scaler, too."""
+    after = _after(SETUP, FUNCTION.replace("IMPORT", "from setup import net, optimizer"))
+    assert "    from setup import net, optimizer, scaler\n" in after
+
+
+def test_below_its_use() -> None:
+    """An import that need not have run where the scaler is used gives none."""
+    text = FUNCTION.replace("IMPORT", "if x:\n        from setup import net, optimizer")
+    assert _after(SETUP, text) == ""
+
+
 LEFT = {
     "made only where its file is the program": (
         SETUP.replace("net, optimizer = amp", 'if __name__ == "__main__":\n    net, optimizer = amp'),
