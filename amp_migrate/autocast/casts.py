@@ -64,7 +64,7 @@ class Casts:
         if training or text is None or text == "False" or text.endswith(".is_enabled()"):
             return text
         stated = conjuncts(Condition(None, text)) if text else ()
-        asked = [self._begun.condition(g, function) for g in self._guards(function, node)]
+        asked = [self._begun.condition(g, function) for g in _common(self._each(function, node))]
         parts = [c for c in asked if c is not None and c.text not in stated]
         whole = conjunction([*parts, *(Condition(None, part) for part in stated)])
         return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
@@ -72,16 +72,14 @@ class Casts:
     def untold(self, function: Function, node: ast.AST) -> list[Guard]:
         """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask."""
         told = self._begun.condition
-        every = [self._begun.guards(c, function, node) for c in self._of(function)]
-        known = self._guards(function, node)
+        every = self._each(function, node)
+        known = _common(every)
         unlike = [] if known else [guard for guards in every for guard in guards]
         return unlike or [guard for guard in known if told(guard, function) is None]
 
-    def _guards(self, function: Function, node: ast.AST) -> list[Guard]:
-        """Return the guards of each initialize that a node may do without, where all of them have the same."""
-        every = [self._begun.guards(c, function, node) for c in self._of(function)]
-        alike = {tuple((ast.unparse(g.test.test), g.positive) for g in each) for each in every}
-        return every[0] if len(alike) == 1 else []
+    def _each(self, function: Function, node: ast.AST) -> list[list[Guard]]:
+        """Return the guards of each initialize that a node may do without."""
+        return [self._begun.guards(c, function, node) for c in self._of(function)]
 
     def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         if self._unit.home.makers:
@@ -283,6 +281,12 @@ def _called_unseen(unit: Unit, function: Function) -> list[Function]:
     relatives = family(function.cls) if function.cls is not None else ()
     methods = [m for cls in relatives for m in cls.methods.values()]
     return [m for m in methods if not unit.project.callers(m)]
+
+
+def _common(every: list[list[Guard]]) -> list[Guard]:
+    """Return the guards of one initialize, where all of them have the same."""
+    alike = {tuple((ast.unparse(g.test.test), g.positive) for g in each) for each in every}
+    return every[0] if len(alike) == 1 else []
 
 
 def _needed(creations: list[Creation]) -> list[Creation]:

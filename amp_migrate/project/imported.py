@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import mentions
 from amp_migrate.modules.imports import run_by
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 
 Node = tuple[Function, ast.AST]
@@ -37,9 +37,9 @@ def _followed(project: Project, nodes: tuple[Node, ...]) -> Coming:
     queue = list(nodes)
     imported: set[Function] = set()
     for function, node in queue:
-        if function.node is None and function not in imported and not _as_program(function, node):
+        if function not in imported and runs_on_import(function.module, node):
             imported.add(function)
-            for importer, statement in _importers(project).get(function, ()):
+            for importer, statement in importers(project).get(function, ()):
                 found.imports[importer].append(statement)
                 queue.append((importer, statement))
         if function not in found.functions:
@@ -48,11 +48,16 @@ def _followed(project: Project, nodes: tuple[Node, ...]) -> Coming:
     return found
 
 
-def _as_program(function: Function, node: ast.AST) -> bool:
-    """Tell whether a node of a file only runs where the file is the program."""
-    return any(
-        isinstance(up, ast.If) and mentions(up.test, "__name__")
-        for up in function.module.tree.ancestors(node)
+def is_main(node: ast.If) -> bool:
+    """Tell whether a test asks whether its file is the program."""
+    return mentions(node.test, "__name__")
+
+
+def runs_on_import(module: Module, node: ast.AST) -> bool:
+    """Tell whether a node stands at the top of its file, where no test keeps it from running for an import."""
+    around = module.tree.ancestors(node)
+    return module.tree.function(node) is None and not any(
+        isinstance(up, ast.If) and is_main(up) for up in around
     )
 
 
@@ -63,7 +68,7 @@ def _known(project: Project) -> dict[tuple[Node, ...], Coming]:
 
 
 @once
-def _importers(project: Project) -> dict[Function, list[tuple[Function, ast.stmt]]]:
+def importers(project: Project) -> dict[Function, list[tuple[Function, ast.stmt]]]:
     """Return the functions that import a file, with the imports, by its top-level code."""
     found: dict[Function, list[tuple[Function, ast.stmt]]] = defaultdict(list)
     for module in project.modules.values():

@@ -17,9 +17,7 @@ def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
     value = assigned(module.tree, binding)
     if value is not None:
         return value
-    up: ast.AST | None = binding
-    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
-        up = module.tree.parent(up)
+    up = _taker(module, binding)
     if isinstance(up, ast.withitem) and isinstance(up.context_expr, ast.Call):
         return up.context_expr
     return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
@@ -58,13 +56,19 @@ def wholes(function: Function, name: ast.Name) -> list[ast.expr]:
     module = function.module
     found: list[ast.expr] = []
     for binding in module.scopes.bindings(function.scope, name.id):
-        up = module.tree.parent(binding)
-        apart = isinstance(up, ast.Tuple | ast.List)
-        while isinstance(up, ast.Tuple | ast.List | ast.Starred):
-            up = module.tree.parent(up)
+        up = _taker(module, binding)
+        apart = isinstance(module.tree.parent(binding), ast.Tuple | ast.List)
         if apart and isinstance(up, ast.Assign):
             found.append(up.value)
     return found
+
+
+def _taker(module: Module, binding: ast.AST) -> ast.AST | None:
+    """Return what binds a name, through the displays that take a value apart."""
+    up: ast.AST | None = binding
+    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
+        up = module.tree.parent(up)
+    return up
 
 
 def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:

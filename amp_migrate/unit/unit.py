@@ -15,6 +15,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.imported import Coming, coming
 from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.objects import Objects
@@ -86,6 +87,11 @@ class Unit:
     def training(self) -> set[Function]:
         """The functions that run a backward pass or a step."""
         return {b.function for b in self.backwards} | {s.function for s in self.steps}
+
+    @cached_property
+    def beginning(self) -> Coming:
+        """What comes to the initializes of the unit, by calls and imports."""
+        return coming(self.project, [(s.function, s.node) for s in self.of(Kind.INITIALIZE)])
 
     @cached_property
     def not_bools(self) -> frozenset[str]:

@@ -236,13 +236,13 @@ with torch.no_grad():
 """
 _CAST_RUN = _RUN.replace("    print(net", f"    {_CAST}\n        print(net")
 _SET_UP = _imported(
-    "evaluated in a file without Apex",
+    "set up by an import",
     "from setup import net, optimizer",
     "from setup import net, optimizer, scaler",
     "",
 )
 _BESIDE = Training(
-    _SET_UP.name,
+    "evaluated in a file without Apex",
     {**_SET_UP.before, "run.py": _RUN},
     {**_SET_UP.after, "run.py": _CAST_RUN},
     {"the file stays as it is": ((_CAST_RUN, _RUN),)},
@@ -283,12 +283,7 @@ ACROSS_FILES = (
     _SAVING,
     _SAVED_OUT_OF_SIGHT,
     _BESIDE,
-    _imported(
-        "set up by an import",
-        "from setup import net, optimizer",
-        "from setup import net, optimizer, scaler",
-        "",
-    ),
+    _SET_UP,
     _imported("set up by an import of the module", "import setup as s", "import setup as s", "s."),
     _REBOUND,
     _GUARD,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from amp_migrate.availability.condition import Condition, names, negate
 from amp_migrate.facts.paths import calls_anything
 from amp_migrate.project import Function
+from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, in_branch, levels, position
 from amp_migrate.scaler.making.creation import Creation
-from amp_migrate.scaler.making.places import is_main
 from amp_migrate.training.bindings import named
 from amp_migrate.unit.unit import Unit
 

@@ -10,7 +10,6 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.imported import coming
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
@@ -155,10 +154,8 @@ def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
 
 def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
     """Yield the calls and imports of a function that lead to an initialize."""
-    sites = list(unit.of(Kind.INITIALIZE))
-    made = {site.function for site in sites}
-    ways = coming(unit.project, [(site.function, site.node) for site in sites])
-    yield from ways.imports.get(function, ())
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    yield from unit.beginning.imports.get(function, ())
     for node in walk(function.scope):
         if isinstance(node, ast.Call) and made & reached_by(unit.project, node):
             yield node

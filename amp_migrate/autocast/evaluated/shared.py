@@ -11,8 +11,9 @@ from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import mentions, path, walk
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project.imported import is_main
 from amp_migrate.project.programs import files_of, programs
 from amp_migrate.unit.unit import Unit
 
@@ -83,7 +84,7 @@ def _starts(project: Project, program: Module) -> bool:
     return any(
         isinstance(stmt, ast.With | ast.For | ast.While)
         or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
-        or (isinstance(stmt, ast.If) and mentions(stmt.test, "__name__"))
+        or (isinstance(stmt, ast.If) and is_main(stmt))
         for stmt in program.tree.module.body
     )
 

@@ -68,7 +68,7 @@ class Forwards:
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, scales=False)
         yield from self._elsewhere()
-        yield from self._scalers.stale(self.new, Casting(self.new.program, Facts()))
+        yield from self._scalers.stale(self.new, self._written)
         yield from self._typed()
 
     @cached_property
@@ -140,8 +140,8 @@ class Forwards:
             )
             if lacking and not _scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
-                known_above = (self.new.project, native, begun, function)
-                reported = reported or told_above(*known_above, self._is_told)
+                ways = self.new.project, native, begun, function
+                reported = reported or told_above(*ways, self._is_told)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield _differs(UNCAST, at, call)
             elif False in wanted and known and inside is Casts.ON:
@@ -186,7 +186,7 @@ class Forwards:
         yield from lacking.flags(begin)
         yield from lacking.parameters()
         entries = [f for f in begin if f.node is None]
-        native = Casting(self.new.program, Facts())
+        native = self._written
         begun = native.spread(self._same(entries), sure=True)
         for at, call, function in self._runs(begun):
             if self._cast(native, begun, function, call) and not self._cast_before(at):
@@ -195,7 +195,7 @@ class Forwards:
     def _typed(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the blocks that were not there and cast to another type than that of the run."""
         known = {ast.unparse(call) for _, call, _ in self._native.typed()}
-        for function, call, types in Casting(self.new.program, Facts()).typed():
+        for function, call, types in self._written.typed():
             names = {self.new.project.external(function.module, t) for t in types}
             if ast.unparse(call) not in known and not names <= _TYPES[self.claims.dtype]:
                 yield _differs(DTYPE, _where(function, call), call)
@@ -214,8 +214,7 @@ class Forwards:
         return all(self.claims.note(LEFT_UNCAST, _place(at, c)) for _, c in self._spelled(at))
 
     def _is_told(self, function: Function, call: ast.Call) -> bool:
-        at = _where(function, call)
-        return bool(self._spelled(at)) and self._is_reported(at)
+        return bool(self._spelled(at := _where(function, call))) and self._is_reported(at)
 
     def _spelled(self, at: _Where) -> list[tuple[Function, ast.Call]]:
         """Return the calls of the old text that read the same, with their functions."""
@@ -229,6 +228,10 @@ class Forwards:
     def _cast_before(self, at: _Where) -> bool:
         """Tell whether native code of the old text had a block around a call."""
         return any(self._native.here(*place) is not None for place in self._spelled(at))
+
+    @cached_property
+    def _written(self) -> Casting:
+        return Casting(self.new.program, Facts())
 
     @cached_property
     def _native(self) -> Casting:

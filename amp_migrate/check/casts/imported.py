@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from functools import cached_property
 
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -18,7 +17,7 @@ _PROGRAM = ast.parse("__name__ == '__main__'", mode="eval").body
 
 
 class Imports:
-    """Which functions import a file, and what its import may come to."""
+    """What the imports of a program run, and may come to."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -31,26 +30,18 @@ class Imports:
         module = self._project.module_of(point.node)
         return [found.top for found in run_by(self._project.lookup, module, point.node)]
 
-    @cached_property
-    def importers(self) -> dict[Function, list[Function]]:
-        """The functions that import a file, by its top-level code."""
-        found: dict[Function, list[Function]] = {}
-        for module in self._project.modules.values():
-            for alias in module.tree.nodes(ast.alias):
-                for other in run_by(self._project.lookup, module, alias):
-                    importer = self._project.function_of(module, alias)
-                    found.setdefault(other.top, []).append(importer)
-        return found
-
     def may_come_to(
         self, top: Function, leading: Collection[Function], calls: Collection[ast.Call]
     ) -> bool:
         """Tell whether the import of a file may come to some calls, or to what leads there."""
         return any(
-            point.node in calls or any(f in leading for f in self._project.callees(point.node))
+            point.node in calls or any(f in leading for f in self._run(point))
             for point in self._reached(top)
-            if isinstance(point.node, ast.Call)
-        ) or any(f in leading for point in self._reached(top) for f in self.tops(point))
+        )
+
+    def _run(self, point: Point) -> list[Function]:
+        node = point.node
+        return self._project.callees(node) if isinstance(node, ast.Call) else self.tops(point)
 
     def _reached(self, top: Function) -> Iterator[Point]:
         graph, known = self._program.graph(top), as_import(Assumption())

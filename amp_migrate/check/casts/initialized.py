@@ -12,6 +12,7 @@ from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.project.imported import importers
 from amp_migrate.protocol.code.program import Program
 
 States = frozenset[bool | None]
@@ -52,7 +53,11 @@ class Initialized:
             known.update(found)
             for top in found:
                 if self._imports.may_come_to(top, self._leads, self._calls):
-                    self._leads |= leading(self._project, self._imports.importers.get(top, ()))
+                    self._leads |= leading(self._project, self._importers(top))
+
+    def _importers(self, top: Function) -> list[Function]:
+        """Return the functions that import the file whose top-level code a function is."""
+        return [importer for importer, _ in importers(self._project).get(top, ())]
 
     def leads(self, function: Function) -> bool:
         """Tell whether a run of a function may initialize."""
@@ -76,7 +81,7 @@ class Initialized:
                 exits[run] = found
                 callers = [site.function for site in self._project.callers(function)]
                 if imported:
-                    callers += self._imports.importers.get(function, ())
+                    callers += self._importers(function)
                 queue |= dict.fromkeys(run for f in callers for run in _runs(f))
         return exits
 

@@ -17,19 +17,12 @@ def told_above(
     begun: Mapping[Function, frozenset[Casts]],
     function: Function,
     reported: _Reported,
+    around: frozenset[Function] = frozenset(),
 ) -> bool:
-    """Tell whether every way to a function of the new text is cast, or goes through a call that is reported."""
-    return _told(project, native, begun, function, reported, frozenset())
+    """Tell whether every way to a function of the new text is cast, or goes through a call that is reported.
 
-
-def _told(
-    project: Project,
-    native: Casting,
-    begun: Mapping[Function, frozenset[Casts]],
-    function: Function,
-    reported: _Reported,
-    around: frozenset[Function],
-) -> bool:
+    The functions `around` are asked already.
+    """
     if function in around:
         return True
     around |= {function}
@@ -37,6 +30,6 @@ def _told(
     return bool(sites) and all(
         native.at(site.function, site.call, begun[site.function]) is Casts.ON
         or reported(site.function, site.call)
-        or _told(project, native, begun, site.function, reported, around)
+        or told_above(project, native, begun, site.function, reported, around)
         for site in sites
     )

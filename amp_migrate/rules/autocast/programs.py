@@ -8,17 +8,15 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function, Project
-from amp_migrate.project.imported import coming
 from amp_migrate.project.reach import reachable
 from amp_migrate.unit.unit import Unit
 
 
 def serves_others(unit: Unit, function: Function) -> bool:
     """Tell whether programs that initialize run a function, and others too, where nothing is to be cast."""
-    sites = list(unit.of(Kind.INITIALIZE))
-    made = {site.function for site in sites}
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
     begin = _roots(unit.project, function)
-    come = coming(unit.project, [(site.function, site.node) for site in sites]).functions
+    come = unit.beginning.functions
     leads = {r: r in come or bool(made & reachable(unit.project, r)) for r in begin}
     return any(leads.values()) and any(
         not leads[root] and _is_program(root) for root in begin if root is not function

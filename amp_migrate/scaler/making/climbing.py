@@ -10,8 +10,8 @@ from amp_migrate.availability.condition import UNKNOWN, Condition, negate
 from amp_migrate.availability.spent import is_over, is_spent
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
+from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, dominates, inside, levels
-from amp_migrate.scaler.making.places import is_main
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.unit import Unit
 

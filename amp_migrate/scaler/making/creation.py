@@ -10,15 +10,11 @@ from amp_migrate.availability.condition import Condition, as_bool, conjunction, 
 from amp_migrate.dual.alternatives import has_alternatives
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function
+from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import dominates, in_branch, levels, position
 from amp_migrate.project.reach import reachable
 from amp_migrate.scaler.making.climbing import climb, guard, is_guarded
-from amp_migrate.scaler.making.places import (
-    always_constructed,
-    is_main,
-    made_with_object,
-    sometimes_called,
-)
+from amp_migrate.scaler.making.places import always_constructed, made_with_object, sometimes_called
 from amp_migrate.scaler.reach.out_of_reach import entered_unmade
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.choices import acts, choices

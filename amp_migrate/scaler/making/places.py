@@ -62,11 +62,6 @@ def is_conditional(call: CallSite) -> bool:
     return any(isinstance(level, ast.If | ast.Try | ast.For | ast.While) for level in own)
 
 
-def is_main(node: ast.If) -> bool:
-    """Tell whether a test asks whether its file is the program."""
-    return mentions(node.test, "__name__")
-
-
 def kept_on_self(site: Site, first: str) -> bool:
     """Tell whether an initialize assigns the optimizer, or all it returns, to attributes of the object `first`.
 

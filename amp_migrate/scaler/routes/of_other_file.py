@@ -11,9 +11,9 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.plan.model import AddImportedName, Edit, Insert
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.order import dominates, levels
+from amp_migrate.project.imported import runs_on_import
+from amp_migrate.project.order import dominates
 from amp_migrate.project.programs import files_of
-from amp_migrate.scaler.making.places import is_main
 from amp_migrate.scaler.reach.in_reach import is_global
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -84,7 +84,7 @@ class OtherFiles:
         if home is module or module.path in files_of(self.project, home):
             return None
         made = [s.node for f, sites in self.inits.items() if f.module is home for s in sites]
-        if self.rebound or all(_runs_on_import(home, node) for node in given.get(home, made)):
+        if self.rebound or all(runs_on_import(home, node) for node in given.get(home, made)):
             return home if home not in given or self.provide(home.top) else None
         return None
 
@@ -164,11 +164,3 @@ def _above(function: Function, node: ast.AST) -> list[ast.Import | ast.ImportFro
         return []
     found = (s for s in walk(function.scope) if isinstance(s, _IMPORTS))
     return [s for s in found if dominates(function.module.tree, s, node)]
-
-
-def _runs_on_import(module: Module, node: ast.AST) -> bool:
-    """Tell whether a node stands at the top of its file, where no test keeps it from running for an import."""
-    if module.tree.function(node) is not None:
-        return False
-    tests = [up for up in levels(module.tree, node) if isinstance(up, ast.If)]
-    return not any(is_main(test) for test in tests)
