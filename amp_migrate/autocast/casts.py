@@ -15,7 +15,6 @@ from amp_migrate.availability.condition import (
     conjuncts,
     either,
     is_plain,
-    names,
 )
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
@@ -24,9 +23,9 @@ from amp_migrate.project.imported import coming
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
+from amp_migrate.scaler.making.asked import Asked
 from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.scaler.reach.at_hand import at_hand
-from amp_migrate.training.bindings import is_one_variable, named
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.unit import Unit
 
@@ -38,6 +37,7 @@ class Casts:
         self._unit = unit
         self._creations = creations
         self._reach: dict[Function, set[Function]] = {}
+        self._asked = Asked(unit, creations)
         self._begun = Begun(unit)
         self.condition = self._condition(creations)
 
@@ -93,7 +93,7 @@ class Casts:
             condition = either([c.casts for c in creations])
             if condition.value is None:
                 text = condition.text
-                seen = text and self._visible(text, function, creations, training)
+                seen = text and self._asked.told(text, function, creations, training)
                 return text if seen else None
         if condition.value is True and self._without_amp(function):
             condition = UNKNOWN
@@ -102,15 +102,15 @@ class Casts:
         if condition.value is False:
             return "False"
         text = condition.text
-        if text and is_plain(text) and self._visible(text, function, creations, training):
+        if text and is_plain(text) and self._asked.told(text, function, creations, training):
             return text
         scaling = all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
-        if not training and text and self._visible(text, function, creations, training):
+        if not training and text and self._asked.told(text, function, creations, training):
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
                 return text
         if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
-            if text and self._visible(text, function, creations, training):
+            if text and self._asked.told(text, function, creations, training):
                 return text
             return self._give_up(function, node, training)
         if training:
@@ -118,7 +118,7 @@ class Casts:
         scaler = at_hand(self._unit.home, function, node, self._creations)
         if scaler is not None:
             return f"{scaler}.is_enabled()"
-        return text if text and self._visible(text, function, creations, training) else None
+        return text if text and self._asked.told(text, function, creations, training) else None
 
     def _initialized(self, creation: Creation) -> Creation:
         """Return an initialize with all that must hold for it to run, where its function may return before it."""
@@ -173,7 +173,7 @@ class Casts:
     def repeatable(self, functions: Iterable[Function]) -> bool:
         """Tell whether all functions can see what the condition reads."""
         text = self.condition.text
-        return bool(text) and all(self._visible(text, f, self._of(f), True) for f in functions)
+        return bool(text) and all(self._asked.told(text, f, self._of(f), True) for f in functions)
 
     def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
         if not training:
@@ -182,6 +182,10 @@ class Casts:
         who = spoken(function)
         message = f"{who} cannot tell whether AMP is on, as it does not know `{text}`"
         advice = f"pass `{text}` to {who}, then run again"
+        later = self._asked.set_later(self._of(function), text)
+        if later is not None:
+            message = f"{who} cannot tell whether AMP is on, as `{text}` may be set after amp.initialize (line {later})"
+            advice = "keep what it was at amp.initialize in a variable of its own, ask that one, then run again"
         if not text:
             message = f"the programs that run {who} turn AMP on under different conditions"
             advice = f"pass the flag that turns AMP on to {who}, then run again"
@@ -221,59 +225,6 @@ class Casts:
         }
         unseen = {m for cls in made for m in cls.methods.values() if not project.callers(m)}
         return unseen | reachable(project, function)
-
-    def _visible(
-        self, text: str, function: Function, creations: list[Creation], training: bool
-    ) -> bool:
-        return all(self._same_name(name, function, creations, training) for name in names(text))
-
-    def _same_name(
-        self, name: str, function: Function, creations: list[Creation], training: bool
-    ) -> bool:
-        """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
-        for creation in creations:
-            origin = creation.site.function
-            if is_one_variable(self._unit.project, name, origin, function):
-                continue
-            if name == "self" and function.cls is not None and origin.cls is not None:
-                if function.cls in family(origin.cls):
-                    continue
-            if not self._same_value(name, creation, function, training):
-                return False
-        return True
-
-    def _same_value(
-        self, name: str, creation: Creation, function: Function, training: bool
-    ) -> bool:
-        module = creation.site.module
-        ours = named(creation.site.function, name)
-        theirs = named(function, name)
-        if ours is None or theirs is None:
-            return False
-        values = self._unit.project.values
-        group, own = values.group(module, ours), values.group(function.module, theirs)
-        if group is not None and group == own:
-            return True
-        several = values.groups(function.module, theirs)
-        known = values.groups(module, ours)
-        given = several - {own} or several
-        if not training and given and given <= known:
-            return True  # one of those that programs hand to what initializes
-        return (
-            bool(known)
-            and known <= several
-            and (not training or several - {own} <= self._of_programs(name))
-        )
-
-    def _of_programs(self, name: str) -> frozenset[int]:
-        """Return what a variable holds in the programs of the unit, each with an initialize of its own."""
-        values = self._unit.project.values
-        found: set[int] = set()
-        for creation in self._creations:
-            node = named(creation.site.function, name)
-            if node is not None:
-                found |= values.groups(creation.site.module, node)
-        return frozenset(found)
 
 
 def _called_unseen(unit: Unit, function: Function) -> list[Function]:

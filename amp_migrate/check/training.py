@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from amp_migrate.check.casts.forwards import CAST, UNCAST
+from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
 from amp_migrate.check.events.claims import RAISES, Claims
 from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.check.events.handing import HANDED
@@ -30,6 +30,7 @@ _SHOWN = 8
 _TROUBLES = {
     UNCAST: Trouble.CASTS_MISSING,
     CAST: Trouble.CASTS_ADDED,
+    SWITCHED: Trouble.CASTS_MISSING,
     HANDED: Trouble.OUT_OF_SIGHT,
 }
 _BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS}

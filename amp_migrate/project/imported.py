@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import mentions
@@ -17,10 +17,15 @@ Node = tuple[Function, ast.AST]
 
 @dataclass
 class Coming:
-    """The functions that come to some nodes, and the imports among their ways there, by function."""
+    """The functions that come to some nodes, with what leads there in each, and the imports among that."""
 
-    functions: set[Function] = field(default_factory=set)
+    nodes: dict[Function, list[ast.AST]] = field(default_factory=dict)
     imports: dict[Function, list[ast.stmt]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def functions(self) -> Set[Function]:
+        """The functions that come to the nodes."""
+        return self.nodes.keys()
 
 
 def coming(project: Project, nodes: Iterable[Node]) -> Coming:
@@ -42,9 +47,10 @@ def _followed(project: Project, nodes: tuple[Node, ...]) -> Coming:
             for importer, statement in importers(project).get(function, ()):
                 found.imports[importer].append(statement)
                 queue.append((importer, statement))
-        if function not in found.functions:
-            found.functions.add(function)
+        known = found.nodes.setdefault(function, [])
+        if not known:
             queue += [(site.function, site.call) for site in project.callers(function)]
+        known.append(node)
     return found
 
 

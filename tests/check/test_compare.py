@@ -12,6 +12,7 @@ from check.planted import TRAININGS, Training
 from check.present import PRESENT
 from check.programs import PROGRAMS
 from check.roundabout import ROUNDABOUT
+from check.switched import SWITCHED
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
@@ -19,6 +20,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
+    *SWITCHED,
 )  # fmt: skip
 
 

@@ -25,12 +25,12 @@ class Casts(Enum):
 
 
 class Casting:
-    """Follows autocast blocks under an assumption."""
+    """Follows autocast blocks under an assumption; `made` is what holds where GradScalers are made, if that is more."""
 
-    def __init__(self, program: Program, known: Facts) -> None:
+    def __init__(self, program: Program, known: Facts, made: Facts | None = None) -> None:
         self._program = program
         self._project = program.project
-        self.enabled = Enabled(program, known)
+        self.enabled = Enabled(program, known, made or known)
         self._within: set[ast.Call] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:

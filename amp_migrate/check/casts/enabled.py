@@ -17,15 +17,16 @@ from amp_migrate.protocol.code.program import Program
 class Enabled:
     """Evaluates expressions under an assumption: GradScalers by what makes them, parameters by what calls give."""
 
-    def __init__(self, program: Program, known: Facts) -> None:
+    def __init__(self, program: Program, known: Facts, made: Facts) -> None:
         self._program = program
         self._project = program.project
         self._known = known
+        self._made = made
         self._asked: set[ast.Call] = set()
 
     def truth(self, function: Function, node: ast.expr) -> bool | None:
         """Return whether an expression of a function counts as true; None where that is not known."""
-        return self._truth(function, self._settled(function, node), frozenset())
+        return self._truth(function, self._settled(function, node), self._known, frozenset())
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the branches around a node may be taken."""
@@ -47,18 +48,25 @@ class Enabled:
         enabled = next((k.value for k in made.keywords if k.arg == "enabled"), None)
         if enabled is None:
             return None if any(k.arg is None for k in made.keywords) else True
-        return self._truth(function, enabled, frozenset())
+        return self._truth(function, enabled, self._made, frozenset())
 
-    def _truth(self, function: Function, node: ast.expr, above: frozenset[Function]) -> bool | None:
-        found = evaluate(node, self._known.at(function))
+    def _truth(
+        self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
+    ) -> bool | None:
+        found = evaluate(node, known.at(function))
         if found is not None or function in above or not self._is_given(function, node):
             return found
         sites = [s for s in self._project.calls_of(function) if self.reached(s.function, s.call)]
-        truths = {self._at(site, function, node, above | {function}) for site in sites}
+        truths = {self._at(site, function, node, known, above | {function}) for site in sites}
         return truths.pop() if len(truths) == 1 else None
 
     def _at(
-        self, site: CallSite, function: Function, node: ast.expr, above: frozenset[Function]
+        self,
+        site: CallSite,
+        function: Function,
+        node: ast.expr,
+        known: Facts,
+        above: frozenset[Function],
     ) -> bool | None:
         """Return what an expression of parameters comes out as for the arguments of a call."""
         given = self._project.arguments(site, function)
@@ -67,7 +75,7 @@ class Enabled:
         if any(value is None for value in values.values()):
             return None
         settled = {n: self._settled(site.function, v) for n, v in values.items() if v is not None}
-        return self._truth(site.function, _Given(settled).visit(copy.deepcopy(node)), above)
+        return self._truth(site.function, _Given(settled).visit(copy.deepcopy(node)), known, above)
 
     def _is_given(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression depends on parameters of a function alone, which it never binds anew."""

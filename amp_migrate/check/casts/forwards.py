@@ -10,33 +10,37 @@ from functools import cached_property
 from amp_migrate.check.casts.assumed import Facts, Initialize, initializes
 from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import (
+    CAST,
+    DTYPE,
+    SWITCHED,
+    UNCAST,
+    Where,
+    differs,
+    is_scaled,
+    place,
+    scales,
+    where,
+)
 from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
+from amp_migrate.check.casts.steady import steady
 from amp_migrate.check.casts.told import told_above
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
-from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.check.settings import folded, stated
-from amp_migrate.facts.paths import tail
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Place
 
-CAST, UNCAST, DTYPE = (
-    "is cast, which Apex did not do:",
-    "is not cast, which Apex did:",
-    "is cast to a type that Apex did not use:",
-)
 _TYPES: dict[str, frozenset[str | None]] = {
     "float16": frozenset({"torch.float16", "torch.half"}),
     "bfloat16": frozenset({"torch.bfloat16"}),
 }
-_Where = tuple[Key, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ class Forwards:
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
                 if not self._may_initialize(item, facts):
-                    yield from self._without(item, facts, scales=False)
+                    yield from self._without(item, facts, scaled=False)
         yield from self._elsewhere()
         yield from self._scalers.stale(self.new, self._written)
         yield from self._typed()
@@ -108,7 +112,7 @@ class Forwards:
     def _scaling(self) -> list[Function]:
         """The functions that nothing calls and that may come to a loss which Apex scales."""
         project = self.old.project
-        scaling = leading(project, (f for f in project.functions() if _scales(self.old, f)))
+        scaling = leading(project, (f for f in project.functions() if scales(self.old, f)))
         return [f for f in scaling if f.node is not None and not project.callers(f)]
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
@@ -119,11 +123,17 @@ class Forwards:
         behind = self._behind(apex.spread(entries))
         native = Casting(self.new.program, facts)
         begun = native.spread(self._same([*entries, *behind]))
-        was: dict[_Where, dict[ast.Call, States]] = {}
+        was: dict[Where, dict[ast.Call, States]] = {}
         cast: set[ast.Call] = set()
+        lasting = Casting(
+            self.new.program,
+            steady(self.old.program, apex, apex.spread(entries, behind), facts),
+            facts,
+        )
+        lasts = lasting.spread(self._same([*entries, *behind]))
         for function, start in apex.spread(entries, behind).items():
             for call, states in apex.calls(function, start):
-                was.setdefault(_where(function, call), {})[call] = states
+                was.setdefault(where(function, call), {})[call] = states
                 cast |= {call} if states == ON else set()
         runs = list(self._runs(begun))
         for at, call, function in runs:
@@ -138,33 +148,36 @@ class Forwards:
                 and native.lacks(function, call, begun[function])
                 and self._is_forward(at)
             )
-            if lacking and not _scales(self.new, function):
-                reported = all(self.claims.note(LEFT_UNCAST, _place(at, old)) for old in ran)
+            if lacking and not scales(self.new, function):
+                reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)
                 ways = self.new.project, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
                 if not reported and not native.within(self._runs_in(at, call)):
-                    yield _differs(UNCAST, at, call)
+                    yield differs(UNCAST, at, call)
+            elif wanted == ON and inside is Casts.ON and self._is_forward(at):
+                if lasting.at(function, call, lasts.get(function, frozenset())) is not Casts.ON:
+                    yield differs(SWITCHED, at, call)
             elif False in wanted and known and inside is Casts.ON:
-                yield _differs(CAST, at, call)
+                yield differs(CAST, at, call)
         for function, call in Losses(self.old, self.new, self.networks).uncast(cast, native, begun):
-            if not _scales(self.new, function):
-                yield _differs(UNCAST, _where(function, call), call)
-        if item.trains and _is_scaled(item):
+            if not scales(self.new, function):
+                yield differs(UNCAST, where(function, call), call)
+        if item.trains and is_scaled(item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
 
-    def _prepares(self, at: _Where, call: ast.Call) -> bool:
+    def _prepares(self, at: Where, call: ast.Call) -> bool:
         """Tell whether a loss of the old text is computed of no network's output, though its like is elsewhere."""
         held = (f for f in self._old(at[0]) if call in f.module.tree.parents)
         body = self.old.program.calls.body
         return any(self.networks.prepares(body(f.module, call), call) for f in held)
 
-    def _is_forward(self, at: _Where) -> bool:
+    def _is_forward(self, at: Where) -> bool:
         """Tell whether a call of the old text runs a network by itself, to which casts always matter."""
         return any(at[1] in self.networks.forwards(f) for f in self._old(at[0]))
 
     def _without(
-        self, item: Initialize, facts: Facts, scales: bool
+        self, item: Initialize, facts: Facts, scaled: bool
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
         entries = self._entries(item)
@@ -173,8 +186,8 @@ class Forwards:
         for at, call, function in self._runs(begun):
             if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
                 if not self._cast_before(at) and not self._is_reported(at):
-                    yield _differs(CAST, at, call)
-        if scales:
+                    yield differs(CAST, at, call)
+        if scaled:
             yield from self._scalers.differing(native, begun, True, ENABLED)
 
     def _elsewhere(self) -> Iterator[tuple[Key, Difference]]:
@@ -190,7 +203,7 @@ class Forwards:
         begun = native.spread(self._same(entries), sure=True)
         for at, call, function in self._runs(begun):
             if self._cast(native, begun, function, call) and not self._cast_before(at):
-                yield _differs(CAST, at, call)
+                yield differs(CAST, at, call)
 
     def _typed(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the blocks that were not there and cast to another type than that of the run."""
@@ -198,7 +211,7 @@ class Forwards:
         for function, call, types in self._written.typed():
             names = {self.new.project.external(function.module, t) for t in types}
             if ast.unparse(call) not in known and not names <= _TYPES[self.claims.dtype]:
-                yield _differs(DTYPE, _where(function, call), call)
+                yield differs(DTYPE, where(function, call), call)
 
     def _cast(
         self,
@@ -209,14 +222,14 @@ class Forwards:
     ) -> bool:
         return native.at(function, call, begun[function]) is Casts.ON
 
-    def _is_reported(self, at: _Where) -> bool:
+    def _is_reported(self, at: Where) -> bool:
         """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""
-        return all(self.claims.note(LEFT_UNCAST, _place(at, c)) for _, c in self._spelled(at))
+        return all(self.claims.note(LEFT_UNCAST, place(at, c)) for _, c in self._spelled(at))
 
     def _is_told(self, function: Function, call: ast.Call) -> bool:
-        return bool(self._spelled(at := _where(function, call))) and self._is_reported(at)
+        return bool(self._spelled(at := where(function, call))) and self._is_reported(at)
 
-    def _spelled(self, at: _Where) -> list[tuple[Function, ast.Call]]:
+    def _spelled(self, at: Where) -> list[tuple[Function, ast.Call]]:
         """Return the calls of the old text that read the same, with their functions."""
         return [
             (function, node)
@@ -225,7 +238,7 @@ class Forwards:
             if isinstance(node, ast.Call) and spelled(node) == at[1]
         ]
 
-    def _cast_before(self, at: _Where) -> bool:
+    def _cast_before(self, at: Where) -> bool:
         """Tell whether native code of the old text had a block around a call."""
         return any(self._native.here(*place) is not None for place in self._spelled(at))
 
@@ -237,7 +250,7 @@ class Forwards:
     def _native(self) -> Casting:
         return Casting(self.old.program, Facts())
 
-    def _runs_in(self, at: _Where, call: ast.Call) -> list[Function]:
+    def _runs_in(self, at: Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
         found = list(self.new.project.callees(call))
         for _, node in self._spelled(at):
@@ -258,43 +271,16 @@ class Forwards:
     def _same(self, functions: Iterable[Function]) -> list[Function]:
         return [f for old in functions for f in self.new.functions.get(key(old), ())]
 
-    def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[_Where, ast.Call, Function]]:
+    def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[Where, ast.Call, Function]]:
         for function in begun:
             texts = self._texts(key(function))
             if not texts:
                 continue
             for point in self.new.program.graph(function).points:
                 if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
-                    at = _where(function, point.node)
+                    at = where(function, point.node)
                     if at[1] in texts:
                         yield at, point.node, function
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}
-
-
-def _is_scaled(item: Initialize) -> bool:
-    """Tell whether the loss is known to have a scale: a static one of 1 is none."""
-    found = stated(item, "loss_scale")
-    if not found and any(k.arg is None for k in item.call.keywords):
-        return False
-    return not any(folded(value) == 1.0 for value in found)
-
-
-def _scales(side: Side, function: Function) -> bool:
-    """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
-    calls = (p.node for p in side.program.graph(function).points)
-    return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
-
-
-def _where(function: Function, call: ast.Call) -> _Where:
-    return key(function), spelled(call)
-
-
-def _differs(what: str, at: _Where, call: ast.Call) -> tuple[Key, Difference]:
-    step = Step(Label(f"`{at[1]}` {what}"), None, _place(at, call))
-    return at[0], Difference((step,))
-
-
-def _place(at: _Where, call: ast.Call) -> Place:
-    return Place(at[0][0], call.lineno)

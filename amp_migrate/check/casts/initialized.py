@@ -163,16 +163,22 @@ class Initialized:
                         queue.append(callee)
         return begins
 
+    def initializes(self, call: ast.Call) -> bool:
+        """Tell whether a call is one of those that initialize, or may come to one."""
+        return call in self._calls or any(map(self.leads, self._project.callees(call)))
+
+    def states(self, function: Function, start: States) -> dict[Point, States]:
+        """Return whether Apex may be on at each point that a run of a function may come to."""
+        if function not in self._leads:
+            return dict.fromkeys(self._reached(function), start)
+        flow = self._flow((function, False), start, self._exits)
+        return {p: states if len(states) == 1 else UNSURE for p, states in flow.items()}
+
     def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
         """Return the calls of a function, with whether Apex may be on at each."""
-        if function in self._leads:
-            flow = self._flow((function, False), start, self._exits)
-            found = {p: states if len(states) == 1 else UNSURE for p, states in flow.items()}
-        else:
-            found = dict.fromkeys(self._reached(function), start)
         return [
             (point.node, OFF if self._disabled(function, point.node) else states)
-            for point, states in found.items()
+            for point, states in self.states(function, start).items()
             if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
         ]
 

@@ -1,0 +1,54 @@
+"""What is said of a call whose casts differ, and what it is compared by."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.check.casts.assumed import Initialize
+from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.settings import folded, stated
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+CAST, UNCAST, SWITCHED, DTYPE = (
+    "is cast, which Apex did not do:",
+    "is not cast, which Apex did:",
+    "is cast while a flag is set that may change later, and Apex stays on:",
+    "is cast to a type that Apex did not use:",
+)
+
+Where = tuple[Key, str]
+"""A function, and the text of a call in it."""
+
+
+def is_scaled(item: Initialize) -> bool:
+    """Tell whether the loss is known to have a scale: a static one of 1 is none."""
+    found = stated(item, "loss_scale")
+    if not found and any(k.arg is None for k in item.call.keywords):
+        return False
+    return not any(folded(value) == 1.0 for value in found)
+
+
+def scales(side: Side, function: Function) -> bool:
+    """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
+    calls = (p.node for p in side.program.graph(function).points)
+    return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
+
+
+def where(function: Function, call: ast.Call) -> Where:
+    """Return what a call is compared by."""
+    return key(function), spelled(call)
+
+
+def differs(what: str, at: Where, call: ast.Call) -> tuple[Key, Difference]:
+    """Return what is said of a call."""
+    step = Step(Label(f"`{at[1]}` {what}"), None, place(at, call))
+    return at[0], Difference((step,))
+
+
+def place(at: Where, call: ast.Call) -> Place:
+    """Return where a call stands."""
+    return Place(at[0][0], call.lineno)

@@ -1,0 +1,105 @@
+"""What of the facts of a run stays as it was at an initialize while AMP is on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import partial
+
+from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.casts.initialized import OFF, Initialized, States
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.changes import stored_name
+from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+
+_Stores = list[tuple[Function, ast.AST]]
+
+
+def steady(
+    program: Program, apex: Initialized, begun: Mapping[Function, States], facts: Facts
+) -> Facts:
+    """Return the facts that nothing sets in a run once AMP is on; `begun` says where it is when functions begin."""
+    if not any(known.facts for _, known in facts.stated):
+        return facts
+    stores = [
+        (function, point.node)
+        for function, start in begun.items()
+        for point, states in apex.states(function, start).items()
+        if point.kind is Kind.STORE and states != OFF and _stays(program, apex, function, point)
+    ]
+    return Facts(
+        tuple(
+            (where, known.only(partial(_lasts, program, stores, where)))
+            for where, known in facts.stated
+        )
+    )
+
+
+def _stays(program: Program, apex: Initialized, function: Function, point: Point) -> bool:
+    """Tell whether what a point stores is still there where its function ends, or where it is run next."""
+    graph = program.graph(function)
+    again = [
+        p
+        for p in graph.points
+        if isinstance(p.node, ast.Call) and p.kind is Kind.CALL and apex.initializes(p.node)
+    ]
+    return not again or graph.order(False).witness(point, graph.exit, again) is not None
+
+
+def _lasts(program: Program, stores: _Stores, where: Function, held: Term) -> bool:
+    """Tell whether none of some stores may change what a term of a function comes out as."""
+    return not any(
+        _changes(program, *store, where, o, held) for store in stores for o in held.operands
+    )
+
+
+def _changes(
+    program: Program,
+    function: Function,
+    node: ast.AST,
+    where: Function,
+    operand: Operand,
+    held: Term,
+) -> bool:
+    if operand.aspect is Aspect.BINDING:
+        name = stored_name(node)
+        if name != operand.text or function.module is not where.module:
+            return False
+        scopes = where.module.scopes
+        if isinstance(node, ast.Name) and scopes.owner(node) is not scopes.find(where.scope, name):
+            return False
+        return not (held.text.endswith(" Is None)") and _made_of_itself(function, node, name))
+    if operand.attribute is None or not isinstance(node, ast.Attribute):
+        return operand.aspect is Aspect.PATH and _spelt(node, operand)
+    if operand.attribute != node.attr or _is_made(function, node):
+        return False
+    values = program.project.values
+    objects = {
+        group
+        for part in walk(where.scope)
+        if isinstance(part, ast.Attribute) and ast.unparse(part) == operand.text
+        for group in values.groups(where.module, part.value)
+    }
+    holders = values.groups(function.module, node.value)
+    return not (objects and holders) or bool(objects & holders)
+
+
+def _spelt(node: ast.AST, operand: Operand) -> bool:
+    """Tell whether an item is set that is spelt like an operand."""
+    found = term(node) if isinstance(node, ast.Subscript) else None
+    return found is not None and found.text.partition("[")[2] == operand.text.partition("[")[2]
+
+
+def _is_made(function: Function, node: ast.Attribute) -> bool:
+    """Tell whether a constructor sets an attribute of the object that it makes."""
+    receiver = function.parameters.names[:1] if function.name == "__init__" else []
+    return isinstance(node.value, ast.Name) and node.value.id in receiver
+
+
+def _made_of_itself(function: Function, node: ast.AST, name: str) -> bool:
+    """Tell whether a name gets what a call makes of what it held."""
+    value = getattr(function.module.tree.statement(node), "value", None)
+    return isinstance(value, ast.Call) and name in names_of(value)

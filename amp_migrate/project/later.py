@@ -1,0 +1,45 @@
+"""What may run once a node has run, in whatever function: what follows it in its own, and what that comes to."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Project
+from amp_migrate.project.imported import Node, coming
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import may_end, may_follow
+
+
+class Later:
+    """Answers for one node, whichever way a run came to it."""
+
+    def __init__(self, project: Project, node: Node) -> None:
+        self._project = project
+        self._coming = coming(project, [node])
+
+    def lasts(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether what a node does may be there once the first one has run: it runs later, and may do so last."""
+        leading = self._coming.nodes.get(function, [])
+        if not (function in self._run or self.follows(function, node)):
+            return False
+        return not leading or may_end(self._project, function, node, leading)
+
+    def follows(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a node may run behind the first one in the same run of its function."""
+        leading = self._coming.nodes.get(function, [])
+        return any(may_follow(self._project, function, first, node) for first in leading)
+
+    @cached_property
+    def _run(self) -> frozenset[Function]:
+        """The functions that may run from their start once the node has run."""
+        return frozenset(
+            below
+            for function in self._coming.nodes
+            for call in walk(function.scope)
+            if isinstance(call, ast.Call)
+            for callee in self._project.callees(call)
+            if self.follows(function, call)
+            for below in reachable(self._project, callee)
+        )
