@@ -48,7 +48,7 @@ class Attempts:
         """Return the first plan that passes, its units and what the check says of the texts."""
         while True:
             plan, units = self._planner.plan(self._refused)
-            failures = self._apply(plan)
+            failures = self._apply(plan) or self._lost()
             judgement = None if failures else self._judgement(plan)
             if judgement is not None:
                 self._read[1:] = [judgement.project] if judgement.project is not None else []
@@ -80,6 +80,16 @@ class Attempts:
             if isinstance(after, str) and after != self._trees[path].text:
                 self._outcomes[path].after = after
         return [refusal for refusal in texts if isinstance(refusal, Refusal)]
+
+    def _lost(self) -> list[Refusal]:
+        """Return why texts are not used that take away what other files import."""
+        after = self._after()
+        if not after:
+            return []
+        from amp_migrate.check.exports import lost
+
+        found = {name.path: name for name in lost(self._planner.project, after)}
+        return [Refusal(path, name.reason) for path, name in found.items()]
 
     def _makes_optimizer(self, path: str, node: ast.expr) -> bool:
         """Tell whether an expression of a file makes an optimizer of a library, and runs nothing of the project."""

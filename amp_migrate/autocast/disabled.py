@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site, sites
 from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
+from amp_migrate.training.contexts import entered
 from amp_migrate.unit.cannot import Cannot
 from amp_migrate.unit.unit import Unit
 
 _NAME = "disable_casts"
+_MAKERS = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
 
 
 class Disabled:
@@ -22,9 +25,13 @@ class Disabled:
     def __init__(self, unit: Unit) -> None:
         self.calls: set[ast.Call] = set()
         self._sites: dict[Function, Site] = {}
+        self._unsure: Site | None = None
         for site in _sites(unit):
-            for block in _blocks(site):
-                for node in (n for stmt in block.body for n in walk(stmt)):
+            blocks = Blocks(unit, site)
+            if not blocks.known:
+                self._unsure = site
+            for block in blocks.found:
+                for node in (n for stmt in block for n in walk(stmt)):
                     if isinstance(node, ast.Call):
                         self.calls.add(node)
                         for function in reached_by(unit.project, node):
@@ -55,7 +62,15 @@ class Disabled:
         return function in self._sites
 
     def refuse(self, cast: Iterable[Region]) -> None:
-        """Leave the unit where a function that runs in such a block is to have casts of its own."""
+        """Leave the unit where a function that runs in such a block is to have casts of its own, or may run in one."""
+        if self._unsure is not None:
+            raise Cannot(
+                "AMP904",
+                self._unsure.module,
+                self._unsure.node,
+                "it is not known which code always runs without casts by this",
+                "write `with amp.disable_casts():` around that code, and call it without elsewhere, then run again",
+            )
         for region in cast:
             site = self._sites.get(region.function)
             if site is not None:
@@ -80,16 +95,87 @@ def _sites(unit: Unit) -> Iterator[Site]:
             yield from (s for s in sites(unit.project, module) if s.kind is Kind.DISABLE_CASTS)
 
 
-def _blocks(site: Site) -> Iterator[ast.With]:
-    """Yield the blocks that a `disable_casts()` is around, itself or by the name that holds it."""
-    tree = site.module.tree
-    statement = tree.statement(site.node)
-    if isinstance(statement, ast.With):
-        yield statement
-    named = statement.targets if isinstance(statement, ast.Assign) else []
-    names = {target.id for target in named if isinstance(target, ast.Name)}
-    for node in walk(site.function.scope) if names else ():
-        if isinstance(node, ast.With):
-            for item in node.items:
-                if isinstance(item.context_expr, ast.Name) and item.context_expr.id in names:
-                    yield node
+class Blocks:
+    """The statements that run inside of one `disable_casts()`.
+
+    `known` tells whether these are all of them, and run inside of it whenever AMP is on.
+    """
+
+    def __init__(self, unit: Unit, site: Site) -> None:
+        self._unit = unit
+        self._site = site
+        own = site.node if isinstance(site.node, ast.expr) else None
+        self._objects = unit.project.values.groups(site.module, own) if own else frozenset()
+        self.found: list[list[ast.stmt]] = []
+        self.known = True
+        self._generators: set[Function] = set()
+        self._decorated()
+        for module in unit.project.modules.values():
+            blocks: Iterable[ast.With | ast.AsyncWith] = module.tree.nodes(ast.With, ast.AsyncWith)
+            for block in blocks:
+                self._with(module, block)
+        while self._generators:
+            self._managed(self._generators.pop())
+        self.known = self.known and bool(self.found)
+
+    def _decorated(self) -> None:
+        statement = self._site.module.tree.statement(self._site.node)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.found.append(statement.body)
+
+    def _with(self, module: Module, block: ast.With | ast.AsyncWith) -> None:
+        for item in block.items:
+            self._take(module, item.context_expr, block.body)
+        for stmt, given in entered(block):
+            self._take(module, given, block.body[block.body.index(stmt) + 1 :])
+
+    def _take(self, module: Module, node: ast.expr, body: list[ast.stmt]) -> None:
+        """Take a block that a context is around, if that may be the one of the site."""
+        values = self._unit.project.values
+        if node is not self._site.node and not self._objects & values.groups(module, node):
+            return
+        made = frozenset(values.made_by(module, node)) - self._without_amp
+        if node is not self._site.node and not made <= _MAKERS:
+            self.known = False
+        self._add(module, body)
+
+    def _add(self, module: Module, body: list[ast.stmt]) -> None:
+        self.found.append(body)
+        inside = {node for stmt in body for node in walk(stmt)}
+        if any(isinstance(node, ast.Yield) for node in inside):
+            function = self._unit.project.function_of(module, body[0])
+            everywhere = (n for n in walk(function.scope) if isinstance(n, ast.Yield))
+            self.known = self.known and inside >= set(everywhere)
+            self._generators.add(function)
+
+    def _managed(self, function: Function) -> None:
+        """Take the blocks that a generator is the context of."""
+        project = self._unit.project
+        for site in project.callers(function):
+            module = site.function.module
+            up = module.tree.parent(site.call)
+            block = module.tree.parent(up) if isinstance(up, ast.withitem) else None
+            if isinstance(block, ast.With | ast.AsyncWith) and project.callees(site.call) == [
+                function
+            ]:
+                self._add(module, block.body)
+            else:
+                self.known = False
+
+    @cached_property
+    def _without_amp(self) -> frozenset[str]:
+        """What makes the contexts that stand for the one of the site where AMP is off."""
+        module, values = self._site.module, self._unit.project.values
+        up = module.tree.parent(self._site.node)
+        if not isinstance(up, ast.IfExp) or up.test is self._site.node:
+            return frozenset()
+        asked = [
+            (init.module, guard.test)
+            for init in self._unit.of(Kind.INITIALIZE)
+            for guard in init.module.tree.ancestors(init.node)
+            if isinstance(guard, ast.If)
+        ]
+        if not any(values.same(module, up.test, *guard) for guard in asked):
+            return frozenset()
+        other = up.orelse if up.body is self._site.node else up.body
+        return frozenset(values.made_by(module, other))

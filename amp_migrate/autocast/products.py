@@ -24,12 +24,12 @@ class Products:
         self._project = project
         self._known: dict[Function, bool] = {}
 
-    def before(self, region: Region, needed: list[ast.stmt]) -> list[Region]:
-        """Return the statements above a region, of those that a loss needs, that multiply: penalties of weights."""
-        module, function = region.module, region.function
+    def among(self, function: Function, needed: list[ast.stmt]) -> list[Region]:
+        """Return the statements that multiply, of those that a loss needs: penalties of weights."""
+        module = function.module
         return [
             Region(module, function, stmt, stmt)
-            for stmt in needed[: needed.index(region.first)]
+            for stmt in needed
             if runs_without_gradients(self._project, module, stmt) is not True
             and self._multiplies(module, stmt)
         ]

@@ -109,14 +109,14 @@ def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:
     return None
 
 
-def _entered(node: ast.With) -> Iterator[ast.expr]:
-    """Yield the contexts that statements of a block enter on the stack that it opens."""
+def entered(node: ast.With | ast.AsyncWith) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """Yield the contexts that statements of a block enter on the stack that it opens, with these."""
     stacks = [i.optional_vars.id for i in node.items if isinstance(i.optional_vars, ast.Name)]
     for stmt in node.body:
         call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
         if isinstance(call, ast.Call) and last_name(call) == "enter_context" and call.args:
             if path(call.func) in [f"{stack}.enter_context" for stack in stacks]:
-                yield call.args[0]
+                yield stmt, call.args[0]
 
 
 def decorated(project: Project, function: Function) -> tuple[Context, ...]:
@@ -171,7 +171,7 @@ def runs_without_gradients(project: Project, module: Module, node: ast.AST) -> b
         return False
     found = [context(project, module, item.context_expr) for item in node.items]
     if Context.STACK in found:
-        found += [context(project, module, entered) for entered in _entered(node)]
+        found += [context(project, module, given) for _, given in entered(node)]
     if Context.NO_GRAD in found:
         return True
     varies = any(undecided(project, module, item.context_expr) for item in node.items)

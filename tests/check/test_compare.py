@@ -6,6 +6,7 @@ import pytest
 from check.accepted import ACCEPTED
 from check.across_files import ACROSS_FILES
 from check.claimed import CLAIMED
+from check.disabled import DISABLED
 from check.forwards import EVALUATIONS
 from check.helpers import HELPERS
 from check.planted import TRAININGS, Training
@@ -20,7 +21,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED,
+    *SWITCHED, *DISABLED,
 )  # fmt: skip
 
 

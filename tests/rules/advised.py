@@ -127,6 +127,17 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/casts_disabled_by_what_callers_give",
+        "write `with amp.disable_casts():` around that code, and call it without elsewhere",
+        (
+            (
+                "print(guarded(model, batches, amp.disable_casts()))",
+                "with amp.disable_casts():\n        print(score(model, batches))",
+            ),
+            ("guarded(model, batches, contextlib.nullcontext())", "score(model, batches)"),
+        ),
+    ),
+    Advised(
         "refused/clip_helper_above_the_backward",
         "clip once per step, straight before optimizer.step()",
         (

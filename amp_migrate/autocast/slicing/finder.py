@@ -130,6 +130,8 @@ class RegionFinder:
         computed = [stmt for region in result.regions for stmt in region.statements()]
         for run in finished(computed, result.apart) if result.network else ():
             result.regions.append(Region(function.module, function, run[0], run[-1]))
+        for run in result.apart if result.network else ():
+            result.regions += self._products.among(function, run)
         return result
 
     def _head(self, function: Function, holder: ast.AST, needed: Needed, result: Search) -> None:
@@ -237,7 +239,8 @@ class RegionFinder:
         region, network = self._range(function, chosen)
         if region is not None:
             result.regions += self._aside.parts(region, chosen) if self._aside else [region]
-            result.regions += self._products.before(region, chosen) if network else []
+            above = chosen[: chosen.index(region.first)]
+            result.regions += self._products.among(function, above) if network else []
             result.network = result.network or network
         elif chosen:
             result.apart.append(chosen)

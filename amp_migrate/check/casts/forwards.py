@@ -22,7 +22,8 @@ from amp_migrate.check.casts.differing import (
     scales,
     where,
 )
-from amp_migrate.check.casts.initialized import ON, Initialized, States, leading
+from amp_migrate.check.casts.disabling import States
+from amp_migrate.check.casts.initialized import ON, Initialized, leading
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks

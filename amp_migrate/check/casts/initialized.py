@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.casts.disabling import Disabling, States
 from amp_migrate.check.casts.imported import Imports, as_import
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -15,14 +16,10 @@ from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
 from amp_migrate.protocol.code.program import Program
 
-States = frozenset[bool | None]
-"""Whether Apex may be on; None where it is not known to be either."""
-
 OFF: States = frozenset({False})
 ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
 _PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
-_DISABLES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
 
 
 _Run = tuple[Function, bool]
@@ -37,6 +34,7 @@ class Initialized:
         self._project = program.project
         self._calls = calls
         self._known = known
+        self._disabling = Disabling(program, known)
         initializing = (self._project.module_of(c) for c in calls)
         functions = [
             self._project.function_of(m, c) for m, c in zip(initializing, calls, strict=True)
@@ -177,7 +175,7 @@ class Initialized:
     def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
         """Return the calls of a function, with whether Apex may be on at each."""
         return [
-            (point.node, OFF if self._disabled(function, point.node) else states)
+            (point.node, self._disabling.at(function, point.node, states))
             for point, states in self.states(function, start).items()
             if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
         ]
@@ -194,18 +192,6 @@ class Initialized:
                     seen.add(target)
                     found.append(target)
         return found
-
-    def _disabled(self, function: Function, call: ast.Call) -> bool:
-        """Tell whether a call stands in a block that takes the casts of Apex away."""
-        return any(
-            isinstance(up, ast.With)
-            and any(
-                isinstance(item.context_expr, ast.Call)
-                and self._project.apex(function.module, item.context_expr.func) in _DISABLES
-                for item in up.items
-            )
-            for up in function.module.tree.ancestors(call)
-        )
 
 
 def _runs(function: Function) -> list[_Run]:

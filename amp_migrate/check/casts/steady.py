@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from amp_migrate.check.casts.assumed import Facts
-from amp_migrate.check.casts.initialized import OFF, Initialized, States
+from amp_migrate.check.casts.disabling import States
+from amp_migrate.check.casts.initialized import OFF, Initialized
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name

@@ -29,7 +29,8 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.passthrough import target
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.plan.model import Decision, Drop, Edit, Finding, Status
+from amp_migrate.modules.offered import reads, takers
+from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
@@ -44,18 +45,29 @@ def decide(context: Context) -> Iterator[Decision]:
     """Drop the functions of the unit that hand their arguments on to Apex."""
     dropped: set[Function] = set()
     for site in context.unit.of(Kind.HANDED_ON):
-        edits: list[Edit] = []
+        message = f"{site.function.name}() goes: its callers use native AMP"
+        found = decision(RULE, Status.MIGRATED, site.module, site.node, message)
         if site.function not in dropped:
             _refuse_used(context, site)
             dropped.add(site.function)
-            edits = [Drop(site.module.tree.span(_node(site.function)))]
-        message = f"{site.function.name}() goes: its callers use native AMP"
-        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+            found.edits += _gone(context, site.function)
+        yield found
     yield from _respelt(context)
     for helper in _only_used_by(context, dropped):
-        edits = [Drop(helper.module.tree.span(_node(helper)))]
         message = f"{helper.name}() stood in for Apex where it was missing"
-        yield decision(RULE, Status.ROUTINE, helper.module, _node(helper), message, edits)
+        found = decision(RULE, Status.ROUTINE, helper.module, _node(helper), message)
+        found.edits += _gone(context, helper)
+        yield found
+
+
+def _gone(context: Context, function: Function) -> Iterator[tuple[str, Edit]]:
+    """Yield the edits that remove a function, and the imports by which other files only offer it."""
+    yield function.module.path, Drop(function.module.tree.span(_node(function)))
+    project = context.unit.project
+    modules = project.modules.values()
+    for module, statement, alias in takers(modules, project.lookup, function.module, function.name):
+        if not reads(module, alias.asname or alias.name):
+            yield module.path, DropImportedName(module.tree.span(statement), (alias.name,))
 
 
 def _respelt(context: Context) -> Iterator[Decision]:

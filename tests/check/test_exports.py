@@ -1,0 +1,47 @@
+"""Names that a rewrite takes away from files which import them."""
+
+from __future__ import annotations
+
+import pytest
+
+from amp_migrate.check.exports import lost
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import build
+
+_PART = "def keep():\n    pass\n\n\ndef go():\n    pass\n"
+_WITHOUT = "def keep():\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "after", "found"),
+    [
+        ({"train.py": "from part import go\n"}, {}, [("part.py", "go", "train.py", 1)]),
+        ({"train.py": "from part import keep\n"}, {}, []),
+        ({"train.py": "from part import go\n"}, {"train.py": "from part import keep\n"}, []),
+        (
+            {"train.py": "from part import go\n"},
+            {"train.py": "x = 1\nfrom part import keep, go\n"},
+            [("part.py", "go", "train.py", 1)],
+        ),
+        (
+            {"train.py": "try:\n    from part import go\nexcept ImportError:\n    go = None\n"},
+            {},
+            [],
+        ),
+        ({"train.py": "from elsewhere import go\n"}, {}, []),
+        (
+            {"between.py": "from part import go as run\n", "train.py": "from between import run\n"},
+            {"between.py": ""},
+            [("between.py", "run", "train.py", 1), ("part.py", "go", "train.py", 1)],
+        ),
+        ({"train.py": "from part import go\n"}, {"part.py": "from other import *\n"}, []),
+    ],
+)
+def test_a_name_that_another_file_imports_is_lost(
+    files: dict[str, str], after: dict[str, str], found: list[tuple[str, str, str, int]]
+) -> None:
+    """It is told with the import; imports that go, may fail, or read another file are none."""
+    texts = {"part.py": _PART, **files}
+    project = build({path: Tree(path, text) for path, text in texts.items()})
+    told = lost(project, {"part.py": _WITHOUT, **after})
+    assert sorted((n.path, n.name, n.importer, n.line) for n in told) == found
