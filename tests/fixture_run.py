@@ -14,6 +14,7 @@ import fork_server
 import torch
 
 from amp_migrate.equivalence.reference import install, modules
+from amp_migrate.equivalence.reference.casts import wrappers as casting
 from amp_migrate.equivalence.reference.fused import FusedAdam
 
 # What every child would repeat: to import the modules of the reference, and half of torch with the first optimizer.
@@ -23,10 +24,19 @@ torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How a program runs: with its casts or without; `overflow` counts backwards from 1, 0 is none."""
+    """How a program runs: with its casts or without; `overflow` counts backwards from 1, 0 is none.
+
+    Without `cached` a weight is cast at every use, on both sides.
+    """
 
     casts: bool
     overflow: int
+    cached: bool = True
+
+    @classmethod
+    def named(cls, name: str, overflow: int) -> Mode:
+        """Return the mode of a fixture; only "logic" has overflows."""
+        return cls(name != "logic", overflow if name == "logic" else 0, name != "uncached")
 
 
 def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, apex: bool) -> str:
@@ -64,8 +74,10 @@ def _child(
 def _prepare(mode: Mode, apex: bool) -> None:
     if apex:
         install("cpu", casts=mode.casts, quiet=True)
+        if not mode.cached:
+            vars(casting)["cacheable"] = lambda value: False
     else:
-        _redirect(mode.casts)
+        _redirect(mode.casts, mode.cached)
     if not mode.casts:
         _stay_in_fp32()
     if mode.overflow:
@@ -90,12 +102,12 @@ def _leave_what_stays() -> None:
     vars(sys.modules["apex.optimizers"])["FusedAdam"] = FusedAdam
 
 
-def _redirect(casts: bool) -> None:
+def _redirect(casts: bool, cached: bool = True) -> None:
     _leave_what_stays()
 
     class Autocast(torch.amp.autocast):
         def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
-            given = {"dtype": torch.float16, **kwargs}
+            given = {"dtype": torch.float16, "cache_enabled": cached, **kwargs}
             super().__init__("cpu", enabled=enabled and casts, **given)
 
     class GradScaler(torch.amp.GradScaler):

@@ -20,7 +20,7 @@ def _ended(case: Case, printed: str) -> bool:
 @pytest.mark.parametrize(("case", "mode"), RUNS, ids=[f"{c.name}-{mode}" for c, mode in RUNS])
 def test_migrated_program_trains_the_same(case: Case, mode: str) -> None:
     """Printed losses and parameter digests agree, with casts and without, through an overflow."""
-    how = Mode(casts=mode == "casts", overflow=case.overflow if mode == "logic" else 0)
+    how = Mode.named(mode, case.overflow)
     before = run(case.reference, case.run, case.run_args, how, apex=True)
     after = run(case.after, case.run, case.run_args, how, apex=False)
     assert _ended(case, before)
@@ -37,7 +37,7 @@ def test_migrated_program_trains_the_same_otherwise(
     case: Case, mode: str, args: tuple[str, ...]
 ) -> None:
     """So it does with other arguments, as with those that leave AMP off."""
-    how = Mode(casts=mode == "casts", overflow=0)
+    how = Mode.named(mode, 0)
     before = run(case.reference, case.run, args, how, apex=True)
     assert _ended(case, before)
     assert run(case.after, case.run, args, how, apex=False) == before
@@ -51,7 +51,7 @@ CORRECTED = [(case, mode) for case, mode in RUNS if any(e.status == "fixed" for 
 )
 def test_only_fixes_lead_to_the_same_training(case: Case, mode: str) -> None:
     """The Apex program with the fixes alone trains as the migrated one."""
-    how = Mode(casts=mode == "casts", overflow=case.overflow if mode == "logic" else 0)
+    how = Mode.named(mode, case.overflow)
     before = run(only_fixes(case), case.run, case.run_args, how, apex=True)
     after = run(case.after, case.run, case.run_args, how, apex=False)
     assert _ended(case, before)
@@ -91,7 +91,7 @@ print([p.tolist() for p in model.parameters()])
 def test_a_caller_that_asks_a_library_for_amp_trains_the_same(mode: str) -> None:
     """Where only callers out of sight turn AMP on, one that hands over its GradScaler trains as under Apex."""
     case = next(case for case in cases() if case.name == "project/flag_of_a_library")
-    how = Mode(casts=mode == "casts", overflow=3 if mode == "logic" else 0)
+    how = Mode.named(mode, 3)
 
     def printed(files: dict[str, str], initialized: str, given: str, apex: bool) -> str:
         caller = _CALLER.replace("INITIALIZED", initialized).replace(" GIVEN", given)

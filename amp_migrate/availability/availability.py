@@ -15,7 +15,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Module, Project
-from amp_migrate.scaler.making.emptied import only_used, set_to_none
+from amp_migrate.scaler.making.emptied import may_be_none, only_used
 
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 
@@ -118,7 +118,7 @@ class Availability:
         if self._project.external(self.module, node) not in HANDED_ON:
             return False
         if not isinstance(node, ast.Name):
-            emptied = isinstance(node, ast.Attribute) and node.attr in set_to_none(self._project)
+            emptied = isinstance(node, ast.Attribute) and node.attr in may_be_none(self._project)
             return not self.switched and not emptied
         function = self._project.function_of(self.module, node)
         if node.id in function.parameters.names or self.optional.holds(self.module, node):

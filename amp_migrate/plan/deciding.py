@@ -142,7 +142,8 @@ class Deciding:
             return self._cut_out(found, gone)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         found += context.unit.switches
-        return decisions, context.gone_nodes | folded | context.unit.switched(), ""
+        edited = {item.statement for item in context.unit.home.carriers.blank}
+        return decisions, context.gone_nodes | folded | edited | context.unit.switched(), ""
 
     def _decided(self, index: Index, found: list[Site]) -> tuple[Context, list[Decision]]:
         """Decide about a unit: its scaler is handed on if it can be, else a variable of the file, or as the user says."""

@@ -53,6 +53,7 @@ from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import made_after
 from amp_migrate.scaler.making.emptied import Empty, asked, test_of
+from amp_migrate.scaler.making.tested import Blank, Tested
 from amp_migrate.scaler.routes.carriers import Passed, Stored
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
@@ -75,6 +76,30 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _stored(context, stored)
     for empty in carriers.empty:
         yield _empty(context, empty)
+    for item in carriers.tested:
+        decided = _asked(context, item) if isinstance(item, Tested) else _blank(context, item)
+        if decided is not None:
+            yield decided
+
+
+def _asked(context: Context, item: Tested) -> Decision | None:
+    """A test whether an attribute holds amp asks whether the scaler in its place is enabled."""
+    module, function = item.module, context.unit.project.function_of(item.module, item.test)
+    if context.is_gone(item.test) or _in_collapsed_test(context, function, item.test):
+        return None
+    owner = module.tree.segment(item.attribute.value)
+    enabled = f"{owner}.{context.unit.home.name}.is_enabled()"
+    text = enabled if item.positive else f"not {enabled}"
+    edit = ReplaceExpression(module.tree.span(item.test), text)
+    return decision(RULE, Status.ROUTINE, module, item.test, f"becomes `{text}`", [edit])
+
+
+def _blank(context: Context, item: Blank) -> Decision:
+    """What was None for a whole class is a disabled scaler."""
+    text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
+    edit = Replace(item.module.tree.span(item.statement), text)
+    message = f"becomes `{text}`, which passes everything through"
+    return decision(RULE, Status.ROUTINE, item.module, item.statement, message, [edit])
 
 
 def _empty(context: Context, empty: Empty) -> Decision:

@@ -56,27 +56,58 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         and _only_asked(project, target.attr, found, family(owner))
     ):
         return found
-    attribute = ast.unparse(found[0].statement.targets[0])
-    raise Cannot(
+    raise asked_otherwise(
+        found[0].function.module, found[0].statement, found[0].statement.targets[0]
+    )
+
+
+def asked_otherwise(module: Module, node: ast.AST, attribute: ast.expr) -> Cannot:
+    """Return why a program is left that asks what an attribute with amp or None holds."""
+    name = ast.unparse(attribute)
+    return Cannot(
         "AMP909",
-        found[0].function.module,
-        found[0].statement,
-        f"`{attribute}` holds amp or None, and the program asks which of the two in ways that cannot all be followed",
-        f"keep a flag for AMP in place of `{attribute}` and import amp where it is used, then run again",
+        module,
+        node,
+        f"`{name}` holds amp or None, and the program asks which of the two in ways that cannot all be followed",
+        f"keep a flag for AMP in place of `{name}` and import amp where it is used, then run again",
     )
 
 
 @once
-def set_to_none(project: Project) -> frozenset[str]:
-    """Return the names of the attributes that are None somewhere in a project."""
-    return frozenset(
-        target.attr
-        for module in project.modules.values()
-        for node in module.tree.nodes(ast.Assign)
-        if is_none(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Attribute)
-    )
+def may_be_none(project: Project) -> frozenset[str]:
+    """Return the names of the attributes that are None somewhere in a project, or get what a caller gives as None."""
+    found: set[str] = set()
+    for module in project.modules.values():
+        for node in module.tree.nodes(ast.Assign):
+            in_class = isinstance(module.tree.holder(node), ast.ClassDef)
+            for target in node.targets:
+                name = target.attr if isinstance(target, ast.Attribute) else ""
+                name = target.id if in_class and isinstance(target, ast.Name) else name
+                function = project.function_of(module, node)
+                if name and name not in found and _gives_none(project, function, node.value, set()):
+                    found.add(name)
+    return frozenset(found)
+
+
+def _gives_none(
+    project: Project, function: Function, value: ast.expr, seen: set[tuple[Function, str]]
+) -> bool:
+    """Tell whether an expression may be a None that its function or a caller writes."""
+    if isinstance(value, ast.IfExp):
+        ways = (value.body, value.orelse)
+        return any(_gives_none(project, function, way, seen) for way in ways)
+    if not isinstance(value, ast.Name):
+        return is_none(value)
+    name = value.id
+    if name not in function.parameters.names or (function, name) in seen:
+        return False
+    seen.add((function, name))
+    default = function.parameters.defaults.get(name)
+    given = [
+        (site.function, project.arguments(site, function).get(name, default))
+        for site in project.callers(function)
+    ]
+    return any(v is not None and _gives_none(project, f, v, seen) for f, v in given)
 
 
 def only_used(project: Project, attr: str) -> bool:
@@ -88,7 +119,7 @@ def only_used(project: Project, attr: str) -> bool:
         if node.attr == attr and isinstance(node.ctx, ast.Load)
         and project.external(module, node) in (None, *HANDED_ON)
     ]  # fmt: skip
-    return all(isinstance(up, ast.Attribute) for up in reads) and attr not in set_to_none(project)
+    return all(isinstance(up, ast.Attribute) for up in reads) and attr not in may_be_none(project)
 
 
 def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
@@ -169,7 +200,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
     """Tell whether the attribute is only used for amp, tested, or handed on, in the methods of its class."""
     empties = {empty.statement for empty in found}
     for module in project.modules.values():
-        if any(_by_name(call, attr) for call in module.tree.nodes(ast.Call)):
+        if any(by_name(call, attr) for call in module.tree.nodes(ast.Call)):
             return False
         for node in module.tree.nodes(ast.Attribute):
             if node.attr != attr:
@@ -189,21 +220,21 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
                     isinstance(up, _USES)
                     or _is_none_test(up)
                     or (isinstance(up, ast.Call) and up.func is node)
-                    or _is_handed(project, module, node)
+                    or is_handed(project, module, node)
                 )
             ):
                 return False
     return True
 
 
-def _is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
+def is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
     """Tell whether the attribute is an argument of functions in sight, which get the scaler instead."""
     up = module.tree.parents[node]
     call = module.tree.parents[up] if isinstance(up, ast.keyword) else up
     return isinstance(call, ast.Call) and call.func is not node and bool(project.callees(call))
 
 
-def _by_name(call: ast.Call, attr: str) -> bool:
+def by_name(call: ast.Call, attr: str) -> bool:
     """Tell whether a call reaches an attribute by its name: ``getattr(model, "amp", None)``."""
     return path(call.func) in ("getattr", "hasattr", "setattr", "delattr") and any(
         isinstance(arg, ast.Constant) and arg.value == attr for arg in call.args[1:2]

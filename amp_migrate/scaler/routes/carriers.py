@@ -13,6 +13,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.scaler.making.emptied import Empty, emptied
+from amp_migrate.scaler.making.tested import Blank, Tested, tested
 from amp_migrate.unit.cannot import Cannot, spoken
 
 _CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
@@ -69,11 +70,17 @@ class Carriers:
         self.passed: list[Passed] = []
         self.published: list[Site] = []
         self.empty: list[Empty] = []
+        self.tested: list[Tested | Blank] = []
         for site in sites:
             self._receive(site)
         for site in sites:
             if site.kind is Kind.VALUE:
                 self._hand_on(site)
+
+    @property
+    def blank(self) -> list[Blank]:
+        """What makes an attribute with amp None for a whole class."""
+        return [item for item in self.tested if isinstance(item, Blank)]
 
     def _receive(self, site: Site) -> None:
         """Note the parameter or attribute through which a site reaches `amp`."""
@@ -89,13 +96,20 @@ class Carriers:
     def _hand_on(self, site: Site) -> None:
         tree = site.module.tree
         parent = tree.parent(site.node)
-        if isinstance(parent, _TESTS):
+        kept = (
+            isinstance(parent, ast.IfExp)
+            and parent.test is not site.node
+            and (isinstance(tree.parent(parent), ast.Assign | ast.AnnAssign))
+        )
+        if isinstance(parent, _TESTS) and not kept:
             return
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
             target = parent.targets[0]
             owner = path(target.value) if isinstance(target, ast.Attribute) else None
             if owner is not None and isinstance(target, ast.Attribute):
-                self.empty += emptied(self._project, site, target)
+                self.empty += (empty := emptied(self._project, site, target))
+                known = () if empty else tested(self._project, site, target)
+                self.tested += [item for item in known if item not in self.tested]
                 self.stored.append(Stored(site, parent, owner))
                 return
             if isinstance(target, ast.Subscript) and global_name(target) is not None:

@@ -118,7 +118,8 @@ def _flaws(name: str, data: bytes) -> Counter[str]:
     api.check(
         data.decode("latin-1").lstrip("\u00ef\u00bb\u00bf"), name, reporter.Reporter(stream, stream)
     )
-    return Counter(line.partition(" ")[2] for line in stream.getvalue().splitlines())
+    texts = (line.partition(" ")[2] for line in stream.getvalue().splitlines())
+    return Counter(re.sub(r" on line \d+", "", text) for text in texts)
 
 
 def _mentions_apex(program: Program, data: bytes) -> bool:

@@ -64,6 +64,7 @@ class Run:
         return found
 
 
+UNCACHED = "uncached"
 Side = dict[str, Record]
 Trainings = list[tuple[dict[str, bytes], dict[str, bytes], Run]]
 
@@ -71,7 +72,7 @@ Trainings = list[tuple[dict[str, bytes], dict[str, bytes], Run]]
 def records(trainings: Trainings) -> list[tuple[Side, Side]]:
     """Run programs under the reference Apex and their migrations natively, in one forked process.
 
-    Each runs in every mode, "logic" without casts or "casts". A record holds what was printed, the exception
+    Each runs in every mode: "logic" without casts, "casts", or natively without the cache of cast weights. A record holds what was printed, the exception
     that ended the run, and for every optimizer step the number of backwards before it, the learning rates,
     gradient norm and digest, and the parameters. The native sides run first, when nothing is patched yet.
     A process that dies leaves empty records; programs that shared it then run by themselves.
@@ -139,14 +140,14 @@ def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
     for argv in run.argvs:
         for name in [n for n in sys.modules if n.partition(".")[0] in own]:
             del sys.modules[name]
-        CPUAutocast.casts = (
-            mode == "casts"
-        )  # also where a program under Apex has native code beside it
+        casts = mode in ("casts", UNCACHED)
+        CPUAutocast.casts = casts  # also where a program under Apex has native code beside it
+        CPUAutocast.cached = mode != UNCACHED
         if apex:
-            install("cpu", casts=mode == "casts", quiet=True)
+            install("cpu", casts=casts, quiet=True)
         else:
-            _redirect(mode == "casts")
-        recorder = Recorder(run.overflow, census=mode == "casts")
+            _redirect(casts)
+        recorder = Recorder(run.overflow, census=casts)
         result += recorder.run(run.entry, argv)
         result.append(("scale", _scale(apex)))
         _scalers.clear()
@@ -165,12 +166,13 @@ def _scale(apex: bool) -> float:
 
 
 class CPUAutocast(torch.amp.autocast):
-    """CUDA autocast on the CPU; without `casts` it does nothing."""
+    """CUDA autocast on the CPU; without `casts` it does nothing, without `cached` it casts a weight at every use."""
 
     casts = True
+    cached = True
 
     def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
-        given = {"dtype": torch.float16, **kwargs}
+        given = {"dtype": torch.float16, "cache_enabled": self.cached, **kwargs}
         super().__init__("cpu", enabled=enabled and self.casts, **given)
 
 

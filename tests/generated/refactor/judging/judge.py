@@ -8,7 +8,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from pyflakes import api, reporter
@@ -18,7 +18,7 @@ from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 from generated.judging.check import first_difference
-from generated.judging.execute import Record, Run, Side, records
+from generated.judging.execute import UNCACHED, Record, Run, Side, records
 from generated.refactor.judging.variant import Variant
 from generated.refactor.project import Base, Project
 
@@ -102,6 +102,7 @@ def _messages(name: str, data: bytes) -> Counter[str]:
     stream = io.StringIO()
     api.check(data.decode(), name, reporter.Reporter(stream, stream))
     texts = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
+    texts = [re.sub(r" on line \d+", "", text) for text in texts]
     return Counter(t for t in texts if "may be undefined" not in t and "unable to detect" not in t)
 
 
@@ -184,6 +185,8 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
     if result.flaw:
         return Judged("broken", result.flaw)
     difference = _difference(start, like.after, after)
+    if difference.startswith("casts: ") and _only_cached_otherwise(variant, result):
+        difference = ""
     if result.left:
         return Judged("left", result.left[0])
     other = _others(start, result.told, before, after)
@@ -204,6 +207,17 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
     if result.lines > UGLY * like.migrated.lines:
         return Judged("ugly", f"{like.migrated.lines} changed lines became {result.lines}")
     return Judged("same")
+
+
+def _only_cached_otherwise(variant: Variant, result: Migrated) -> bool:
+    """Tell whether the difference is that more or fewer blocks share the fp16 copies of the weights."""
+    start = replace(variant.base, modes=(UNCACHED,))
+    trainings = [
+        _training(start, start.project, known(variant.base).migrated.after),
+        _training(start, variant.project, result.after),
+    ]
+    wanted, got = (after for _, after in records(trainings))
+    return not _difference(start, wanted, got)
 
 
 def _ended(start: Base, side: Side) -> str:
