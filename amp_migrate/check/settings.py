@@ -16,6 +16,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
+from amp_migrate.training.named import sets_scale
 
 _POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 _BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
@@ -135,10 +136,12 @@ class _Given:
         objects = side.program.training.objects
         self._made = [call for _, call in objects.made_scalers]
         self._set: list[ast.expr] = []
-        for module, call in objects.method_calls.get("update", []):
-            assert isinstance(call.func, ast.Attribute)
-            if call.args and objects.scaler(module, call.func.value) is not None:
-                self._set.append(call.args[0])
+        for name in ("update", "load_state_dict"):
+            for module, call in objects.method_calls.get(name, []):
+                assert isinstance(call.func, ast.Attribute)
+                scale = sets_scale(call)
+                if scale is not None and objects.scaler(module, call.func.value) is not None:
+                    self._set.append(scale)
 
     def has(self, name: str, value: ast.expr) -> bool:
         """Tell whether some GradScaler has a setting."""

@@ -45,9 +45,7 @@ class Breach(Enum):
         "scaler.unscale_() and scaler.update() run where no loss was scaled since the last update(), and no optimizer "
         "steps"
     )
-    NEVER_SCALED = (
-        "scaler.step() or scaler.unscale_() raises, as no loss is scaled before it on any path"
-    )
+    NEVER_SCALED = "scaler.step(), scaler.unscale_() or scaler.update(scale) raises, as no loss is scaled before it on any path"
     NEVER_UPDATED = (
         "scaler.step() runs and scaler.update() never does, so that a second step raises"
     )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -82,7 +83,7 @@ def _updated(state: Scaling, event: Event) -> tuple[Breach, ...]:
 
 
 def never_scaled(program: Program, run: Run, number: int) -> Iterator[Fault]:
-    """Yield the steps and calls of `unscale_` of a GradScaler to which every way leads before anything is scaled.
+    """Yield the steps, calls of `unscale_` and of `update(scale)` of a GradScaler to which every way leads before anything is scaled.
 
     `run` is one of its `ScalerMachine` that is over.
     """
@@ -117,6 +118,12 @@ def never_updated(program: Program, number: int) -> Iterator[Fault]:
         yield Fault(Breach.NEVER_UPDATED, place, (place,))
 
 
+def _sets(event: Event) -> bool:
+    """Tell whether an event is ``update(scale)``, which raises until a loss is scaled."""
+    call = event.node
+    return event.kind is Kind.SET_SCALE and isinstance(call, ast.Call) and tail(call) == "update"
+
+
 def _receiver(node: ast.AST) -> str:
     held = (
         node.func.value
@@ -132,7 +139,7 @@ def _used(
     """Yield the uses of a GradScaler in a function, and whether anything is scaled in a state that comes there."""
     for here in summary.came:
         for event in program.happens(function, here.point.node):
-            if event.kind in _USES and event.scaler == number:
+            if (event.kind in _USES or _sets(event)) and event.scaler == number:
                 state = here.state.machine
                 inner, on = (state.state, state.on) if isinstance(state, Switch) else (state, True)
                 assert isinstance(inner, Scaling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -47,3 +48,18 @@ def merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:
         found = [entry for entry in found if entry not in same]
         found.append((texts[0] if texts else "", every))
     return found
+
+
+def sets_scale(call: ast.Call) -> ast.expr | None:
+    """Return the loss scale that a method of a GradScaler sets: ``update(scale)``, or ``load_state_dict({..., "scale": scale})``."""
+    func = call.func
+    given = [*call.args[:1], *(k.value for k in call.keywords)]
+    if not isinstance(func, ast.Attribute) or not given:
+        return None
+    if func.attr == "update":
+        return given[0]
+    state = given[0] if func.attr == "load_state_dict" else None
+    if not isinstance(state, ast.Dict):
+        return None
+    entries = zip(state.keys, state.values, strict=True)
+    return next((v for k, v in entries if isinstance(k, ast.Constant) and k.value == "scale"), None)

@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
@@ -55,6 +56,7 @@ class Training:
             "step": self._step,
             "unscale_": self._unscale,
             "update": self._update,
+            "load_state_dict": self._loaded,
             "zero_grad": self._zero_grad,
         }
 
@@ -144,9 +146,14 @@ class Training:
         assert isinstance(call.func, ast.Attribute)
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None:
-            kind = Kind.SET_SCALE if call.args or call.keywords else Kind.UPDATE
+            kind = Kind.SET_SCALE if sets_scale(call) is not None else Kind.UPDATE
             unsure = self._is_unsure(function.module, call)
             yield Event(kind, call, None, scaler, unsure=unsure)
+
+    def _loaded(self, function: Function, call: ast.Call) -> Iterator[Event]:
+        """A state with another loss scale sets that."""
+        found = [] if sets_scale(call) is None else list(self._update(function, call))
+        yield from found or self._called(function, call)
 
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)

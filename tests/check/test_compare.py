@@ -14,6 +14,7 @@ from check.present import PRESENT
 from check.programs import PROGRAMS
 from check.roundabout import ROUNDABOUT
 from check.switched import SWITCHED
+from check.teachers import TEACHERS
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
@@ -21,7 +22,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED, *DISABLED,
+    *SWITCHED, *DISABLED, *TEACHERS,
 )  # fmt: skip
 
 

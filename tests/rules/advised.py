@@ -157,6 +157,20 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/clip_at_the_end_of_a_context",
+        "read them inside `if (number + 1) % window == 0:` and leave the rest where it is",
+        (
+            (
+                '        with clipped(model, 1.0):\n            print("loss", loss.item())\n',
+                '        print("loss", loss.item())\n',
+            ),
+            (
+                "            optimizer.step()",
+                "            with clipped(model, 1.0):\n                pass\n            optimizer.step()",
+            ),
+        ),
+    ),
+    Advised(
         "refused/refused_loss_in_a_handler",
         "give F.binary_cross_entropy_with_logits what the sigmoid is given",
         (

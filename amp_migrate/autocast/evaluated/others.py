@@ -6,8 +6,8 @@ import ast
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
-from amp_migrate.autocast.evaluated.inference import before_apex
-from amp_migrate.autocast.evaluated.unfed import feeds_nothing
+from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
+from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.forwards import makes_module
 from amp_migrate.autocast.regions import merged, reached
 from amp_migrate.autocast.slicing.region import Region
@@ -43,7 +43,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             and _is_network(unit, module, node.func)
             and not unit.project.values.groups(module, node.func) & models
             and not is_made_anew(unit, module, node.func)
-            and feeds_nothing(unit, module, node)
+            and _stands_alone(unit, module, node)
             and not _trains(unit, module, node.func)
         ]
     )
@@ -57,6 +57,13 @@ def trains_aside(unit: Unit, region: Region) -> bool:
         for node in walk(region.function.scope)
     )
     return own and not unit.backwards_of(region.function)
+
+
+def _stands_alone(unit: Unit, module: Module, node: ast.Call) -> bool:
+    """Tell whether a forward is no part of another one, and no backward pass comes to it."""
+    if without_gradients(unit, module, node):
+        return not is_part(unit, module, node)
+    return feeds_nothing(unit, module, node)
 
 
 def _is_under(unit: Unit, function: Function, taken: set[int], trained: set[Function]) -> bool:

@@ -14,12 +14,17 @@ from amp_migrate.unit.unit import Unit
 def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward that no training region holds computes no loss of a backward pass."""
     function = unit.project.function_of(module, node)
-    cls = unit.project.class_of(function)
-    if covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals()):
+    if is_part(unit, module, node):
         return False
     if unit.trains(module, module.tree.statement(node)) or _scales_elsewhere(unit, function):
         return False
     return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
+
+
+def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether a forward stands under an autocast of the source, or in a method of a network."""
+    cls = unit.project.class_of(unit.project.function_of(module, node))
+    return covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals())
 
 
 def _scales_elsewhere(unit: Unit, function: Function) -> bool:

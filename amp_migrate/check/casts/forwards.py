@@ -36,7 +36,7 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 
 _TYPES: dict[str, frozenset[str | None]] = {
     "float16": frozenset({"torch.float16", "torch.half"}),
@@ -253,9 +253,9 @@ class Forwards:
 
     def _runs_in(self, at: Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
-        found = list(self.new.project.callees(call))
+        found = _run_by(self.new.project, call)
         for _, node in self._spelled(at):
-            found += self._same(self.old.project.callees(node))
+            found += self._same(_run_by(self.old.project, node))
         return found
 
     def _old(self, name: Key) -> Sequence[Function]:
@@ -285,3 +285,10 @@ class Forwards:
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}
+
+
+def _run_by(project: Project, call: ast.Call) -> list[Function]:
+    """Return the functions that a call runs, the forward of a network of the project included."""
+    classes = project.values.instance_classes(project.module_of(call), call.func)
+    forwards = (cls.method("forward") for cls in classes)
+    return [*project.callees(call), *(f for f in forwards if f is not None)]

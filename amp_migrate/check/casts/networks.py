@@ -9,6 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Initialize, argument
 from amp_migrate.check.casts.callables import Callables, spelled
+from amp_migrate.check.casts.multiplying import Multiplying
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import path, tail
@@ -18,7 +19,6 @@ from amp_migrate.training.beliefs import (
     COPIES,
     HAND_OUT_PARAMETERS,
     METHODS_WITHOUT_CASTS,
-    MULTIPLYING_LAYERS,
     REFUSES_CASTS,
     REFUSING_LAYERS,
     RUN_IN_HALF,
@@ -47,6 +47,7 @@ class Networks:
         self._labels = labels
         self._every = every
         self._found: dict[Function, set[str]] = {}
+        self._multiplying = Multiplying(program.project, every)
 
     @cached_property
     def _groups(self) -> frozenset[int]:
@@ -118,20 +119,15 @@ class Networks:
         return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
-        if self._callables.run(module, call) or self._is_layer(module, call):
+        if self._callables.run(module, call) or self._multiplying.is_layer(module, call):
+            return True
+        if self._multiplying.is_network(module, call):
             return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
             return False
         if self._project.callees(call):
             return False  # what it runs is asked there
         return bool(self._objects.groups(module, call.func.value) & self._groups)
-
-    def _is_layer(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a call is of a layer of torch that multiplies: O1 ran it in fp16, whatever network holds it."""
-        made = self._project.values.made_by(module, call.func)
-        return any(
-            m.rpartition(".")[2] in MULTIPLYING_LAYERS and m.startswith(_LOSSES[1]) for m in made
-        )
 
     def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
         """Yield the calls of torch that compute the loss of a backward, in the function itself."""

@@ -13,6 +13,7 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
+from amp_migrate.training.named import sets_scale
 
 
 class Does(Enum):
@@ -66,6 +67,8 @@ class Labels:
                 return None  # one entry is read, and nothing saved
         if receiver is None:
             return self._of_function(function, call)
+        if sets_scale(call) is not None or self._is_in_scale(function, call):
+            return None  # as update(scale)
         if method in _SCALER_ALONE or method == "step":
             if self._is_scaler(function, receiver, introduced):
                 stepped = call.args[0] if method == "step" and call.args else None
@@ -78,6 +81,12 @@ class Labels:
         ):
             return _of_state(method)
         return None
+
+    def _is_in_scale(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call gives the rest of the state in which another loss scale is set."""
+        up = function.module.tree.parent(call)
+        outer = function.module.tree.parent(up) if isinstance(up, ast.Dict) else None
+        return isinstance(outer, ast.Call) and sets_scale(outer) is not None
 
     def _of_function(self, function: Function, call: ast.Call) -> Label | None:
         """Return what a function of Apex does that is called by a name of its own."""

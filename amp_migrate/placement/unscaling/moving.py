@@ -38,7 +38,7 @@ def across(
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
     result.accumulates = accumulates(unit, step.function, step.anchor, limit)
-    more = [top for top in tops if does_more(unit, top)]
+    more = [top for top in tops if does_more(unit, top) or _is_around(top, outside)]
     told = more or any(tells(unit, top) for top in tops)
     if written & uses(limit.test) or (told and not result.accumulates):
         result.outside = limit
@@ -73,6 +73,16 @@ def across(
         [*inner, outermost_anchor(step, steps), _ahead(step, limit, outside, steps)], key=key
     )
     return result
+
+
+def _is_around(stmt: ast.stmt, uses_of: list[Use]) -> bool:
+    """Tell whether the context of a block reads gradients, and the block holds other code."""
+    if not isinstance(stmt, ast.With | ast.AsyncWith):
+        return False
+    heads = {node for item in stmt.items for node in ast.walk(item)}
+    return any(use.node in heads for use in uses_of) and not all(
+        isinstance(inner, ast.Pass) for inner in stmt.body
+    )
 
 
 def _ahead(step: Step, limit: ast.If, outside: list[Use], steps: list[Step]) -> ast.stmt:

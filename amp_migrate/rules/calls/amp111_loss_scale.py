@@ -30,6 +30,7 @@ from amp_migrate.apex.overflow import overflow_reads
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.visited import Visit, visit
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.backwards.first import First
 from amp_migrate.plan.model import Decision, Drop, Edit, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.unit.cannot import Cannot
@@ -76,7 +77,11 @@ def _native(context: Context, site: Site, use: str) -> tuple[str, Edit]:
     if use == "stop":
         text = f"{scaler} = {context.spelling.scaler(['enabled=False'])}"
     else:
-        text = f"{scaler}.update({_value(tree, stmt, _reads(context, site, scaler))})"
+        value = _value(tree, stmt, _reads(context, site, scaler))
+        text = f"{scaler}.update({value})"
+        if value and First(context.unit).may_precede(site.function, site.node):
+            # update() raises until a loss is scaled; what a disabled scaler has is empty.
+            text = f'{scaler}.load_state_dict({{**{scaler}.state_dict(), "scale": {value}}})'
     return text, Replace(tree.span(stmt), text)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import libcst as cst
+
 from generated.refactor.code.blocks import blocks, put
 from generated.refactor.judging.judge import Judged, judged, kind
 from generated.refactor.judging.variant import Step, Variant, rebuilt
@@ -66,10 +68,10 @@ def _without(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
 
 
 def _smaller(project: Project) -> Iterator[Project]:
-    """Yield the projects that lack one statement, those that lack much first."""
+    """Yield the projects that lack one statement, those that lack much first; what they draw is always the same."""
     for path in project.files:
         module = project.module(path)
         for block in blocks(module):
             for k in reversed(range(len(block.body))):
-                if len(block.body) > 1:
+                if len(block.body) > 1 and "manual_seed" not in cst.Module([block.body[k]]).code:
                     yield project.changed(path, put(module, block, k, k + 1, []))

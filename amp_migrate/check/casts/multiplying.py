@@ -1,0 +1,69 @@
+"""Networks that multiply matrices, by their classes: what O1 ran in fp16, whether `amp.initialize` was given them or not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Class, Module, Project
+from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
+
+_LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
+_LEVEL = 3
+_OF_GIVEN = frozenset({"O2", "O3"})
+
+
+class Multiplying:
+    """Answers for the calls of a project."""
+
+    def __init__(self, project: Project, every: Sequence[Initialize]) -> None:
+        self._project = project
+        self._every = every
+        self._known: dict[Class, bool] = {}
+
+    def is_layer(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a layer of torch that multiplies, or of several layers."""
+        return any(map(_is_layer, self._project.values.made_by(module, call.func)))
+
+    def is_network(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a network of the project; those that O2 and O3 were not given ran in fp32."""
+        if self._only_given:
+            return False
+        classes = self._project.values.instance_classes(module, call.func)
+        return bool(classes) and all(map(self._multiplies, classes))
+
+    @cached_property
+    def _only_given(self) -> bool:
+        levels = [argument(item.call, "opt_level", _LEVEL) for item in self._every]
+        return any(isinstance(at, ast.Constant) and at.value in _OF_GIVEN for at in levels)
+
+    def _multiplies(self, cls: Class) -> bool:
+        if cls not in self._known:
+            known = [c for part in closure([cls], self._parts) for c in part.mro()]
+            self._known[cls] = "torch.nn.Module" in cls.externals() and any(
+                _is_layer(self._project.external(module, call.func) or "")
+                for part in dict.fromkeys(known)
+                for module, call in _made(part)
+            )
+        return self._known[cls]
+
+    def _parts(self, cls: Class) -> Iterator[Class]:
+        """Yield the classes of what the methods of a class make."""
+        for base in cls.mro():
+            for _, call in _made(base):
+                yield from self._project.constructed(call)
+
+
+def _made(cls: Class) -> Iterator[tuple[Module, ast.Call]]:
+    for method in cls.methods.values():
+        for node in walk(method.scope):
+            if isinstance(node, ast.Call):
+                yield cls.module, node
+
+
+def _is_layer(name: str) -> bool:
+    return name.startswith("torch.nn.") and name.rpartition(".")[2] in _LAYERS
