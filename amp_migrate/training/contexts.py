@@ -13,6 +13,7 @@ from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRA
 from amp_migrate.training.bindings import bound_value, returned
 
 _DECIDED = "torch.set_grad_enabled"
+_SCALES = frozenset({"apex.amp.scale_loss", "apex.amp.handle.scale_loss"})
 
 
 class Context(Mark):
@@ -32,6 +33,17 @@ def context(project: Project, module: Module, node: ast.expr) -> Context | None:
         if first in found:
             return first
     return next(iter(found), None)
+
+
+def scales_loss(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is a context of `amp.scale_loss`, made here or by a function that returns it."""
+    if not isinstance(node, ast.Call):
+        return False
+    if project.apex(module, node.func) in _SCALES:
+        return True
+    return bool(project.callees(node)) and not _SCALES.isdisjoint(
+        project.values.made_by(module, node)
+    )
 
 
 def undecided(project: Project, module: Module, node: ast.expr) -> ast.expr | None:

@@ -13,6 +13,7 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
+from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.named import sets_scale
 
 
@@ -182,8 +183,7 @@ class Labels:
         return None
 
     def _scales(self, function: Function, call: ast.Call) -> bool:
-        name = self._project.apex(function.module, call.func) or tail(call)
-        return name.rpartition(".")[2] == "scale_loss"
+        return tail(call) == "scale_loss" or scales_loss(self._project, function.module, call)
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
@@ -15,7 +16,6 @@ from amp_migrate.training.origins.reaching import Body
 _RUNS_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 _MEMBERS = frozenset({"items", "values"})
 _NUMBERS = frozenset({"data", "detach", "item", "numpy", "tolist"})
-_APEX = frozenset({"apex.amp.scale_loss", "apex.amp.handle.scale_loss"})
 _DROPS = ast.Expr | ast.Delete
 _PASSES = (
     ast.IfExp | ast.BoolOp | ast.NamedExpr | ast.Await | ast.Starred | ast.Subscript | ast.UnaryOp
@@ -55,10 +55,10 @@ class Uses:
         """Yield the names of the losses that `amp.scale_loss` scales."""
         for module in self._project.modules.values():
             for item in module.tree.nodes(ast.withitem):
-                call, name = item.context_expr, item.optional_vars
-                if not isinstance(name, ast.Name) or not isinstance(call, ast.Call):
-                    continue
-                if self._project.external(module, call.func) in _APEX:
+                name = item.optional_vars
+                if isinstance(name, ast.Name) and scales_loss(
+                    self._project, module, item.context_expr
+                ):
                     for load in _loads(module, name):
                         yield module, load
 

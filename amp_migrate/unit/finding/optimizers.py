@@ -31,7 +31,7 @@ class Optimizers:
         """Tell whether an expression is an optimizer of the unit."""
         while isinstance(node, ast.Subscript) and self._values.group(module, node) is None:
             node = node.value
-        if self._values.groups(module, node) & self._groups:
+        if self._values.lineage(module, node) & self._groups:
             return True
         if self._carried and path(node) == f"{self._runners.through(function)}.optimizer":
             return True
