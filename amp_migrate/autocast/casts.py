@@ -29,6 +29,8 @@ from amp_migrate.scaler.reach.at_hand import at_hand
 from amp_migrate.unit.cannot import Cannot, spoken
 from amp_migrate.unit.unit import Unit
 
+_ASKS = ".is_enabled()"
+
 
 class Casts:
     """Answers what `enabled=` must say in each function of a unit."""
@@ -61,7 +63,7 @@ class Casts:
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
         text = self._enabled(function, node, training=training)
-        if training or text is None or text == "False" or text.endswith(".is_enabled()"):
+        if training or text is None or text == "False" or text.endswith(_ASKS):
             return text
         stated = conjuncts(Condition(None, text)) if text else ()
         asked = [self._begun.condition(g, function) for g in _common(self._each(function, node))]
@@ -70,7 +72,13 @@ class Casts:
         return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
 
     def untold(self, function: Function, node: ast.AST) -> list[Guard]:
-        """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask."""
+        """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask.
+
+        A GradScaler that is made there is off, or a disabled one, in runs that do not come to it.
+        """
+        asked = self._enabled(function, node, training=False)
+        if asked is not None and asked.endswith(_ASKS):
+            return []
         told = self._begun.condition
         every = self._each(function, node)
         known = _common(every)

@@ -128,10 +128,10 @@ _HARMLESS = _COLLECTIONS | {"enumerate", "range", "zip", "len", "keys", "values"
 
 
 def _is_pure(node: ast.expr) -> bool:
-    """Tell whether making a value does nothing else: a name, a test, a table of loss ids."""
+    """Tell whether making a value does nothing else: a name, a test, a table of loss ids, how many there are."""
     collects = isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
     if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List | ast.Tuple) or (
-        collects and last_name(node) in _COLLECTIONS
+        collects and last_name(node) in _HARMLESS
     ):
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         return all(last_name(call) in _HARMLESS for call in calls)

@@ -70,6 +70,9 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
     if not making:
         return casting
     if len(making) == 1 or _sequential(making):
+        either = _choice(unit, function, sites) if casting else None
+        if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
+            return [_creation(unit, making[0], uses, function, either)]
         return [_creation(unit, making[0], uses, function), *casting]
     choice = _choice(unit, function, making)
     if choice is not None and _alike(unit, making):
