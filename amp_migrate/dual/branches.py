@@ -12,7 +12,9 @@ from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.project import Module
 from amp_migrate.training.beliefs import PARAMETERS, READS_GRADIENTS
+from amp_migrate.training.bindings import values_of
 from amp_migrate.unit.unit import Unit
 
 
@@ -70,7 +72,7 @@ class Branches:
                 self._compare(up, site)
 
     def _compare(self, node: ast.If, site: Site) -> None:
-        if self._asks_for_optimizer(node.test) and self._probes(node):
+        if self._asks_for_optimizer(site.module, node.test) and self._probes(node):
             return
         body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
         if [form for _, form in body] == [form for _, form in orelse]:
@@ -89,13 +91,20 @@ class Branches:
             if same and border and moves:
                 self.prefixes[node] = Prefix(node, site, moved)
 
-    def _asks_for_optimizer(self, test: ast.expr) -> bool:
-        """Tell whether a test only asks for an optimizer that is scaled for: it is there with AMP off as well."""
+    def _asks_for_optimizer(self, module: Module, test: ast.expr) -> bool:
+        """Tell whether a test only asks for an optimizer that is scaled for: it is there with AMP off as well.
+
+        A variable asks what it was set to.
+        """
         optimizers = {
             path(node) for block in self._blocks.values() for node in block.optimizer_list()
         }
-        asked = test.left if isinstance(test, ast.Compare) else test
-        return path(asked) is not None and path(asked) in optimizers
+        found = [test]
+        for part in found:
+            if isinstance(part, ast.Name):
+                found += [value for value in values_of(module, part) if value not in found]
+        asked = {path(part.left if isinstance(part, ast.Compare) else part) for part in found}
+        return bool(asked & optimizers - {None})
 
     def _probes(self, node: ast.If) -> bool:
         """Tell whether the plain backward of a test is run for the gradient of an input."""

@@ -3,45 +3,84 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from amp_migrate.flow.cfg.points import Kind
-from amp_migrate.project import Class, Module
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import names_in
 from amp_migrate.protocol.code.program import Program
 
+_MAKING = ("__init__", "__post_init__")
+
 
 def unset_attributes(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
-    """Yield the first read of every attribute for a GradScaler that some path of its constructor does not set."""
-    objects = program.training.objects
+    """Yield the first read of every attribute for a GradScaler that some path of its constructor does not set.
+
+    What the constructor calls may set it, too.
+    """
     for module in program.project.modules.values():
         for cls in module.classes.values():
-            init = cls.methods.get("__init__")
-            if init is None:
-                continue
-            graph = program.graph(init)
-            stores = [
-                point
-                for point in graph.points
-                if point.kind is Kind.STORE
-                and isinstance(point.node, ast.Attribute)
-                and _of_self(point.node, init.parameters.positional[:1])
-                and objects.scaler(module, point.node) is not None
-            ]
-            for attr in dict.fromkeys(
-                p.node.attr for p in stores if isinstance(p.node, ast.Attribute)
-            ):
-                mine = [
-                    p for p in stores if isinstance(p.node, ast.Attribute) and p.node.attr == attr
-                ]
-                if _set_elsewhere(program, cls, attr):
-                    continue
-                if graph.order(exceptions=False).must_pass(graph.entry, graph.exit, mine):
+            making = _making(program, cls)
+            stores: dict[str, list[Point]] = {}
+            for method in making:
+                for attr, point in _stores(program, method):
+                    stores.setdefault(attr, []).append(point)
+            for attr, mine in stores.items():
+                if _set_elsewhere(program, cls, attr, making) or _is_set(program, cls, attr):
                     continue
                 tests = {name for p in mine for name in tests_above(module, p.node)}
                 found = _read(cls, attr, tests)
                 if found is not None:
                     yield module, found
+
+
+def _constructors(cls: Class) -> list[Function]:
+    """Return what runs whenever an object of a class is made, a dataclass's second half included."""
+    return [cls.methods[name] for name in _MAKING if name in cls.methods]
+
+
+def _making(program: Program, cls: Class) -> list[Function]:
+    """Return the constructors of a class, and the methods of it that these call."""
+
+    def called(function: Function) -> list[Function]:
+        calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
+        return [f for call in calls for f in program.project.callees(call) if f.cls is cls]
+
+    return list(closure(_constructors(cls), called))
+
+
+def _stores(program: Program, method: Function) -> Iterator[tuple[str, Point]]:
+    """Yield where a method sets an attribute of its object to a GradScaler."""
+    objects = program.training.objects
+    for point in program.graph(method).points:
+        if (
+            point.kind is Kind.STORE
+            and isinstance(point.node, ast.Attribute)
+            and _of_self(point.node, method.parameters.positional[:1])
+            and objects.scaler(method.module, point.node) is not None
+        ):
+            yield point.node.attr, point
+
+
+def _is_set(program: Program, cls: Class, attr: str) -> bool:
+    """Tell whether a constructor sets an attribute on each of its paths."""
+    return any(_sets(program, init, attr, frozenset()) for init in _constructors(cls))
+
+
+def _sets(program: Program, method: Function, attr: str, above: frozenset[Function]) -> bool:
+    """Tell whether a method sets an attribute on each of its paths, or runs one that does."""
+    if method in above:
+        return False
+    above |= {method}
+    graph = program.graph(method)
+    points = [point for name, point in _stores(program, method) if name == attr]
+    for point in graph.points:
+        callees = program.project.callees(point.node) if isinstance(point.node, ast.Call) else []
+        if callees and all(f.cls is method.cls and _sets(program, f, attr, above) for f in callees):
+            points.append(point)
+    return graph.order(exceptions=False).must_pass(graph.entry, graph.exit, points)
 
 
 def tests_above(module: Module, node: ast.AST) -> set[str]:
@@ -61,8 +100,8 @@ def _of_self(node: ast.Attribute, receiver: tuple[str, ...]) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in receiver
 
 
-def _set_elsewhere(program: Program, cls: Class, attr: str) -> bool:
-    """Tell whether anything but its constructor may give objects of a class an attribute."""
+def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[Function]) -> bool:
+    """Tell whether anything but its constructor and what that calls may give objects of a class an attribute."""
     family = {*cls.mro(), *cls.subclasses()}
     if any(attr in c.methods for c in family):
         return True
@@ -70,11 +109,14 @@ def _set_elsewhere(program: Program, cls: Class, attr: str) -> bool:
         for statement in one.node.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and attr in names_in(statement):
                 return True
-    init = cls.methods["__init__"].node
     for module in program.project.modules.values():
         for node in module.tree.nodes(ast.Attribute):
             if node.attr == attr and isinstance(node.ctx, ast.Store):
-                if module.tree.function(node) is not init:
+                function = program.project.function_of(module, node)
+                others = function.cls is not None and function.cls not in family
+                if others and _of_self(node, function.parameters.positional[:1]):
+                    continue
+                if function not in making:
                     return True
     return False
 

@@ -13,6 +13,7 @@ from check.planted import TRAININGS, Training
 from check.present import PRESENT
 from check.programs import PROGRAMS
 from check.roundabout import ROUNDABOUT
+from check.spoilt import SPOILT
 from check.switched import SWITCHED
 from check.teachers import TEACHERS
 
@@ -22,7 +23,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED, *DISABLED, *TEACHERS,
+    *SWITCHED, *DISABLED, *TEACHERS, *SPOILT,
 )  # fmt: skip
 
 

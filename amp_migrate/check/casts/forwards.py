@@ -72,6 +72,9 @@ class Forwards:
                 facts = Facts((way, (item.function, item.on or NOTHING)))
                 if not self._may_initialize(item, facts):
                     yield from self._without(item, facts, scaled=False)
+        for item in self._live:
+            if item.trains and not self._stays(item):
+                yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._elsewhere()
         yield from self._scalers.stale(self.new, self._written)
         yield from self._typed()

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 
 from amp_migrate.check.casts.assumed import Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
+from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 
 _STALE = "is imported before a function makes the one that trains:"
+_ONCE = "is made once, where Apex began anew in each round of a loop:"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
 
 
@@ -55,6 +60,32 @@ class Scalers:
             for function, call in made[:1]:
                 if not self._made_before(function, call):
                     yield _differs(DISABLED, function, call)
+
+    def outlasting(
+        self, item: Initialize, native: Casting, new: Side
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the GradScaler that outlasts a loop in which Apex was initialized and its losses were scaled."""
+        loops = self._old.program.graph(item.function).order().loops
+        if not any(self._scales_in(item, loop) for loop in loops):
+            return
+        made = [
+            (function, call, new.program.graph(function))
+            for function, call in native.enabled.makers
+            if key(function) == key(item.function)
+        ]
+        again = (graph.order().loops_of(p) for _, call, graph in made for p in graph.at(call))
+        if not any(again):
+            for function, call, _ in made[:1]:
+                yield _differs(_ONCE, function, call)
+
+    def _scales_in(self, item: Initialize, loop: Loop) -> bool:
+        """Tell whether a loop holds an initialize and comes to a loss that is scaled."""
+        calls = {p.node for p in loop.body if isinstance(p.node, ast.Call)}
+        scaling = [f for f in self._old.project.functions() if scales(self._old, f)]
+        return item.call in calls and any(
+            tail(call) == "scale_loss" or reached_by(self._old.project, call) & set(scaling)
+            for call in calls
+        )
 
     def stale(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the imports by name of a GradScaler that a function of its file makes, which they do not follow."""

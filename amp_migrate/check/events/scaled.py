@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.inputs import backwards
 from amp_migrate.check.events.labels import Does, text_of
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
@@ -62,11 +63,8 @@ def _backwards(
     side: Side, function: Function, introduced: frozenset[str] = frozenset()
 ) -> Iterator[tuple[ast.Call, Label, bool]]:
     """Yield the backward passes of a function, each with its label and whether it may be scaled."""
-    for call in _calls(side, function):
-        label = side.labels.of_call(function, call, introduced)
-        if label is not None and label.kind == Does.BACKWARD.value:
-            scaled = side.labels.is_scaled(function, call) or _is_late(side, function, call)
-            yield call, label, scaled
+    for call, label, scaled in backwards(side, function, introduced):
+        yield call, label, scaled or _is_late(side, function, call)
 
 
 def _is_late(side: Side, function: Function, backward: ast.Call) -> bool:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.condition import UNKNOWN, Condition, negate
 from amp_migrate.availability.spent import is_over, is_spent
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import Loop, dominates, inside, levels
+from amp_migrate.project.order import Loop, dominates, inside, levels, position
+from amp_migrate.project.reach import reached_by
 from amp_migrate.unit.cannot import OutOfReach
 from amp_migrate.unit.unit import Unit
 
@@ -51,13 +54,61 @@ def climb(
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             stmt = holder if isinstance(holder, ast.stmt) else tree.parents[holder]
             found.top = tree.statement(stmt)
+        elif isinstance(holder, Loop) and _trains_in(unit, site, holder):
+            if function.node is None and _called_behind(unit, site, found.top, uses):
+                break
+            raise _not_on_every_way(site)
         elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
             found.top = holder
         elif not trains:
             break
         else:
             raise _not_on_every_way(site)
+    if trains and unit.home.is_attribute(function):
+        _pass_returns(unit, site, found)
     return found
+
+
+def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
+    """Leave the tests of a method that return before its object gets a scaler: whoever has the object may use it."""
+    tree = site.module.tree
+    above = tree.block(found.top)[: position(tree, found.top)]
+    for stmt in reversed(above):
+        if isinstance(stmt, ast.If) and any(isinstance(n, ast.Return) for n in walk(stmt)):
+            if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
+                return
+            found.within.append((stmt, guard(unit, site, stmt, positive=False)))
+            found.top = stmt
+
+
+def _trains_in(unit: Unit, site: Site, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+    """Tell whether a loop around an initialize runs what needs its scaler, which each round makes anew then."""
+    users = set(unit.home.users)
+    return any(
+        isinstance(node, ast.Call) and users & reached_by(unit.project, node)
+        for node in ast.walk(loop)
+    )
+
+
+def _called_behind(unit: Unit, site: Site, top: ast.stmt, uses: list[ast.AST]) -> bool:
+    """Tell whether all code of a file that needs its scaler, functions where they are called, runs behind a statement."""
+    tree = site.module.tree
+    called: list[Function] = []
+    for use in uses:
+        if isinstance(use, FunctionNode):
+            called.append(site.module.functions[use])
+        elif not reaches(tree, top, use):
+            return False
+    for function in closure(called, lambda f: _holders(unit, f)):
+        for call in unit.project.callers(function):
+            if call.function.node is None and not dominates(tree, top, call.call):
+                return False
+    return all(unit.project.callers(function) for function in called)
+
+
+def _holders(unit: Unit, function: Function) -> list[Function]:
+    """Return the functions that call one."""
+    return [s.function for s in unit.project.callers(function) if s.function.node is not None]
 
 
 def _not_on_every_way(site: Site) -> OutOfReach:

@@ -42,6 +42,15 @@ class Gradients:
         found = _loaded(node, tree.parents)
         return None if found == "read" and Magnitude(function).cancels(node) else found
 
+    def of_input(self, function: Function, node: ast.Attribute) -> bool:
+        """Tell whether ``x.grad`` is that of an input, and its values matter."""
+        if node.attr != "grad" or not isinstance(node.ctx, ast.Load):
+            return False
+        if self._of_parameter(function, node.value):
+            return False
+        read = _loaded(node, function.module.tree.parents) == "read"
+        return read and not Magnitude(function).cancels(node)
+
     def taken(self, function: Function, call: ast.Call) -> bool:
         """Tell whether the values of ``getattr(p, "grad")`` matter."""
         if not self._of_parameter(function, call.args[0]):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE, REDUCES
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import values_of
 
 _SCALE = "get_scale"
 
@@ -33,7 +33,7 @@ class Magnitude:
         while isinstance(up, ast.expr | ast.keyword):
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
                 other = up.right if child is up.left else up.left
-                if self._has_scale(other, set()):
+                if self._has_scale(other, set()) and not self._has_offset(other, set()):
                     return True
             if isinstance(up, ast.Compare):
                 return all(
@@ -65,6 +65,25 @@ class Magnitude:
                 if scope.owner(node) is self._function.scope:
                     yield node
 
+    def _has_offset(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """Tell whether a fixed number is added to what is multiplied by the scale: ``norm + eps`` is no multiple of it."""
+        for part in ast.walk(node):
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
+                sides = [self._has_scale(side, set()) for side in (part.left, part.right)]
+                if any(sides) and not all(sides):
+                    return True
+            if any(self._has_offset(value, seen) for value in self._values(part)):
+                return True
+        return False
+
+    def _values(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what a name that is read is bound to."""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield from values_of(self._function.module, node)
+
     def _has_scale(self, node: ast.AST, seen: set[ast.AST]) -> bool:
         """Tell whether an expression is multiplied by the scale: a norm of gradients, or the scale itself."""
         for part in ast.walk(node):
@@ -73,13 +92,8 @@ class Magnitude:
             seen.add(part)
             if isinstance(part, ast.Attribute) and part.attr in ("grad", _SCALE):
                 return True
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                scopes = self._function.module.scopes
-                scope = scopes.owner(part)
-                for binding in scopes.bindings(scope, part.id) if scope is not None else ():
-                    value = bound_value(self._function.module, binding)
-                    if value is not None and self._has_scale(value, seen):
-                        return True
+            if any(self._has_scale(value, seen) for value in self._values(part)):
+                return True
         return False
 
 

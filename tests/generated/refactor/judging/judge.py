@@ -24,17 +24,33 @@ from generated.refactor.project import Base, Project
 
 SETTINGS = Settings(api="torch.cuda.amp")
 # Worst first. "invalid": the refactoring changed the program itself; "unfit": the base is not migrated or no
-# refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round.
-OUTCOMES = ("crash", "broken", "wrong", "claimed", "left", "ugly", "same", "invalid", "unfit")
+# refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round;
+# "told": it trains as its base, and evaluates in fp32 where a note of the run says so.
+OUTCOMES = (
+    "crash",
+    "broken",
+    "wrong",
+    "claimed",
+    "told",
+    "left",
+    "ugly",
+    "same",
+    "invalid",
+    "unfit",
+)
 FAILURES = OUTCOMES[:3]
 UGLY = 1.5
+_UNCAST = "this evaluation runs in fp32 now and ran in fp16 under Apex"
+_TRAINS = ("step", "stepped", "overflowed", "scale", "backwards", "ended")
+_ELSEWHERE = re.compile(r"because of \S+:\d+$")  # the cause is told there
 
 
 @dataclass(frozen=True)
 class Migrated:
     """What the codemod makes of a project: its files after, what is wrong with them, codes of what is left and fixed.
 
-    `told` are the messages of what is fixed. `lost`: a note tells that an overflow in gradients that are cleared skips no step any more.
+    `told` are the messages of what is fixed. `lost`: a note tells that an overflow in gradients that are cleared skips no step any more;
+    `uncast`: one tells that an evaluation is not cast any more.
     """
 
     after: Mapping[str, bytes]
@@ -44,6 +60,7 @@ class Migrated:
     told: tuple[str, ...]
     lines: int
     lost: bool
+    uncast: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,10 @@ def migrated(project: Project) -> Migrated:
     found = result.plan.findings()
     aside = {*project.beside, *(script for script, _ in project.more)}
     left = [f for f in found if f.status is Status.LEFT and f.path not in project.beside]
-    causes = sorted(left, key=lambda f: (f.code == "AMP101", "since its unit" in f.message))
+    told = [f for f in found if left and f.status is Status.NOTE and f.code.startswith("AMP9")]
+    causes = sorted(
+        [*left, *told], key=lambda f: (f.code == "AMP101", bool(_ELSEWHERE.search(f.message)))
+    )
     return Migrated(
         after,
         flaw,
@@ -81,6 +101,7 @@ def migrated(project: Project) -> Migrated:
         tuple(f.message for f in found if f.status is Status.FIXED),
         sum(_changed(files[name], after[name]) for name in files if name not in aside),
         any(f.code == "AMP106" and f.status is Status.NOTE for f in found),
+        any(f.status is Status.NOTE and _UNCAST in f.message for f in found),
     )
 
 
@@ -196,6 +217,8 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
         missing = [c for c in set(like.migrated.fixed) if c not in result.fixed]
         if missing and (result.lost or not _difference(start, like.before, after)):
             return Judged("left", f"{missing[0]} is not applied")
+        if result.uncast and not _difference(start, like.after, after, _TRAINS):
+            return Judged("told", difference)
         new = [c for c in result.fixed if c not in like.migrated.fixed]
         return Judged("claimed" if new else "wrong", difference + (f" ({new[0]})" if new else ""))
     claims = set(result.fixed) ^ set(like.migrated.fixed)
@@ -242,10 +265,14 @@ def _others(start: Base, told: tuple[str, ...], before: Side, after: Side) -> st
     return ""
 
 
-def _difference(start: Base, wanted: Side, got: Side) -> str:
+def _difference(start: Base, wanted: Side, got: Side, kinds: tuple[str, ...] = ()) -> str:
+    """Return what two sides do otherwise; where casts are on, only in events of some `kinds`."""
     for mode in start.modes:
         crashed: Record = [("ended", "a crash")]
         sides = _neutral(wanted.get(mode, crashed)), _neutral(got.get(mode, crashed))
+        if kinds and "casts" in mode:
+            one, other = ([e for e in side if e[0] in kinds] for side in sides)
+            sides = one, other
         difference = first_difference(*sides)
         if difference:
             return f"{mode}: {difference}"

@@ -1,0 +1,88 @@
+"""Whether the gradients of inputs, which no step reads, keep the scale that they had under Apex."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from amp_migrate.check.casts.assumed import Facts, Initialize, guards
+from amp_migrate.check.casts.enabled import Enabled
+from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+from amp_migrate.training.reads.gradients import Gradients
+
+RESCALED = (
+    "is the gradient of an input, which is multiplied by the loss scale now and was not under Apex:"
+)
+
+
+def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tuple[Key, Difference]]:
+    """Yield the gradients of inputs behind a plain backward that runs with AMP on and is scaled now."""
+    assumed = [
+        Enabled(old.program, known, known)
+        for item in every
+        if item.on is not None
+        for known in [Facts(((item.function, item.on), *item.callers))]
+    ]
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        if old.text(name) == new.text(name):
+            continue
+        introduced = new.names(name) - old.names(name)
+        now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
+        scaled = {label for _, label, by_scaler in now if by_scaler}
+        scaled -= {label for _, label, by_scaler in now if not by_scaler}
+        for function in old.functions[name]:
+            for call, label, by_apex in backwards(old, function):
+                if by_apex or label not in scaled:
+                    continue
+                if any(_may_run(enabled, function, call) for enabled in assumed):
+                    yield from _read_behind(old, name, function, call)
+
+
+def backwards(
+    side: Side, function: Function, introduced: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.Call, Label, bool]]:
+    """Yield the backward passes of a function, each with its label and whether it is scaled."""
+    points = side.program.graph(function).points
+    for call in dict.fromkeys(p.node for p in points):
+        if isinstance(call, ast.Call):
+            label = side.labels.of_call(function, call, introduced)
+            if label is not None and label.kind == Does.BACKWARD.value:
+                yield call, label, side.labels.is_scaled(function, call)
+
+
+def _may_run(enabled: Enabled, function: Function, call: ast.Call) -> bool:
+    """Tell whether the tests around a call may come out so that it runs."""
+    return all(
+        enabled.truth(function, t) is not (not wanted) for t, wanted in guards(function, call)
+    )
+
+
+def _read_behind(
+    old: Side, name: Key, function: Function, backward: ast.Call
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield the first gradient of an input that is read behind a backward, by its function or by those that call it."""
+    gradients = Gradients(old.program.project)
+    places: list[tuple[Function, ast.Call]] = [(function, backward)]
+    seen = {function}
+    for where, call in places:
+        graph = old.program.graph(where)
+        order = graph.order(exceptions=False)
+        for node in walk(where.scope):
+            if not isinstance(node, ast.Attribute) or not gradients.of_input(where, node):
+                continue
+            if any(order.may_reach(a, b) for a in graph.at(call) for b in graph.at(node)):
+                place = Place(where.module.path, node.lineno)
+                yield (
+                    name,
+                    Difference((Step(Label(f"`{ast.unparse(node)}` {RESCALED}"), None, place),)),
+                )
+                return
+        for site in old.program.project.callers(where):
+            if site.function not in seen:
+                seen.add(site.function)
+                places.append((site.function, site.call))
