@@ -10,11 +10,11 @@ from amp_migrate.apex.levels import ALL, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
-from amp_migrate.availability.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.facts.constants import is_false, is_none, is_true
 from amp_migrate.facts.paths import path
+from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
-from amp_migrate.unit.cannot import Cannot
 
 Spell = Callable[[ast.expr], str]
 

@@ -15,6 +15,14 @@ from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.source.span import Span
 
+MARKS = (
+    "_lazy_init_maybe_master_weights",
+    "_amp_stash",
+    "_amp_lazy_init",
+    "_prepare_amp_backward",
+)
+"""What Apex calls its own attributes and methods of the optimizers that it initializes."""
+
 
 class Kind(enum.Enum):
     """The uses of Apex that the tool tells apart."""
@@ -197,3 +205,25 @@ def _widest(parents: dict[ast.AST, ast.AST], node: ast.expr) -> ast.expr:
             node = up
         else:
             return node
+
+
+def amp_expression(site: Site) -> ast.expr | None:
+    """Return the part of a site that is `amp` itself, or a function of it by another name."""
+    node: ast.AST = site.node
+    if isinstance(node, ast.Call):
+        node = node.func
+        if site.kind is Kind.SCALE_LOSS and _last(node) != site.name.rpartition(".")[2]:
+            return node
+    if site.kind is Kind.VALUE:
+        return node if isinstance(node, ast.expr) else None
+    if site.kind is Kind.LOSS_SCALE:
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(node, ast.Attribute) and node.attr == "_amp_state":
+                return node.value
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return None
+    return node.value if isinstance(node, ast.Attribute) else None
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -10,8 +10,8 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
+from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.unit.cannot import Cannot, place_of
 
 _OF_AMP = frozenset({"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
 _OF_APEX_ALONE = frozenset({"scale_loss", "master_params"})

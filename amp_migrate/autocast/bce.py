@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module
 from amp_migrate.project.order import position
 from amp_migrate.training.contexts import in_autocast
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region
 
 NAMES = re.compile(r"BCELoss\b|binary_cross_entropy\b")
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
-from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.contexts import in_autocast
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region
 from amp_migrate.values.objects import Made
 
 # Methods and functions that give the dtype they get, and that autocast lets alone.

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
-from amp_migrate.availability.condition import (
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.condition import (
     UNKNOWN,
     Condition,
     as_bool,
@@ -16,18 +18,16 @@ from amp_migrate.availability.condition import (
     either,
     is_plain,
 )
-from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.asked import Asked
+from amp_migrate.placement.making.at_hand import at_hand
+from amp_migrate.placement.making.creation import Creation
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.imported import coming
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
-from amp_migrate.scaler.making.asked import Asked
-from amp_migrate.scaler.making.creation import Creation
-from amp_migrate.scaler.reach.at_hand import at_hand
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.unit import Unit
 
 _ASKS = ".is_enabled()"
 

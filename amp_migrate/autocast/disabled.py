@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site, sites
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.training.contexts import entered
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.region import Region
 
 _NAME = "disable_casts"
 _MAKERS = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow import Point
 from amp_migrate.flow.changes import runs_code
-from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward
 
 LOSS_NAMES = ("loss", "total_loss", "loss_value", "amp_loss")
 OUTPUT_NAMES = ("output", "outputs", "prediction", "amp_output")

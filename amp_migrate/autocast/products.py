@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.region import Region
 
 _PRODUCTS = frozenset(
     {"addbmm", "addmm", "baddbmm", "bilinear", "bmm", "chain_matmul", "linear", "matmul", "mm"}

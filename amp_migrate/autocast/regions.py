@@ -8,24 +8,24 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.inlines import Inline, argument, of_backward
 from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.finder import RegionFinder
-from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.autocast.slicing.tail import lengthened, parted, shortened
 from amp_migrate.autocast.slicing.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
-from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, position
 from amp_migrate.project.reach import reachable, reached_by, upwards
 from amp_migrate.training.contexts import enters_autocast, in_autocast
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region, Search
+from amp_migrate.training.steps import Backward
 
 
 def training(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.autocast.forwards import Forward, is_housekeeping
 from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import may_follow
+from amp_migrate.training.forwards.forwards import Forward, is_housekeeping
 from amp_migrate.training.steppers import is_optimizer, is_schedule
-from amp_migrate.unit.unit import Unit
 
 _CHANGES = frozenset({"load_state_dict", "apply_shadow", "copy_to", "restore"})
 

@@ -7,15 +7,15 @@ import copy
 import re
 from collections.abc import Callable
 
+from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
-from amp_migrate.availability.condition import Condition, reduce, speller
 from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
 from amp_migrate.availability.optional import Optional, imported, optional
 from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.condition import Condition, reduce, speller
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Module, Project
-from amp_migrate.scaler.making.emptied import may_be_none, only_used
 
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.availability.condition import entry, is_looked_up
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
+from amp_migrate.flow.condition import entry, is_looked_up
 from amp_migrate.project import Project
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.apex.options import Options
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import calls_method, same
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import in_branch, loop_of
-from amp_migrate.scaler.routes.carriers import amp_expression
 
 
 @dataclass(frozen=True, eq=False, slots=True)

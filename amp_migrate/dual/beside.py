@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.cut import Cut
+from amp_migrate.dual.engines import engine
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
 from amp_migrate.dual.native import beside_native, holds_native
 from amp_migrate.dual.tried import tried
 from amp_migrate.dual.twins import with_twins
 from amp_migrate.dual.unreachable import unreachable
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
-from amp_migrate.scaler.libraries.engines import engine
-from amp_migrate.unit.cannot import Cannot
 
 
 def without_apex(

@@ -12,10 +12,10 @@ from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.bindings import values_of
-from amp_migrate.unit.unit import Unit
 
 
 @dataclass(frozen=True, eq=False, slots=True)

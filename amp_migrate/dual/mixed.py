@@ -12,9 +12,9 @@ from amp_migrate.dual.arms import Arm, around, is_shut, runs, shut, unbound
 from amp_migrate.dual.native import beside_native, is_native, makes_scaler, mentions_native
 from amp_migrate.dual.search import Search
 from amp_migrate.facts.paths import walk
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.programs import files_of, programs
-from amp_migrate.unit.cannot import Cannot, spoken
 
 
 def refuse_doubled(project: Project, found: list[Site]) -> None:

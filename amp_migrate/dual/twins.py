@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.arms import around
 from amp_migrate.dual.native import is_native, names_native
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.rounds import may_pass
-from amp_migrate.unit.cannot import Cannot
 
 
 def wrappers(project: Project, found: Iterable[Site]) -> dict[Site, Class]:

@@ -19,6 +19,7 @@ from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate
 from amp_migrate.facts.mentions import skips_file
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.project import Module, build
 from amp_migrate.protocol.code.program import Program
@@ -26,7 +27,6 @@ from amp_migrate.report import Compared
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
-from amp_migrate.unit.cannot import Unwritable
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from amp_migrate.older.found import Found
 from amp_migrate.older.fp16 import masters, optimizer
 from amp_migrate.older.sheet import Sheet
 from amp_migrate.older.words import Words, in_words
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.plan.model import Finding, Plan, Status
 from amp_migrate.project import Module, Project, build
 from amp_migrate.settings import Settings
-from amp_migrate.unit.cannot import Unwritable
 
 Place = tuple[str, int]
 _OF_THE_CHECK = ("AMP910", "AMP913")

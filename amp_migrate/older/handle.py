@@ -12,8 +12,8 @@ from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _PARAMETERS = ("enabled", "loss_scale", "enable_caching", "verbose", "allow_banned")
 _WRAP = ("optimizer", "num_loss")

@@ -9,8 +9,8 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALONE, Sheet
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 
 @dataclass(eq=False)

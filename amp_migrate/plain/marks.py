@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.apex.internals import MARKS
+from amp_migrate.apex.sites import MARKS
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.write import Piece

@@ -9,7 +9,9 @@ from amp_migrate.dual.beside import without_apex
 from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin, with_twins
 from amp_migrate.dual.unreachable import unreachable
+from amp_migrate.placement.finding.build import Index
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
+from amp_migrate.plan.cannot import Cannot, OutOfReach
 from amp_migrate.plan.elsewhere import named_elsewhere
 from amp_migrate.plan.model import Decision
 from amp_migrate.plan.parted import parted, refuse_silent
@@ -21,8 +23,6 @@ from amp_migrate.rules.mistakes.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
-from amp_migrate.unit.build import Index
-from amp_migrate.unit.cannot import Cannot, OutOfReach
 
 _Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str], bool]
 _Made = tuple[Answer | Cannot, tuple[Site, ...]]

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.programs import files_of, programs
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
 
 
 class Parted(NamedTuple):

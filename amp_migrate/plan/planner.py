@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
-from amp_migrate.apex.forgotten import indexed
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.mentions import may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.build import Index, units
+from amp_migrate.placement.finding.forgotten import indexed
 from amp_migrate.plain.spell import Use, spelt_out
 from amp_migrate.plan.answers import (
     Answer,
@@ -18,9 +19,17 @@ from amp_migrate.plan.answers import (
     uses_apex,
 )
 from amp_migrate.plan.deciding import Deciding
-from amp_migrate.plan.entangled import entangled
 from amp_migrate.plan.files import Done, Files
-from amp_migrate.plan.model import Decision, Finding, Plan
+from amp_migrate.plan.model import (
+    AddParameter,
+    AddWithItem,
+    Decision,
+    Edit,
+    Finding,
+    Plan,
+    RenameParameter,
+    Wrap,
+)
 from amp_migrate.plan.native import Remarks, upgrade
 from amp_migrate.plan.parted import run_beside
 from amp_migrate.plan.refusal import Refusal, edited_lines
@@ -33,7 +42,6 @@ from amp_migrate.rules.rest.amp308_unknown_amp import beside_left, report
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
-from amp_migrate.unit.build import Index, units
 
 
 class Planner:
@@ -205,3 +213,16 @@ class Planner:
         found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         reason = why.message if why else "other Apex code of the project is left"
         return list(kept_for(found, "AMP912", why.place if why else None)), None, reason
+
+
+def entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
+    """Return two units that give parameters or autocast to the same place, and so are one."""
+    owners: dict[tuple[str, Edit], int] = {}
+    for number, decisions in enumerate(made):
+        for decision in decisions:
+            for path, edit in decision.edits:
+                if isinstance(edit, AddParameter | RenameParameter | Wrap | AddWithItem):
+                    other = owners.setdefault((path, edit), number)
+                    if other != number:
+                        return other, number
+    return None

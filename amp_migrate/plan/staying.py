@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Finding, Place, Status
 from amp_migrate.plan.refusal import Refusal
 from amp_migrate.rules.base import FileContext
-from amp_migrate.unit.cannot import Cannot
 
 UNHANDLED = "AMP909"
 _SPOKEN = {

@@ -25,9 +25,7 @@ def modules() -> tuple[ModuleType, ...]:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return every rule with its documentation, and the reasons to leave code, in order of their codes."""
-    from amp_migrate.enable import left as unenabled
-    from amp_migrate.enable import rules as enabling
-    from amp_migrate.rules import left
+    from amp_migrate.rules import enabling, left, unenabled
 
     own = (replace(module.RULE, doc=module.__doc__ or "") for module in modules())
     return (*own, *enabling.RULES, *unenabled.RULES, *left.RULES)

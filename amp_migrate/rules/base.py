@@ -14,14 +14,14 @@ from amp_migrate.autocast.inlines import Inline
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.branches import Branches
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.creation import Creation
 from amp_migrate.placement.steps.shared import Shared
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.model import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
-from amp_migrate.unit.unit import Unit
 
 
 class Safety(enum.Enum):

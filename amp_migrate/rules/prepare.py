@@ -5,51 +5,51 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.apex.internals import (
-    initial_scale,
-    initial_setting,
-    refuse_asked,
-    refuse_moved_by_hand,
-    refuse_ritual,
-)
-from amp_migrate.apex.overflow import asks, refuse_unlike
 from amp_migrate.apex.sites import HANDED_ON, Kind, Site
 from amp_migrate.apex.strangers import refuse_reached
 from amp_migrate.autocast import regions
 from amp_migrate.autocast.bce import all_kept_out
 from amp_migrate.autocast.casts import Casts
 from amp_migrate.autocast.evaluated.evaluation import evaluations
-from amp_migrate.availability.condition import speller
 from amp_migrate.dual.branches import Branches
 from amp_migrate.facts.constants import is_none
+from amp_migrate.flow.condition import speller
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
 from amp_migrate.placement.backwards.beside import refuse_mixed
 from amp_migrate.placement.backwards.probes import set_apart
+from amp_migrate.placement.finding.build import Index, make
+from amp_migrate.placement.finding.gather import gather
+from amp_migrate.placement.finding.internals import (
+    initial_scale,
+    initial_setting,
+    refuse_asked,
+    refuse_moved_by_hand,
+    refuse_ritual,
+)
+from amp_migrate.placement.finding.overflow import asks, refuse_unlike
+from amp_migrate.placement.finding.trains import Trains
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.carrying import carry
+from amp_migrate.placement.making.creation import Creation, creations
 from amp_migrate.placement.steps.shared import shared
-from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
 from amp_migrate.placement.steps.untrained import precedes_training
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import refuse_separate_windows, refuse_unscaled_windows
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import upwards
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
-from amp_migrate.scaler.libraries.carrying import carry
-from amp_migrate.scaler.making.creation import Creation, creations
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
-from amp_migrate.unit.build import Index, make
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.finding.gather import gather
-from amp_migrate.unit.finding.trains import Trains
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, Step
 
 
 def prepare(

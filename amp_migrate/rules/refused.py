@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.internals import by_hand
 from amp_migrate.apex.sites import Kind
+from amp_migrate.placement.finding.internals import by_hand
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.project.reach import scattered
-from amp_migrate.unit.cannot import Cannot, OutOfReach, spoken
-from amp_migrate.unit.unit import Unit
 
 
 def refuse_unknown(unit: Unit) -> None:

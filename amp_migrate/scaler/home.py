@@ -9,22 +9,21 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import class_around, family
-from amp_migrate.scaler.libraries.runners import Runners
-from amp_migrate.scaler.making import places
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
 from amp_migrate.scaler.reach.threads import Thread, parameter
-from amp_migrate.scaler.routes import of_file
+from amp_migrate.scaler.routes import of_file, places
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.of_other_file import OtherFiles
 from amp_migrate.scaler.routes.returning import Returning, State
 from amp_migrate.scaler.routes.without import Beside
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.scaler.runners import Runners
 
 
 class _State(NamedTuple):

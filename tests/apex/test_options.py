@@ -10,8 +10,8 @@ from amp_migrate.apex.levels import possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.options import Options, number, read
 from amp_migrate.apex.sites import Kind
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import PATH, Training
+from amp_migrate.plan.cannot import Cannot
+from tests.placement.training import PATH, Training
 
 HEAD = "from apex import amp\nimport torch\n"
 

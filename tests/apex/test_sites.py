@@ -7,8 +7,8 @@ import pytest
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import is_apex
 from amp_migrate.apex.strangers import strangers
+from tests.placement.training import Training
 from tests.project.helpers import Case
-from tests.unit.helpers import Training
 
 AMP = "from apex import amp\n"
 CASES: dict[str, tuple[str, list[str]]] = {

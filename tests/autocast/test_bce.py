@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from amp_migrate.autocast import bce
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import BACKWARD, PATH, Training, looped
+from amp_migrate.plan.cannot import Cannot
+from tests.placement.training import BACKWARD, PATH, Training, looped
 
 IMPORT = "import torch.nn.functional as F\n"
 LAST = f"{BACKWARD}optimizer.step()\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.autocast.indifferent import Indifferent
 from amp_migrate.autocast.reloads import reloads
+from amp_migrate.training.forwards.indifferent import Indifferent
+from tests.placement.training import Training, stepped
 from tests.project.helpers import Case
-from tests.unit.helpers import Training, stepped
 
 SAME: dict[str, str] = {
     "nothing": "def f(x):\n    pass",

@@ -8,9 +8,9 @@ import pytest
 
 from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.autocast.slicing.finished import runs_in_fp32
-from amp_migrate.autocast.slicing.region import Region
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import BACKWARD, FORWARD, PATH, Training, looped
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.training.region import Region
+from tests.placement.training import BACKWARD, FORWARD, PATH, Training, looped
 
 LAST = f"{BACKWARD}optimizer.step()\n"
 F = "loss = model(x).mean()"

@@ -15,8 +15,8 @@ from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.availability.installed import flags, looks, tells_installed
 from amp_migrate.availability.spent import is_spent
 from amp_migrate.project.order import levels
+from tests.placement.training import Training, looped, stepped
 from tests.project.helpers import Case
-from tests.unit.helpers import Training, looped, stepped
 
 TRIED = "try:\n    from apex import amp\n    HAVE = True\nexcept ImportError:\n    HAVE = False\n"
 EMPTY = "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n"

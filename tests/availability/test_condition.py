@@ -7,7 +7,8 @@ import itertools
 
 import pytest
 
-from amp_migrate.availability.condition import (
+from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import (
     FALSE,
     TRUE,
     Condition,
@@ -22,7 +23,6 @@ from amp_migrate.availability.condition import (
     reduce,
     speller,
 )
-from amp_migrate.facts.tree import Tree
 
 _LEAVES = ["a", "b", "k", "o", "True", "None", "a is not None", "b == a"]
 _ONCE = [

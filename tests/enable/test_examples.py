@@ -7,16 +7,16 @@ import textwrap
 
 import pytest
 
-from amp_migrate.enable import left, rules
 from amp_migrate.enable.enabling import Choices
 from amp_migrate.enable.run import run_sources
 from amp_migrate.plan.model import Status
 from amp_migrate.report import Report
+from amp_migrate.rules import enabling, unenabled
 from amp_migrate.rules.base import Safety
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
-RULES = (*rules.RULES, *left.RULES)
+RULES = (*enabling.RULES, *unenabled.RULES)
 EXAMPLE = "@@"
 HEAD = """\
 import argparse

@@ -19,9 +19,9 @@ from amp_migrate.older.describe import OlderInterfaces
 from amp_migrate.older.sheet import Sheet
 from amp_migrate.older.words import FP16, HANDLE, MASTERS, in_words
 from amp_migrate.older.wraps import named
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.settings import Settings
-from amp_migrate.unit.cannot import Unwritable
 from tests.project.helpers import Case
 
 LOOP = "for x in data:\n    optimizer.zero_grad()\n    loss = model(x).sum()\n"

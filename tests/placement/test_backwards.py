@@ -11,10 +11,10 @@ from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.placement.backwards.probes import reads_input
-from amp_migrate.placement.steps.steps import Backward
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.training.steps import Backward
+from tests.placement.training import BACKWARD, FORWARD, Training, looped, stepped
 from tests.project.helpers import Case
-from tests.unit.helpers import BACKWARD, FORWARD, Training, looped, stepped
 
 BLOCKS: dict[str, str] = {
     "written as shown": "with amp.scale_loss(loss, optimizer) as s:\n    s.backward()\n",

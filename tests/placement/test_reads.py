@@ -17,8 +17,8 @@ from amp_migrate.placement.reads.zeroing import (
     lost_windows,
 )
 from amp_migrate.placement.windows.counting import counts
+from tests.placement.training import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 from tests.project.helpers import Case
-from tests.unit.helpers import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 
 CLEARING: dict[str, tuple[str, bool]] = {
     "of an optimizer": ("optimizer.zero_grad()", True),

@@ -9,11 +9,11 @@ import pytest
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
-from amp_migrate.placement.steps.steps import Step, boundary, outermost_anchor
 from amp_migrate.placement.steps.untrained import frozen_at_times, skipped_backward
 from amp_migrate.placement.steps.updates import updates
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import BACKWARD, FORWARD, Training, looped, stepped
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.training.steps import Step, boundary, outermost_anchor
+from tests.placement.training import BACKWARD, FORWARD, Training, looped, stepped
 
 BOTH = "with amp.scale_loss(loss, [optimizer, second]) as scaled:\n    scaled.backward()\n"
 SECOND = """\

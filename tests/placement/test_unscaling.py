@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import BACKWARD, FORWARD, Training, looped, stepped
+from amp_migrate.plan.cannot import Cannot
+from tests.placement.training import BACKWARD, FORWARD, Training, looped, stepped
 
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 STEP = "optimizer.step()\noptimizer.zero_grad()\n"

@@ -9,8 +9,8 @@ import pytest
 from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.placement.windows.skipped import jumps, leaves_out
 from amp_migrate.placement.windows.surviving import lost, stay, survive
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
+from amp_migrate.plan.cannot import Cannot
+from tests.placement.training import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 
 OUTLIVING: dict[str, str] = {
     "a window": "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()\n",

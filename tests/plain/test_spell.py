@@ -7,9 +7,9 @@ import textwrap
 import pytest
 
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.build import Index
 from amp_migrate.plain.spell import spelt_out
 from amp_migrate.project import build
-from amp_migrate.unit.build import Index
 
 SPELT = {
     "a local name": (

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.plan.entangled import entangled
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import (
     AddArgument,
     AddImport,
@@ -25,7 +25,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.plan.native import applies
 from amp_migrate.plan.parted import only_left, parted, programs
-from amp_migrate.plan.planner import Planner
+from amp_migrate.plan.planner import Planner, entangled
 from amp_migrate.plan.refusal import (
     Refusal,
     edited_against_a_comment,
@@ -39,8 +39,7 @@ from amp_migrate.protocol.faults import Place as Reached
 from amp_migrate.protocol.faults import Trouble
 from amp_migrate.settings import Settings
 from amp_migrate.source.span import Span
-from amp_migrate.unit.cannot import Cannot
-from tests.unit.helpers import PATH, Training, looped, stepped
+from tests.placement.training import PATH, Training, looped, stepped
 
 HERE, THERE = Span(2, 0, 3, 5), Span(7, 0, 7, 4)
 PROGRAM = stepped("optimizer.step()\n")

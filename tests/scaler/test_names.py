@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.scaler.making.places import (
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.scaler.naming import free_name
+from amp_migrate.scaler.routes.places import (
     always_constructed,
     fills_all,
     is_docstring_only,
@@ -13,12 +15,10 @@ from amp_migrate.scaler.making.places import (
     last_assignment,
     sometimes_called,
 )
-from amp_migrate.scaler.making.slots import slot
-from amp_migrate.scaler.naming import free_name
+from amp_migrate.scaler.routes.slots import slot
 from amp_migrate.scaler.spelling import Spelling
-from amp_migrate.unit.cannot import Cannot
+from tests.placement.training import Training
 from tests.project.helpers import Case
-from tests.unit.helpers import Training
 
 NAMES: dict[str, tuple[str, str]] = {
     "free": ("x = 1", "scaler"),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from amp_migrate.placement.making.at_hand import at_hand
+from amp_migrate.plan.cannot import Cannot, OutOfReach
 from amp_migrate.plan.model import AddArgument
-from amp_migrate.scaler.reach.at_hand import at_hand
-from amp_migrate.unit.cannot import Cannot, OutOfReach
-from tests.unit.helpers import HEAD, PATH, Training
+from tests.placement.training import HEAD, PATH, Training
 
 MAKE = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nmodel, optimizer = amp.initialize(model, optimizer)\n"
 TRAIN = "loss = model(x).mean()\nwith amp.scale_loss(loss, optimizer) as scaled:\n    scaled.backward()\noptimizer.step()\n"

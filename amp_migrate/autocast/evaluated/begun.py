@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.availability.condition import Condition, names, negate
 from amp_migrate.facts.paths import calls_anything
+from amp_migrate.flow.condition import Condition, names, negate
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.creation import Creation
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, in_branch, levels, position
-from amp_migrate.scaler.making.creation import Creation
 from amp_migrate.training.bindings import named
-from amp_migrate.unit.unit import Unit
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Site
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.choosing import choice
@@ -24,21 +25,20 @@ from amp_migrate.autocast.evaluated.losses import (
 )
 from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
 from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
-from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.placement.finding.networks import initialized, is_made_anew
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.finding.networks import initialized, is_made_anew
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region, nodes_in
 from amp_migrate.values.links.onward import Onward
 
 

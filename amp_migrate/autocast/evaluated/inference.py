@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow
@@ -21,7 +21,7 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.region import Region
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 

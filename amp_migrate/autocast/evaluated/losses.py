@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import reached
 from amp_migrate.autocast.slicing.finished import fp32_calls, runs_in_fp32
-from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.placement.finding.trains import Trains
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.unit.finding.trains import Trains
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region, nodes_in
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 

@@ -8,14 +8,14 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
-from amp_migrate.autocast.forwards import makes_module
 from amp_migrate.autocast.regions import merged, reached
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.finding.networks import initialized, is_made_anew
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
-from amp_migrate.unit.finding.networks import initialized, is_made_anew
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.region import Region
 
 
 def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:

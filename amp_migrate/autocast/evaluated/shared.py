@@ -9,13 +9,13 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
-from amp_migrate.autocast.slicing.region import Region, nodes_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.programs import files_of, programs
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.region import Region, nodes_in
 
 _Runs = Callable[[Module, ast.Call], bool]
 

@@ -6,9 +6,9 @@ import ast
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast
-from amp_migrate.unit.unit import Unit
 
 
 def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterable
 from itertools import dropwhile
 
-from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, touches, without
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_anything, walk
 from amp_migrate.project import Function, Project
+from amp_migrate.training.forwards.forwards import Forward, Forwards
+from amp_migrate.training.region import Region
 
 _TENSORS = frozenset({"torch", "builtins", "math", "functools", "itertools", "collections"})
 Stays = Callable[[ast.stmt], bool]

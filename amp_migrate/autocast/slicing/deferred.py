@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.autocast.forwards import Forward
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project.order import levels, position
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region
 
 
 def through(unit: Unit, region: Region) -> Region:

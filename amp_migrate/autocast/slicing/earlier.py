@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from amp_migrate.autocast.forwards import Forward, Forwards, is_housekeeping
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
 from amp_migrate.facts.below import every
@@ -15,6 +14,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, levels, position
 from amp_migrate.project.relatives import family
 from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.forwards.forwards import Forward, Forwards, is_housekeeping
 
 Barrier = Callable[[Module, ast.stmt], bool]
 _SETUP = ("__init__", "__new__", "setup", "build", "compile")

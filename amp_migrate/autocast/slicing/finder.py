@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.aside import Aside, Stays
 from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
-from amp_migrate.autocast.slicing.later import heads, runs_later
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
-from amp_migrate.autocast.slicing.region import Region, Search
 from amp_migrate.autocast.slicing.ungraded import Ungraded
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
+from amp_migrate.training.forwards.forwards import Forward, Forwards
+from amp_migrate.training.forwards.later import heads, runs_later
+from amp_migrate.training.region import Region, Search
 
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.autocast.slicing.finished import fp32_calls
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_anything, defs, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
+from amp_migrate.training.forwards.forwards import Forward, Forwards
+from amp_migrate.training.region import Region
 
 _SCALES = (ast.Mult, ast.Div)
 _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.autocast.forwards import Forward, Forwards
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.forwards.forwards import Forward, Forwards
+from amp_migrate.training.region import Region
 
 _POOLS = frozenset({"concurrent.futures.ThreadPoolExecutor", "multiprocessing.pool.ThreadPool"})
 _RUNS = frozenset(

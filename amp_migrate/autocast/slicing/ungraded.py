@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.autocast.forwards import Forward, Forwards
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.contexts import keeps_no_graph, runs_without_gradients
+from amp_migrate.training.forwards.forwards import Forward, Forwards
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

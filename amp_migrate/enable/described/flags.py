@@ -6,8 +6,8 @@ from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.optimizers import Optimizer
 from amp_migrate.enable.described.parser import NAMES, Parser
 from amp_migrate.enable.described.parsers import Parsers
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.cannot import Unwritable
 
 
 class Flags:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from amp_migrate.autocast.forwards import Forwards
 from amp_migrate.autocast.slicing.threads import started
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards.hazard import Hazard
@@ -16,6 +15,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.rewrite import rewrite
 from amp_migrate.rules.torch_import import binds_torch
 from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.objects import Objects
 
 _DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})

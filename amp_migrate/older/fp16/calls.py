@@ -17,8 +17,8 @@ from amp_migrate.older.fp16.refused import (
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import ALONE, STATE, Sheet
 from amp_migrate.older.wraps import named
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _AS_THEY_ARE = frozenset({"step", "param_groups", "state", "state_dict", "load_state_dict"})
 

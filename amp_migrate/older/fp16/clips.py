@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from amp_migrate.older.found import Found
 from amp_migrate.older.sheet import Sheet
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 
 def write_clips(sheets: Mapping[Module, Sheet], found: Found) -> None:

@@ -9,9 +9,9 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.flow import Graph, Graphs, Kind, Point, leads_over
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
-from amp_migrate.unit.cannot import Unwritable
 
 if TYPE_CHECKING:
     from amp_migrate.older.fp16.masters import Masters

@@ -11,8 +11,8 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import Sheet, Sheets
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _PREFIXES = {"network_to_half": "`1.`", "FP16Model": "`network.`"}
 _TYPES = frozenset({"torch.half", "torch.float16", "torch.HalfTensor", "torch.cuda.HalfTensor"})

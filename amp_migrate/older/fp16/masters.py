@@ -19,8 +19,8 @@ from amp_migrate.older.fp16.halves import write_halves
 from amp_migrate.older.sheet import ALONE, Sheet, Sheets, lines_of
 from amp_migrate.older.words import MASTERS, Words
 from amp_migrate.older.wraps import named
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _COPIES = ("model_grads_to_master_grads", "master_params_to_model_params")
 _KNOWN = frozenset(

@@ -15,8 +15,8 @@ from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.adam import write_fused
 from amp_migrate.older.sheet import STATE, Sheet, Sheets
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _PARAMETERS = (
     "init_optimizer",

@@ -10,10 +10,10 @@ from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import Sheet
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.bindings import bound_value
-from amp_migrate.unit.cannot import Unwritable
 
 Passes = list[tuple[Module, ast.Call, bool | None]]
 """Backward passes, and whether they unscale: None where a run decides."""

@@ -12,8 +12,8 @@ from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.clips import write_clips
 from amp_migrate.older.fused.makers import Made, fused
 from amp_migrate.older.sheet import Sheet
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 _SHARED = ("params", "lr", "bias_correction", "betas", "eps")
 _PARAMETERS = (

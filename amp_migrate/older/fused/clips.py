@@ -16,8 +16,8 @@ from amp_migrate.older.fused.makers import Made, others, steps_of
 from amp_migrate.older.fused.readable import readable
 from amp_migrate.older.sheet import ALONE
 from amp_migrate.older.wraps import Wrap
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
-from amp_migrate.unit.cannot import Unwritable
 
 
 def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) -> None:

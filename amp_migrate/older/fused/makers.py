@@ -11,9 +11,9 @@ from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.wraps import Wrap
+from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
 from amp_migrate.training.bindings import returned
-from amp_migrate.unit.cannot import Unwritable
 
 Made = tuple[Module, ast.Call]
 

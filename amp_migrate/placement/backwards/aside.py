@@ -7,16 +7,16 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 
-from amp_migrate.availability.condition import Condition
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Paths, Point, steady
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.flow.condition import Condition
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.creation import Creation
 from amp_migrate.placement.windows.surviving import stay
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project.order import in_branch, levels
 from amp_migrate.project.rounds import graph_of, points_of
-from amp_migrate.scaler.making.creation import Creation
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, Step
 
 _NOT_APEX = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
-from amp_migrate.unit.unit import Unit
 
 
 def read_behind(

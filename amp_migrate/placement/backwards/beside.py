@@ -7,18 +7,18 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.backwards.probes import cleared
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot, place_of
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, Step
 
 
 def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:

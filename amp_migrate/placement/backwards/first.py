@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow, may_start
-from amp_migrate.unit.unit import Unit
 
 
 class First:

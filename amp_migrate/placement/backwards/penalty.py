@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.steps.steps import Backward, Step, boundary
 from amp_migrate.project import Module
 from amp_migrate.project.order import common, dominates, inside
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import last_before, runs_before
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.steps import Backward, Step, boundary
 
 _PLAIN = frozenset(
     {

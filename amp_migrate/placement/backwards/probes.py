@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path, stored, tail, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.gather import training_functions
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
 from amp_migrate.training.bindings import bases, bound_value, is_generator
-from amp_migrate.unit.cannot import Cannot, place_of
-from amp_migrate.unit.finding.gather import training_functions
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.steps import Backward, Step
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")
 Zeroings = Callable[[Function], Iterator[ast.AST]]

@@ -10,8 +10,8 @@ from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
-from amp_migrate.unit.cannot import Cannot
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,10 +10,10 @@ from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, stored, tail, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
 from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
-from amp_migrate.placement.steps.steps import Step, holds_backward
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
@@ -23,7 +23,7 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import READS_GRADIENTS, REDUCES
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step, holds_backward
 
 _VISITED = frozenset(
     {

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.paths import MUTATORS, tail, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
-from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step, boundary
 
 _REPORTERS = frozenset(
     {

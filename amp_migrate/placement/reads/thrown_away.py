@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
-from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step, boundary
 
 
 def thrown_away(

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import stored, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
-from amp_migrate.placement.steps.steps import Backward, Step, boundary, outermost_anchor
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
@@ -17,7 +16,8 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside, loop_of, position
 from amp_migrate.project.reach import reached_by, upwards
 from amp_migrate.project.rounds import last_before, runs_before
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.region import Region
+from amp_migrate.training.steps import Backward, Step, boundary, outermost_anchor
 
 
 @dataclass(frozen=True, eq=False, slots=True)

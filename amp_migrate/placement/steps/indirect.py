@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, path
-from amp_migrate.placement.steps.steps import Step
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module, Project
 from amp_migrate.training.bindings import returned, unpacked
-from amp_migrate.unit.unit import Unit
 
 
 def are_several(unit: Unit, block: ScaleLoss) -> bool:

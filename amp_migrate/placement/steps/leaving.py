@@ -6,10 +6,10 @@ import ast
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import dominates, inside, loop_of
 from amp_migrate.project.rounds import may_skip, runs_before
-from amp_migrate.unit.cannot import Cannot
 
 Jump = ast.Continue | ast.Break | ast.Return
 

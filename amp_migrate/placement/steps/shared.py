@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import seen
-from amp_migrate.placement.steps.steps import Step
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.order import inside, levels
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step
 
 
 @dataclass(eq=False, slots=True)

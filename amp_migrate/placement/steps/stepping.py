@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.placement.steps.steps import Step
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.steps import Step
 
 _NAMES = ("result", "stepped", "step_result")
 _FOLLOWED = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Assert)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import tail, walk
-from amp_migrate.placement.steps.steps import Backward
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Module
 from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steppers import is_schedule
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward
 
 
 def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:

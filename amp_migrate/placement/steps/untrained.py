@@ -9,13 +9,13 @@ from functools import partial
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.joint import are_several
-from amp_migrate.placement.steps.steps import Backward, Step, holds_backward, is_one
 from amp_migrate.project import Project
 from amp_migrate.project.order import Loop, in_branch, inside, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
 
 
 def precedes_training(project: Project, step: Step, backwards: list[Backward]) -> bool:

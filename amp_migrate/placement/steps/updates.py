@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import same
-from amp_migrate.placement.steps.steps import Backward, Step, children_of, is_one, parent_statement
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
 from amp_migrate.project.order import Loop, in_branch, inside, key, levels
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.steps import Backward, Step, children_of, is_one, parent_statement
 
 
 def updates(project: Project, steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reached_by, upwards
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
 
 
 def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:

@@ -9,11 +9,24 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
+from amp_migrate.placement.finding.renamed import reached
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use, visits
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.steps.indirect import indirect
-from amp_migrate.placement.steps.steps import (
+from amp_migrate.placement.unscaling.moving import across
+from amp_migrate.placement.unscaling.pending import behind_backward
+from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
+from amp_migrate.placement.unscaling.through import unscale_through
+from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.course import Course
+from amp_migrate.placement.windows.skipped import leaves_out, refuse_kept
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import Function
+from amp_migrate.project.order import exclusive, inside, key, levels
+from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.steps import (
     Backward,
     Step,
     boundary,
@@ -22,19 +35,6 @@ from amp_migrate.placement.steps.steps import (
     is_one,
     parent_statement,
 )
-from amp_migrate.placement.unscaling.moving import across
-from amp_migrate.placement.unscaling.pending import behind_backward
-from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
-from amp_migrate.placement.unscaling.through import unscale_through
-from amp_migrate.placement.unscaling.unscale import Unscale
-from amp_migrate.placement.windows.course import Course
-from amp_migrate.placement.windows.skipped import leaves_out, refuse_kept
-from amp_migrate.project import Function
-from amp_migrate.project.order import exclusive, inside, key, levels
-from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.finding.renamed import reached
-from amp_migrate.unit.unit import Unit
 
 
 def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:

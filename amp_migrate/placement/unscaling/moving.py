@@ -6,19 +6,19 @@ import ast
 
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import does_more, tells
-from amp_migrate.placement.steps.steps import (
+from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.skipped import accumulates
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project.order import inside, key, levels, position
+from amp_migrate.training.steps import (
     Step,
     children_of,
     holds_backward,
     outermost_anchor,
 )
-from amp_migrate.placement.unscaling.unscale import Unscale
-from amp_migrate.placement.windows.skipped import accumulates
-from amp_migrate.project.order import inside, key, levels, position
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
 
 
 def across(

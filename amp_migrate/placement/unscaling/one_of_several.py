@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import path, same, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.unscaling.unscale import Inside
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function
 from amp_migrate.project.order import inside
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step
 
 if TYPE_CHECKING:
     from amp_migrate.placement.steps.indirect import Indirect

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import Function
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.unit import Unit
 
 
 def parameters_text(unit: Unit, site: Site) -> str:

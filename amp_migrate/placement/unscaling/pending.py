@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from amp_migrate.flow import Paths, steady
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project.order import in_branch, inside, levels
 from amp_migrate.project.rounds import graph_of, points_of
-from amp_migrate.unit.unit import Unit
 
 
 def behind_backward(

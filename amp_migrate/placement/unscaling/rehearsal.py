@@ -6,13 +6,13 @@ import ast
 from functools import partial
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
-from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, inside, key, levels, position
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step
 
 
 def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast.Expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.indirect import Indirect
 from amp_migrate.placement.unscaling.one_of_several import (
@@ -16,10 +17,9 @@ from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, jumps
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project.order import Loop, dominates, levels
 from amp_migrate.project.rounds import may_skip
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.unit import Unit
 
 
 def unscale_through(

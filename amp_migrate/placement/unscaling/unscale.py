@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function
+from amp_migrate.training.steps import Step
 
 
 class Inside(NamedTuple):

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.training.bindings import returned
-from amp_migrate.unit.unit import Unit
 
 _Asked = tuple[Function, ast.expr]
 

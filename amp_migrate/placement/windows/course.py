@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.flow import Graph, Order, Point
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import Indirect, indirect
-from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, Step
 
 
 class Course:

@@ -7,17 +7,17 @@ import itertools
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import indirect
-from amp_migrate.placement.steps.steps import Step, boundary
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels, loop_of
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import last_before
-from amp_migrate.unit.cannot import Cannot, spoken
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step, boundary
 
 
 def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:

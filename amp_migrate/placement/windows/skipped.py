@@ -6,15 +6,15 @@ import ast
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Paths
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.steps.steps import Step
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.surviving import onward, survive
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import exclusive, inside, levels, loop_of
 from amp_migrate.project.rounds import graph_of, may_skip, points_of, runs_before
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Step
 
 
 def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: ast.If) -> bool:

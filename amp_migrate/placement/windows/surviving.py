@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Graph, Kind, Paths, Point
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project import Function
 from amp_migrate.project.order import in_branch
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import graph_of
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward
 
 
 def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> bool:

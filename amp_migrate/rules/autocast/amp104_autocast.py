@@ -30,12 +30,12 @@ from collections.abc import Iterator
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.inlines import Inline
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.cached_weights import cleared
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.region import Region
 
 RULE = Rule("AMP104", "forward and loss run under autocast", Safety.FAITHFUL, order=20)
 

@@ -25,12 +25,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from amp_migrate.apex.forgotten import is_described
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
-from amp_migrate.autocast.slicing.region import Region
+from amp_migrate.placement.finding.forgotten import is_described
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.autocast.on_cpu import copied
@@ -38,8 +39,7 @@ from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.training.region import Region
 from amp_migrate.words import plural
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.autocast.forwards import Forward
 from amp_migrate.autocast.regions import reached
 from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
@@ -13,6 +12,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.rounds import may_follow, may_start
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.forwards.forwards import Forward
 
 _CLEARED = "torch.clear_autocast_cache()"
 _WHY = "  # of weights cast without gradients"

@@ -13,12 +13,12 @@ from amp_migrate.autocast.evaluated.inference import (
 )
 from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import reloads
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
+from amp_migrate.training.region import Region
 
 
 @dataclass(slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.condition import as_bool
 from amp_migrate.facts.paths import path
+from amp_migrate.flow.condition import as_bool
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.rules.base import Context
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.cannot import Cannot
 
 
 def forwards_cast(context: Context, site: Site) -> list[str]:

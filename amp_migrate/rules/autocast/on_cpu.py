@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.autocast.slicing.region import Region
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.region import Region
 
 _KEEPS_TYPE = frozenset(
     {

@@ -7,9 +7,9 @@ import ast
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
-from amp_migrate.unit.unit import Unit
 
 
 def serves_others(unit: Unit, function: Function) -> bool:

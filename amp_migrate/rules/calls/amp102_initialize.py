@@ -24,13 +24,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
 from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.placement.finding.forgotten import is_described
+from amp_migrate.placement.finding.infers import only_infers
+from amp_migrate.placement.making.climbing import reaches
+from amp_migrate.placement.making.creation import Creation, is_exhaustive, outermost
+from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.placement.steps.untrained import never_updates
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Class
 from amp_migrate.rules.autocast.library_forward import forwards_cast
@@ -38,11 +43,6 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
-from amp_migrate.scaler.making.climbing import reaches
-from amp_migrate.scaler.making.creation import Creation, is_exhaustive, outermost
-from amp_migrate.scaler.making.lacking import lacking
-from amp_migrate.unit.cannot import Cannot
-from amp_migrate.unit.finding.infers import only_infers
 
 _O3 = (
     "opt_level O3 becomes autocast where nothing is trained: weights stay fp32 (Apex had them in fp16), so memory and the "

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import (
     Decision,
     Drop,
@@ -41,7 +42,6 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule(
     "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15

@@ -30,7 +30,6 @@ from amp_migrate.facts.paths import path
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
-from amp_migrate.placement.steps.steps import Backward, Step
 from amp_migrate.placement.steps.untrained import (
     frozen_at_times,
     never_unscaled,
@@ -39,13 +38,14 @@ from amp_migrate.placement.steps.untrained import (
 )
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.placement.windows.course import Course
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.scaler.routes.closures import never_given
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule(
     "AMP105",

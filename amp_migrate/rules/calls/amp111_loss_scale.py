@@ -25,15 +25,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.apex.internals import by_hand, initial_scale, initial_setting, read, tuned
-from amp_migrate.apex.overflow import overflow_reads
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.visited import Visit, visit
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.first import First
+from amp_migrate.placement.finding.internals import (
+    by_hand,
+    initial_scale,
+    initial_setting,
+    read,
+    tuned,
+)
+from amp_migrate.placement.finding.overflow import overflow_reads
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
 

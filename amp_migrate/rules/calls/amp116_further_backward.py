@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.amp103_scale_loss import late
+from amp_migrate.training.steps import Backward
 
 RULE = Rule("AMP116", "further backward passes are scaled as well", Safety.FAITHFUL, order=16)
 

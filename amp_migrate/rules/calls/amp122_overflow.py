@@ -27,13 +27,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.apex.overflow import reads
 from amp_migrate.apex.sites import Site
+from amp_migrate.placement.finding.overflow import reads
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.definitions import above, is_free
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP122", "an overflow is remembered by the GradScaler", Safety.FAITHFUL, order=95)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.apart import elements
+from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
+from amp_migrate.availability.nothing import may_be_none
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.rules.base import Context
-from amp_migrate.unit.apart import elements
-from amp_migrate.unit.choices import without_choice
-from amp_migrate.unit.finding.nothing import may_be_none
 
 
 def target_of(context: Context, site: Site) -> str:

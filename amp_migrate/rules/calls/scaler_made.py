@@ -8,17 +8,17 @@ import textwrap
 
 from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.facts.paths import defs, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
+from amp_migrate.placement.making.creation import Creation
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import Class
 from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
-from amp_migrate.scaler.making.creation import Creation
-from amp_migrate.unit.cannot import Cannot
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 _UNIT = "    "

@@ -24,8 +24,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.forgotten import is_described
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.placement.finding.forgotten import is_described
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import (
     Decision,
     Drop,
@@ -39,7 +40,6 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.carrying.resume import conversion
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
 from amp_migrate.rules.carrying.state_read import StateRead, state_reads
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
 

@@ -51,8 +51,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.availability.asked import Entry
-from amp_migrate.availability.condition import as_bool
 from amp_migrate.availability.handed import Maker
+from amp_migrate.flow.condition import as_bool
+from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.model import (
     AddArgument,
     Decision,
@@ -65,10 +66,9 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import class_attribute
-from amp_migrate.scaler.making.lacking import lacking
-from amp_migrate.scaler.making.places import last_assignment
-from amp_migrate.scaler.making.slots import slot
 from amp_migrate.scaler.reach.threads import Thread
+from amp_migrate.scaler.routes.places import last_assignment
+from amp_migrate.scaler.routes.slots import slot
 
 RULE = Rule("AMP109", "the GradScaler is passed to where it is used", Safety.FAITHFUL, order=90)
 

@@ -34,9 +34,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.emptied import Empty, asked, test_of
 from amp_migrate.apex.sites import HANDED_ON, Kind
-from amp_migrate.availability.stored import kept_guards
 from amp_migrate.facts.paths import walk
+from amp_migrate.placement.making.stored import kept_guards
 from amp_migrate.plan.model import (
     AddArgument,
     Decision,
@@ -52,9 +53,8 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import made_after
-from amp_migrate.scaler.making.emptied import Empty, asked, test_of
-from amp_migrate.scaler.making.tested import Blank, Tested
 from amp_migrate.scaler.routes.carriers import Passed, Stored
+from amp_migrate.scaler.routes.tested import Blank, Tested
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
 

@@ -30,11 +30,11 @@ from collections.abc import Iterator
 from amp_migrate.apex.passthrough import target
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.modules.offered import reads, takers
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule(
     "AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98

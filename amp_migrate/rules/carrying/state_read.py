@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
-from amp_migrate.unit.unit import Unit
 
 _SCALER = re.compile(r"loss_scaler\d+")
 _SCALE = "loss_scale"

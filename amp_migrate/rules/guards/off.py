@@ -7,9 +7,9 @@ import ast
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
-from amp_migrate.placement.steps.steps import Backward
 from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import Context
+from amp_migrate.training.steps import Backward
 
 
 def runs_without(context: Context, backward: Backward) -> bool:

@@ -26,14 +26,14 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, tail, uses, walk
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
-from amp_migrate.placement.steps.steps import Backward, boundary
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.unit import Unit
+from amp_migrate.training.steps import Backward, boundary
 
 RULE = Rule("AMP202", "the loss is not divided by the accumulation steps", Safety.REPORT, order=95)
 

@@ -25,10 +25,10 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
-from amp_migrate.placement.steps.steps import boundary
 from amp_migrate.placement.windows.counting import counts, restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.steps import boundary
 
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95

@@ -23,9 +23,9 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP205", "scale_loss applied to a model goes", Safety.CHANGES, order=5)
 

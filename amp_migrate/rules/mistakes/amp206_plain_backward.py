@@ -25,14 +25,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.facts.paths import path
-from amp_migrate.placement.steps.steps import Backward, Step
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import AddImport, Decision, Edit, Replace, Status
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.amp116_further_backward import scaled
 from amp_migrate.rules.guards.off import runs_without
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
 _NAMES = ("scaled_loss", "loss_scaled", "amp_loss")

@@ -23,13 +23,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.forgotten import is_described
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail
+from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project.order import dominates
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.apart import elements
 
 RULE = Rule("AMP211", "the model was wrapped before amp.initialize", Safety.REPORT, order=95)
 

@@ -42,9 +42,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.forgotten import is_forgotten
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import root
+from amp_migrate.placement.finding.forgotten import is_forgotten
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project.order import dominates
 from amp_migrate.rules.base import Context, Rule, Safety, decision

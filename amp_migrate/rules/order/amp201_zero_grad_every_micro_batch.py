@@ -28,9 +28,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amp_migrate.placement.reads.zeroing import every_micro_batch
-from amp_migrate.placement.steps.steps import outermost_anchor
 from amp_migrate.plan.model import Decision, Drop, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.steps import outermost_anchor
 
 RULE = Rule("AMP201", "zero_grad on every micro-batch moves to the step", Safety.CHANGES, order=32)
 

@@ -36,10 +36,10 @@ from amp_migrate.placement.reads.zeroing import (
     leaves_first,
     zeroes_nowhere,
 )
-from amp_migrate.placement.steps.steps import Step, outermost_anchor
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.unit.cannot import Cannot
+from amp_migrate.training.steps import Step, outermost_anchor
 
 RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGES, order=33)
 

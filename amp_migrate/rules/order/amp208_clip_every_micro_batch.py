@@ -34,12 +34,12 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs
 from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Move, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.project.order import tests_between
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.order.relocated import condition, refuse_changing, relocated
-from amp_migrate.unit.cannot import Cannot
 
 RULE = Rule("AMP208", "clipping on every micro-batch moves to the step", Safety.CHANGES, order=26)
 

@@ -27,13 +27,13 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.placement.reads.zeroing import backward_before
-from amp_migrate.placement.steps.steps import boundary
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import loop_of
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steppers import is_schedule
+from amp_migrate.training.steps import boundary
 
 RULE = Rule("AMP210", "the scheduler steps on every micro-batch", Safety.REPORT, order=95)
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Move, Status
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.beliefs import READS_GRADIENTS
-from amp_migrate.unit.cannot import Cannot
 
 
 def clips(block: ScaleLoss) -> Iterator[ast.Call]:

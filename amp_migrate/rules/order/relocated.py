@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from itertools import groupby
 
-from amp_migrate.availability.condition import Condition, negate, speller
 from amp_migrate.facts.paths import calls_anything
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import Condition, negate, speller
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Drop, Edit, Insert, Move
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import in_branch, key, tests_between
 from amp_migrate.project.rounds import rebound
-from amp_migrate.unit.cannot import Cannot
 
 Held = tuple[tuple[ast.If, ...], ast.stmt]
 

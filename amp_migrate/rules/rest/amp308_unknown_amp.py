@@ -25,10 +25,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.apex.forgotten import is_forgotten
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.strangers import Stranger
 from amp_migrate.facts.paths import root
+from amp_migrate.placement.finding.forgotten import is_forgotten
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Rule, Safety, decision
 

@@ -6,10 +6,10 @@ import ast
 
 from amp_migrate.facts.paths import path, prefixes, walk
 from amp_migrate.flow import NOTHING, Operand, Paths, Point, evaluate, refine, steady
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import graph_of, points_of
-from amp_migrate.unit.cannot import Cannot
 
 
 def refuse_missing(project: Project, function: Function, node: ast.AST, text: str) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.handed import Maker
 from amp_migrate.facts.paths import walk
+from amp_migrate.plan.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import dominates, exclusive, levels
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.unit.cannot import Cannot, OutOfReach, place_of, spoken
 
 
 def unreachable(

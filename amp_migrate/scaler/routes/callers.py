@@ -6,10 +6,10 @@ import ast
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.dead import is_run, is_uncalled, is_unused
+from amp_migrate.plan.cannot import place_of
 from amp_migrate.project import CallSite, Class, Function, Project
 from amp_migrate.project.relatives import class_around
 from amp_migrate.scaler.reach.out_of_reach import unreachable
-from amp_migrate.unit.cannot import place_of
 
 
 class Callers:

@@ -7,14 +7,14 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.emptied import Empty, emptied
+from amp_migrate.apex.sites import Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.scaler.making.emptied import Empty, emptied
-from amp_migrate.scaler.making.tested import Blank, Tested, tested
-from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.scaler.routes.tested import Blank, Tested, tested
 
 _CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
@@ -181,25 +181,3 @@ class Carriers:
     def sometimes(self) -> bool:
         """Whether functions that receive `amp` get None from some of their callers."""
         return any(any(self.switched_off(function)) for function in self.parameters)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def amp_expression(site: Site) -> ast.expr | None:
-    """Return the part of a site that is `amp` itself, or a function of it by another name."""
-    node: ast.AST = site.node
-    if isinstance(node, ast.Call):
-        node = node.func
-        if site.kind is Kind.SCALE_LOSS and _last(node) != site.name.rpartition(".")[2]:
-            return node
-    if site.kind is Kind.VALUE:
-        return node if isinstance(node, ast.expr) else None
-    if site.kind is Kind.LOSS_SCALE:
-        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-            if isinstance(node, ast.Attribute) and node.attr == "_amp_state":
-                return node.value
-            node = node.func if isinstance(node, ast.Call) else node.value
-        return None
-    return node.value if isinstance(node, ast.Attribute) else None

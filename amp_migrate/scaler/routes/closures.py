@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.placement.steps.steps import Step
 from amp_migrate.project import Function, Project
+from amp_migrate.training.steps import Step
 
 
 def never_given(project: Project, step: Step) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.modules.binding import fits
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function
 from amp_migrate.scaler.home import Home
-from amp_migrate.scaler.making.places import fills_all
-from amp_migrate.unit.cannot import Cannot, spoken
+from amp_migrate.scaler.routes.places import fills_all
 
 
 def refuse_either(home: Home) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.below import every
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.project.order import dominates, exclusive, key
@@ -26,7 +27,6 @@ from amp_migrate.scaler.routes.received import (
     settings,
     superseded,
 )
-from amp_migrate.unit.cannot import Cannot
 
 if TYPE_CHECKING:
     from amp_migrate.scaler.home import Home

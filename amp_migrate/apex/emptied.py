@@ -1,0 +1,251 @@
+"""An attribute that is None until amp is stored in it: it holds a disabled GradScaler from the start instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amp_migrate.apex.sites import HANDED_ON, Site
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.once import once
+from amp_migrate.project.relatives import family
+
+_USES = (ast.Attribute, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.While)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Empty:
+    """``self.amp = None`` in the constructor of the class whose objects get amp."""
+
+    function: Function
+    statement: ast.Assign
+
+    @property
+    def owner(self) -> Class:
+        """The class that defines the constructor."""
+        if self.function.cls is None:
+            raise ValueError("a constructor stands in a class")
+        return self.function.cls
+
+
+def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
+    """Return the constructors that set an attribute to None which amp is stored in.
+
+    Raises `Cannot` where something else may ask what the attribute holds.
+    """
+    nones = [
+        (project.function_of(module, node), node)
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Assign)
+        if is_none(node.value)
+        if any(isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets)
+    ]
+    found = [Empty(function, node) for function, node in nones]
+    if not found:
+        return []
+    owner = found[0].function.cls
+    if (
+        owner is not None
+        and all(_in_constructor(empty, family(owner), site) for empty in found)
+        and _is_object_of(project, site, target, family(owner))
+        and _only_asked(project, target.attr, found, family(owner))
+    ):
+        return found
+    raise asked_otherwise(
+        found[0].function.module, found[0].statement, found[0].statement.targets[0]
+    )
+
+
+def asked_otherwise(module: Module, node: ast.AST, attribute: ast.expr) -> Cannot:
+    """Return why a program is left that asks what an attribute with amp or None holds."""
+    name = ast.unparse(attribute)
+    return Cannot(
+        "AMP909",
+        module,
+        node,
+        f"`{name}` holds amp or None, and the program asks which of the two in ways that cannot all be followed",
+        f"keep a flag for AMP in place of `{name}` and import amp where it is used, then run again",
+    )
+
+
+@once
+def may_be_none(project: Project) -> frozenset[str]:
+    """Return the names of the attributes that are None somewhere in a project, or get what a caller gives as None."""
+    found: set[str] = set()
+    for module in project.modules.values():
+        for node in module.tree.nodes(ast.Assign):
+            in_class = isinstance(module.tree.holder(node), ast.ClassDef)
+            for target in node.targets:
+                name = target.attr if isinstance(target, ast.Attribute) else ""
+                name = target.id if in_class and isinstance(target, ast.Name) else name
+                function = project.function_of(module, node)
+                if name and name not in found and _gives_none(project, function, node.value, set()):
+                    found.add(name)
+    return frozenset(found)
+
+
+def _gives_none(
+    project: Project, function: Function, value: ast.expr, seen: set[tuple[Function, str]]
+) -> bool:
+    """Tell whether an expression may be a None that its function or a caller writes."""
+    if isinstance(value, ast.IfExp):
+        ways = (value.body, value.orelse)
+        return any(_gives_none(project, function, way, seen) for way in ways)
+    if not isinstance(value, ast.Name):
+        return is_none(value)
+    name = value.id
+    if name not in function.parameters.names or (function, name) in seen:
+        return False
+    seen.add((function, name))
+    default = function.parameters.defaults.get(name)
+    given = [
+        (site.function, project.arguments(site, function).get(name, default))
+        for site in project.callers(function)
+    ]
+    return any(v is not None and _gives_none(project, f, v, seen) for f, v in given)
+
+
+def only_used(project: Project, attr: str) -> bool:
+    """Tell whether every read of an attribute of some name uses what it holds: ``self.amp.scale_loss``."""
+    reads = [
+        module.tree.parents[node]
+        for module in project.modules.values()
+        for node in module.tree.nodes(ast.Attribute)
+        if node.attr == attr and isinstance(node.ctx, ast.Load)
+        and project.external(module, node) in (None, *HANDED_ON)
+    ]  # fmt: skip
+    return all(isinstance(up, ast.Attribute) for up in reads) and attr not in may_be_none(project)
+
+
+def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
+    """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
+    target = empty.statement.targets[0]
+    for cls in family(empty.owner):
+        for function in cls.methods.values():
+            for node in function.module.tree.nodes(ast.Attribute):
+                found = test_of(function.module.tree, node)
+                if (
+                    not isinstance(target, ast.Attribute)
+                    or node.attr != target.attr
+                    or not isinstance(node.ctx, ast.Load)
+                    or found is None
+                    or function.module.tree.function(node) is not function.node
+                ):
+                    continue
+                yield function, *found
+
+
+def test_of(tree: Tree, node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """Return the test that asks whether an expression holds amp, and whether it asks for that; None for no test."""
+    up = tree.parents[node]
+    if isinstance(up, ast.Compare):
+        return (up, isinstance(up.ops[0], ast.IsNot)) if _is_none_test(up) else None
+    asks = isinstance(up, ast.If | ast.IfExp | ast.While | ast.Assert) and up.test is node
+    joins = isinstance(up, ast.BoolOp) or (
+        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+    )
+    return (node, True) if asks or joins else None
+
+
+def _in_constructor(empty: Empty, relatives: list[Class], site: Site) -> bool:
+    targets = empty.statement.targets
+    body = empty.function.scope.body
+    return (
+        empty.function.name == "__init__"
+        and empty.function.cls in relatives
+        and len(targets) == 1
+        and _on_self(empty.function, targets[0])
+        and (empty.statement in body or _is_other_way(empty, body, site))
+    )
+
+
+def _is_other_way(empty: Empty, body: list[ast.stmt], site: Site) -> bool:
+    """Tell whether a test of the constructor itself chooses between None and amp: ``if fp16: ... else: self.amp = None``."""
+    tree = empty.function.module.tree
+    test = tree.holder(empty.statement)
+    if not isinstance(test, ast.If) or test not in body or site.function is not empty.function:
+        return False
+    sides = (test.body, test.orelse)
+    one = next(side for side in sides if empty.statement in side)
+    other = next(side for side in sides if side is not one)
+    return any(stmt is site.statement or stmt in tree.ancestors(site.node) for stmt in other)
+
+
+def _on_self(function: Function, node: ast.expr) -> bool:
+    names = function.parameters.names
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and bool(names)
+        and node.value.id == names[0]
+        and not function.is_static
+    )
+
+
+def _is_object_of(
+    project: Project, site: Site, target: ast.Attribute, relatives: list[Class]
+) -> bool:
+    if site.function.cls in relatives and _on_self(site.function, target):
+        return True
+    classes = project.instance_classes(site.module, target.value)
+    return bool(classes) and all(cls in relatives for cls in classes)
+
+
+def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
+    """Tell whether the attribute is only used for amp, tested, or handed on, in the methods of its class."""
+    empties = {empty.statement for empty in found}
+    for module in project.modules.values():
+        if any(by_name(call, attr) for call in module.tree.nodes(ast.Call)):
+            return False
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr != attr:
+                continue
+            up = module.tree.parents[node]
+            function = project.function_of(module, node)
+            if not isinstance(node.ctx, ast.Load):
+                stored = isinstance(up, ast.Assign) and (
+                    up in empties or project.external(module, up.value) in HANDED_ON
+                )
+                if not stored:
+                    return False
+            elif not (
+                function.cls in relatives
+                and _on_self(function, node)
+                and (
+                    isinstance(up, _USES)
+                    or _is_none_test(up)
+                    or (isinstance(up, ast.Call) and up.func is node)
+                    or is_handed(project, module, node)
+                )
+            ):
+                return False
+    return True
+
+
+def is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
+    """Tell whether the attribute is an argument of functions in sight, which get the scaler instead."""
+    up = module.tree.parents[node]
+    call = module.tree.parents[up] if isinstance(up, ast.keyword) else up
+    return isinstance(call, ast.Call) and call.func is not node and bool(project.callees(call))
+
+
+def by_name(call: ast.Call, attr: str) -> bool:
+    """Tell whether a call reaches an attribute by its name: ``getattr(model, "amp", None)``."""
+    return path(call.func) in ("getattr", "hasattr", "setattr", "delattr") and any(
+        isinstance(arg, ast.Constant) and arg.value == attr for arg in call.args[1:2]
+    )
+
+
+def _is_none_test(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    )

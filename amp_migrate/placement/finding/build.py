@@ -1,0 +1,262 @@
+"""Finds the AMP units of a project: which Apex sites, steps and backward passes belong together."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from functools import partial
+
+from amp_migrate.apex.apart import Apart, elements, optimizer_expressions
+from amp_migrate.apex.options import arguments, read
+from amp_migrate.apex.sites import Kind, Site, amp_expression, sites
+from amp_migrate.apex.strangers import strangers
+from amp_migrate.availability.asked import entries
+from amp_migrate.availability.availability import Availability
+from amp_migrate.availability.handed import makers
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable, scattered, upwards
+from amp_migrate.project.relatives import class_around, family
+from amp_migrate.project.rounds import graphs
+from amp_migrate.scaler.home import Home
+from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.scaler.routes.without import Without
+from amp_migrate.scaler.runners import Runners
+from amp_migrate.training.constants import constant_of
+from amp_migrate.training.forwards.forwards import Forwards
+from amp_migrate.training.origins.reaching import Reaching
+
+UNIT_KINDS = frozenset(Kind) - {
+    Kind.IMPORT,
+    Kind.OTHER,
+    Kind.REGISTER,
+    Kind.DECORATOR,
+    Kind.DISABLE_CASTS,
+    Kind.UNREAD,
+}
+
+
+class Index:
+    """All Apex sites of a project, found once, and what is known of its networks."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.sites: list[Site] = [
+            site for module in project.modules.values() for site in sites(project, module)
+        ]
+        self.availability = {m: Availability(project, m) for m in project.modules.values()}
+        if any(a.optional.names for a in self.availability.values()):
+            for availability in self.availability.values():
+                availability.switched = True
+        self.forwards = Forwards(project, list(self._models()))
+        self.strangers = strangers(project, self.sites)
+
+    def _models(self) -> Iterable[tuple[Module, ast.expr]]:
+        for site in self.sites:
+            if site.kind is Kind.INITIALIZE:
+                models = arguments(site.call)[0].get("models")
+                for node in elements(models):
+                    yield site.module, node
+
+
+def units(index: Index) -> list[list[Site]]:
+    """Return the sites of each unit, in order of the first one."""
+    members = [site for site in index.sites if site.kind in UNIT_KINDS]
+    groups = _Groups(members)
+    functions: dict[Function, list[Site]] = defaultdict(list)
+    for site in members:
+        functions[site.function].append(site)
+    for found in functions.values():
+        groups.join_all(found)
+    _join_relatives(groups, functions)
+    _join_reachable(index.project, groups, functions)
+    _join_optimizers(index.project, groups, members)
+    _join_stored(index.project, groups, members)
+    _join_orphans(index.project, groups)
+    return groups.result()
+
+
+class _Groups:
+    def __init__(self, members: list[Site]) -> None:
+        self._members = members
+        self._parent: dict[Site, Site] = {site: site for site in members}
+
+    def find(self, site: Site) -> Site:
+        while self._parent[site] is not site:
+            self._parent[site] = self._parent[self._parent[site]]
+            site = self._parent[site]
+        return site
+
+    def join_all(self, found: Iterable[Site]) -> None:
+        found = list(found)
+        for site in found[1:]:
+            a, b = self.find(found[0]), self.find(site)
+            if a is not b:
+                self._parent[b] = a
+
+    def result(self) -> list[list[Site]]:
+        grouped: dict[Site, list[Site]] = defaultdict(list)
+        for site in self._members:
+            grouped[self.find(site)].append(site)
+        return list(grouped.values())
+
+
+def _join_relatives(groups: _Groups, functions: dict[Function, list[Site]]) -> None:
+    """Join what stands in one class family, and in nested functions."""
+    by_class: dict[object, list[Site]] = defaultdict(list)
+    for function, found in functions.items():
+        outer = function
+        while outer.parent is not None:
+            outer = outer.parent
+            if outer in functions:
+                groups.join_all([found[0], functions[outer][0]])
+        if outer.cls is not None:
+            for relative in family(outer.cls):
+                by_class[relative].append(found[0])
+    for found in by_class.values():
+        groups.join_all(found)
+
+
+def _join_reachable(
+    project: Project, groups: _Groups, functions: dict[Function, list[Site]]
+) -> None:
+    """Join what can be called, directly or not, by a caller of a function that initializes.
+
+    A function takes the scaler from all that call it, whoever's optimizer it is given; a method has that of its object, and a function inside another one that of its maker.
+    """
+    apart = Apart(project, [site for found in functions.values() for site in found])
+    for function, found in functions.items():
+        inits = [site for site in found if site.kind is Kind.INITIALIZE]
+        if not inits:
+            continue
+        for start in upwards(project, function):
+            for reached in reachable(project, start):
+                if reached not in functions:
+                    continue
+                own = reached.parent is not None or class_around(reached) is not None
+                if not (own and apart.trains_others(inits, functions[reached])):
+                    groups.join_all([inits[0], functions[reached][0]])
+
+
+def _join_optimizers(project: Project, groups: _Groups, members: list[Site]) -> None:
+    """Join scale_loss blocks with the initialize that got the same optimizer object."""
+    by_group: dict[Hashable, list[Site]] = defaultdict(list)
+    for site in members:
+        if site.kind in (Kind.INITIALIZE, Kind.SCALE_LOSS):
+            for node in optimizer_expressions(site):
+                group = project.values.group(site.module, node)
+                if group is not None:
+                    by_group[group].append(site)
+    for found in by_group.values():
+        groups.join_all(found)
+
+
+def _join_stored(project: Project, groups: _Groups, members: list[Site]) -> None:
+    """Join ``network.amp = amp`` with the uses of ``self.amp`` in the class of that object."""
+    reads: dict[tuple[Class, str], list[Site]] = defaultdict(list)
+    for site in members:
+        node = amp_expression(site)
+        if isinstance(node, ast.Attribute) and site.function.cls is not None:
+            for relative in family(site.function.cls):
+                reads[relative, node.attr].append(site)
+    for site in members if reads else ():
+        parent = site.module.tree.parent(site.node)
+        if site.kind is Kind.VALUE and isinstance(parent, ast.Assign):
+            for target in parent.targets:
+                if isinstance(target, ast.Attribute):
+                    for cls in project.instance_classes(site.module, target.value):
+                        groups.join_all([site, *reads.get((cls, target.attr), ())])
+
+
+def _join_orphans(project: Project, groups: _Groups) -> None:
+    """Join what scales without an initialize to the one of its file, or to the only one of the project.
+
+    What hooks and runners of mmcv do joins every program that makes a runner.
+    """
+    hooked: _Hooked | None = None
+    found = groups.result()
+    starts = [group for group in found if any(s.kind is Kind.INITIALIZE for s in group)]
+    for group in found:
+        if group in starts or not any(s.kind in _TRAINS for s in group):
+            continue
+        modules = {site.module for site in group}
+        near = [start for start in starts if modules & {site.module for site in start}]
+        chosen = near if len(near) == 1 else starts if len(starts) == 1 else []
+        if not chosen and hooked is None:
+            hooked = _Hooked(project)
+        if not chosen and hooked is not None and hooked.holds(group):
+            chosen = [start for start in starts if hooked.makes(start)]
+        for start in chosen:
+            groups.join_all([start[0], group[0]])
+
+
+class _Hooked:
+    """Tells which sites serve the hooks and runners of mmcv."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._runners = Runners(project, [])
+        self._makers = self._runners.makers()
+
+    def holds(self, group: list[Site]) -> bool:
+        """Tell whether methods that mmcv calls hold the sites, or call the functions that do."""
+        return bool(self._makers) and any(
+            self._runners.reached(function) is not None
+            for site in group
+            for function in upwards(self._project, site.function)
+        )
+
+    def makes(self, start: list[Site]) -> bool:
+        """Tell whether the program of an initialize makes a runner."""
+        functions = {site.function for site in start if site.kind is Kind.INITIALIZE}
+        return any(
+            self._makers & reachable(self._project, up)
+            for function in functions
+            for up in upwards(self._project, function)
+        )
+
+
+def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | None:
+    """Return the one constant that its function makes an argument of a call, if there is one."""
+    reaching = Reaching(project, graphs(project), project.function_of)
+    return constant_of(project, reaching, site.function, value, through_calls=False)
+
+
+_TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
+
+
+def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
+    """Make the unit of some sites that belong together."""
+    inits: dict[Function, list[Site]] = defaultdict(list)
+    options = {}
+    for site in found:
+        if site.kind is Kind.INITIALIZE:
+            options[site] = read(index.project, site, partial(_constant, index.project, site))
+            if elements(options[site].arguments.get("optimizers")):
+                inits[site.function].append(site)
+    modules = {site.module for site in found}
+    needing = {s.function for s in found if s.kind not in (Kind.INITIALIZE, Kind.HANDED_ON)}
+    switches = [
+        site
+        for site in index.sites
+        if site.kind is Kind.IMPORT
+        and site.module in modules
+        and site.node in index.availability[site.module].optional.nodes
+    ]
+    carriers = Carriers(index.project, [] if switches else found)
+    given = {}
+    if scattered(index.project, inits):
+        given = makers(index.project, switches, options, found)
+    inits = {} if given else inits
+    home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
+    trained = any(s.kind is Kind.INITIALIZE for s in index.sites)
+    if not trained and not any(s.name == "initialize" for s in index.strangers):
+        home.asked = entries(index.project, found)
+    home.makers = given
+    if trained:
+        home.beside.without = Without(index.project, index.sites)
+    home.callers.alone = bool(home.asked) or (not options and trained)
+    return Unit(
+        index.project, found, index.availability, index.forwards, home, options, switches=switches
+    )

@@ -1,0 +1,174 @@
+"""How a program uses what is private to Apex: `amp._amp_state.loss_scalers`, `optimizer._amp_stash`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from amp_migrate.apex.options import number
+from amp_migrate.apex.sites import MARKS, Kind, Site
+from amp_migrate.facts.paths import root
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot, spoken
+from amp_migrate.project import Function, Module
+from amp_migrate.project.order import dominates
+from amp_migrate.project.reach import reachable, upwards
+
+_SCALE = re.compile(r"_amp_state\.loss_scalers\[[^\]]*\]\._?loss_scale(\(\))?$")
+
+_TUNED = re.compile(
+    r"_amp_state\.loss_scalers\[[^\]]*\]\.(_scale_seq_len|_min_loss_scale|_max_loss_scale)$"
+)
+
+_STOPS = re.compile(r"_amp_state\.handle\._deactivate\(\)$")
+
+
+def read(site: Site) -> str | None:
+    """Return "get" or "set" for a use of the loss scale, "stop" where casts end; None for any other private use."""
+    text = ast.unparse(site.node)
+    if isinstance(site.statement, ast.Expr) and _STOPS.search(ast.unparse(site.statement)):
+        return "stop"
+    if not _SCALE.search(text):
+        return None
+    parent = site.module.tree.parent(site.node)
+    if isinstance(parent, ast.Assign) and site.node in parent.targets:
+        return "set" if len(parent.targets) == 1 else None
+    if isinstance(parent, ast.AugAssign):
+        return None
+    return "get"
+
+
+def initial_scale(unit: Unit, site: Site) -> str | None:
+    """Return the value that an assignment straight after an initialize gives the loss scale."""
+    if read(site) != "set":
+        return None
+    return _set_behind(unit, site)
+
+
+def tuned(site: Site) -> str | None:
+    """Return the setting of the loss scaler that a use reads or sets: "_scale_seq_len"; None for any other use."""
+    found = _TUNED.search(ast.unparse(site.node))
+    parent = site.module.tree.parent(site.node)
+    if found is None or isinstance(parent, ast.AugAssign):
+        return None
+    several = isinstance(parent, ast.Assign) and len(parent.targets) > 1
+    return None if several and site.node in getattr(parent, "targets", ()) else found[1]
+
+
+def initial_setting(unit: Unit, site: Site) -> tuple[str, ast.expr] | None:
+    """Return a setting of the loss scaler that an assignment straight after an initialize gives, and its value."""
+    name, stmt = tuned(site), site.statement
+    if name is None or not isinstance(stmt, ast.Assign) or site.node not in stmt.targets:
+        return None
+    known = name == "_scale_seq_len" or number(stmt.value) is not None
+    return (name, stmt.value) if known and _set_behind(unit, site) is not None else None
+
+
+def _set_behind(unit: Unit, site: Site) -> str | None:
+    """Return what an assignment in the block of an initialize, behind it, gives."""
+    stmt = site.statement
+    tree = site.module.tree
+    for init in unit.of(Kind.INITIALIZE):
+        if init.module is site.module and init.function is site.function:
+            close = tree.block(init.statement) is tree.block(stmt)
+            if close and dominates(tree, init.statement, stmt) and isinstance(stmt, ast.Assign):
+                return tree.segment(stmt.value)
+    return None
+
+
+def refuse_moved_by_hand(unit: Unit) -> None:
+    """Refuse a step that checks the gradients and moves Apex's loss scale itself."""
+    for site in unit.of(Kind.LOSS_SCALE):
+        stmt = site.statement
+        if not isinstance(stmt, ast.Assign) or stmt.value is not site.node:
+            continue
+        names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
+        for node in ast.walk(site.function.scope):
+            moves = isinstance(node, ast.Attribute) and node.attr == "update_scale"
+            if moves and isinstance(node, ast.Attribute) and root(node) in names:
+                raise Cannot(
+                    "AMP909",
+                    site.module,
+                    site.node,
+                    f"{spoken(site.function)} checks gradients and moves Apex's loss scale, which is the work of the GradScaler",
+                    "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
+                    "averages gradients over the processes), then run again",
+                )
+
+
+def refuse_ritual(unit: Unit) -> None:
+    """Refuse code that restores the master weights of O2 by hand."""
+    for module, node in _private(unit, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node.attr in MARKS:
+            raise Cannot(
+                "AMP909",
+                module,
+                node,
+                f"`{node.attr}` is what Apex adds to an optimizer for O2, and native AMP adds nothing",
+                "delete the lines that restore master weights, as the weights themselves are fp32 now, then run again",
+            )
+
+
+def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
+    """Refuse ``hasattr(optimizer, "_amp_stash")``, which asks whether Apex is on, where the test stays."""
+    for module, node in _private(unit, ast.Constant):
+        if isinstance(node, ast.Constant) and node.value in MARKS and node not in folded:
+            raise Cannot(
+                "AMP909",
+                module,
+                node,
+                f"`{node.value}` is looked for to tell whether Apex is on, and native AMP leaves no such mark",
+                "ask the flag that turns AMP on instead, then run again",
+            )
+
+
+def _private(unit: Unit, kind: type[ast.expr]) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield the nodes of a kind in the files of a unit, and in what its programs run of others that speak of Apex."""
+    functions: set[Function] | None = None
+    for module in unit.project.modules.values():
+        if not any(word in module.tree.text for word in MARKS):
+            continue
+        own = module in unit.modules
+        if not own and functions is None:
+            starts = {up for f in unit.functions for up in upwards(unit.project, f)}
+            functions = {f for start in starts for f in reachable(unit.project, start)}
+        for node in module.tree.nodes(kind):
+            if own or unit.project.function_of(module, node) in (functions or ()):
+                yield module, node
+
+
+def by_hand(site: Site) -> str:
+    """Return what to do about a use of what is private to Apex and has no counterpart."""
+    if site.name.endswith(".LossScaler"):
+        return _loss_scaler(site)
+    if site.name == "apex.amp.init":
+        return (
+            "write amp.initialize(model, optimizer, opt_level='O1') and amp.scale_loss(loss, optimizer) in place of "
+            "amp.init, its wrap_optimizer and its scale_loss, then run again"
+        )
+    if not site.name.startswith("apex.amp._amp_state"):
+        return "delete this use, then run again"
+    used = {n.attr for n in ast.walk(site.statement) if isinstance(n, ast.Attribute)}
+    if "_has_overflow" in used:
+        return (
+            "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an "
+            "overflow makes smaller"
+        )
+    if isinstance(site.statement, ast.For):
+        return "write the body once, without the loop: one GradScaler scales all losses; then run again"
+    return "delete this and run again; then use scaler.get_scale(), scaler.update(value) or scaler.state_dict() here"
+
+
+def _loss_scaler(site: Site) -> str:
+    tree = site.module.tree
+    stmt = site.statement
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+    if isinstance(target, ast.Attribute):
+        read = [n for n in tree.nodes(ast.Attribute) if n.attr == target.attr]
+        if all(isinstance(n.ctx, ast.Store) for n in read):
+            return f"delete the line, as nothing in this file reads `{tree.segment(target)}`, then run again"
+    return (
+        "scale by a number of your own, or use torch.cuda.amp.GradScaler(init_scale=S, "
+        "growth_interval=2**31 - 1), then run again"
+    )

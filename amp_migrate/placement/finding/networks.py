@@ -1,0 +1,71 @@
+"""Which networks a unit initialized."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.apart import elements
+from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Module
+from amp_migrate.training.beliefs import COPIES
+
+
+def initialized(unit: Unit) -> set[int]:
+    """Return the groups of the networks that a unit initialized, or trains in the place of programs out of sight."""
+    values = unit.project.values
+    groups: set[int] = set()
+    for site in unit.of(Kind.INITIALIZE):
+        for node in elements(unit.options[site].arguments.get("models")):
+            groups |= values.groups(site.module, node)
+    groups |= _handed(unit)
+    if unit.home.callers.alone or unit.home.makers:
+        for region in unit.regions:
+            for call in (n for stmt in region.statements() for n in walk(stmt)):
+                if isinstance(call, ast.Call) and unit.forwards.is_network(
+                    region.module, call.func
+                ):
+                    groups |= values.groups(region.module, call.func)
+    return groups | _copies(unit, groups)
+
+
+def _copies(unit: Unit, networks: set[int]) -> set[int]:
+    """Return the groups of the copies and running averages that are made of some networks."""
+    values = unit.project.values
+    return {
+        group
+        for module in unit.near
+        for call in module.tree.nodes(ast.Call)
+        if tail(call) in COPIES and call.args
+        if values.groups(module, call.args[0]) & networks
+        for group in values.groups(module, call)
+    }
+
+
+def is_made_anew(unit: Unit, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression holds a network of a function that several call: each initializes one of its own."""
+    values = unit.project.values
+    return any(
+        values.made_like(module, node, site.module, model)
+        for site in unit.of(Kind.INITIALIZE)
+        for model in elements(unit.options[site].arguments.get("models"))
+    )
+
+
+def _handed(unit: Unit) -> set[int]:
+    """Return the networks of the files that hand amp on, as what initializes there returns them."""
+    values = unit.project.values
+    models = [
+        (site.module, node)
+        for site in unit.of(Kind.INITIALIZE)
+        for node in elements(unit.options[site].arguments.get("models"))
+    ]
+    return {
+        group
+        for module in {function.module for function in unit.home.makers}
+        for call in module.tree.nodes(ast.Call)
+        if unit.forwards.is_network(module, call.func)
+        and any(values.same(module, call.func, origin, node) for origin, node in models)
+        for group in values.groups(module, call.func)
+    }

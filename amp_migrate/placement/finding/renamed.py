@@ -1,0 +1,53 @@
+"""Optimizers by a name that a function gives them on the way: ``this = optimizer``."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import Function
+from amp_migrate.project.rounds import graph_of
+
+
+def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
+    """Return an optimizer as it can be written before a statement: by what it is called there already.
+
+    Raises `Cannot` where the name gets its optimizer only later, and not by another name.
+    """
+    graph = graph_of(unit.project, function)
+    order = graph.order(exceptions=False)
+    here = graph.within(at)
+    seen: set[str] = set()
+    while here:
+        base, dot, rest = text.partition(".")
+        made = [node for node in walk(function.scope) if _binds(node, base)]
+        late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
+        if not late or len(made) != 1 or base in seen:
+            return text
+        stmt = made[0]
+        other = path(stmt.value) if isinstance(stmt, ast.Assign) else None
+        if other is None or (graph.within(stmt)[-1] is here[0]):
+            if len(function.module.scopes.bindings(function.scope, base)) > 1:
+                return text  # a tuple that is unpacked gives it as well
+            raise Cannot(
+                "AMP907",
+                function.module,
+                at,
+                f"gradients of {text} are read here, and `{base}` gets its optimizer only later",
+                f"make `{base}` before this, then run again",
+            )
+        seen.add(base)
+        text = other + dot + rest
+    return text
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Tell whether a statement assigns a name by itself."""
+    return (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == name
+    )

@@ -1,0 +1,122 @@
+"""One AMP unit: the sites, steps, backward passes and forward regions that one training ties together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from amp_migrate.apex.options import Options
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.availability import Availability
+from amp_migrate.availability.flags import not_bools, numbers
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.imported import Coming, coming
+from amp_migrate.project.rounds import graphs
+from amp_migrate.scaler.home import Home
+from amp_migrate.training.forwards.forwards import Forwards
+from amp_migrate.training.objects import Objects
+from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.region import Region
+from amp_migrate.training.steps import Backward, Step
+
+
+@dataclass(eq=False)
+class Unit:
+    """Everything that has to change together. Built by `amp_migrate.placement.finding.build`.
+
+    `clip_helpers` read gradients that their callers have unscaled. `beside` are backward passes for optimizers that
+    Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
+    nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
+    function where they are still scaled, and divided by the loss scale. The forwards of `outside` run in a library.
+    The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `trains` tells whether a statement runs
+    a backward or steps.
+    """
+
+    project: Project
+    sites: list[Site]
+    availability: dict[Module, Availability]
+    forwards: Forwards
+    home: Home
+    options: dict[Site, Options]
+    steps: list[Step] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    beside: list[Backward] = field(default_factory=list)
+    probes: list[Backward] = field(default_factory=list)
+    outside: list[Backward] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+    switches: list[Site] = field(default_factory=list)
+    trains: Callable[[Module, ast.stmt], bool] = field(init=False)
+    clip_helpers: set[Function] = field(default_factory=set)
+    copying: set[Function] = field(default_factory=set)
+    unscaled: set[Backward] = field(default_factory=set)
+    scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
+    plain: bool = False
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What computes the losses of backward passes."""
+        project = self.project
+        return Losses(project, graphs(project), Objects(project), project.function_of)
+
+    @cached_property
+    def near(self) -> list[Module]:
+        """The files of the programs that its uses of Apex are in, all without any: nothing runs it from elsewhere."""
+        of = {site.module for site in self.sites} or self.project.modules.values()
+        near = self.project.connected_with(of)
+        return [module for module in near if module.path not in self.home.beside.leaving]
+
+    def of(self, *kinds: Kind) -> Iterator[Site]:
+        """Yield the sites of some kinds, in source order."""
+        return (site for site in self.sites if site.kind in kinds)
+
+    @property
+    def modules(self) -> list[Module]:
+        """The files that have a site, step or backward of the unit."""
+        items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
+        return list(dict.fromkeys(item.module for item in items))
+
+    @property
+    def functions(self) -> list[Function]:
+        """The functions that have a site, step or backward of the unit."""
+        items: list[Site | Step | Backward] = [*self.sites, *self.steps, *self.backwards]
+        return list(dict.fromkeys(item.function for item in items))
+
+    @property
+    def training(self) -> set[Function]:
+        """The functions that run a backward pass or a step."""
+        return {b.function for b in self.backwards} | {s.function for s in self.steps}
+
+    @cached_property
+    def beginning(self) -> Coming:
+        """What comes to the initializes of the unit, by calls and imports."""
+        return coming(self.project, [(s.function, s.node) for s in self.of(Kind.INITIALIZE)])
+
+    @cached_property
+    def not_bools(self) -> frozenset[str]:
+        """The options of the program that are strings or numbers, and the switches that may be None."""
+        names = {n for m in self.modules for _, n in self.availability[m].optional.names}
+        return not_bools(self.project) | names
+
+    @cached_property
+    def numbers(self) -> dict[str, bool]:
+        """The options of the program that are numbers, and whether they always have one."""
+        return numbers(self.project)
+
+    @property
+    def scales(self) -> bool:
+        """Whether the unit trains, and so needs a GradScaler; else it only runs forward passes."""
+        return bool(self.backwards or self.steps)
+
+    def switched(self) -> set[ast.AST]:
+        """Return the nodes that set the switches."""
+        return {n for s in self.switches for n in self.availability[s.module].optional.nodes}
+
+    def steps_of(self, function: Function) -> list[Step]:
+        """Return the optimizer steps of one function, in source order."""
+        return [step for step in self.steps if step.function is function]
+
+    def backwards_of(self, function: Function) -> list[Backward]:
+        """Return the backward passes of one function, in source order."""
+        return [backward for backward in self.backwards if backward.function is function]

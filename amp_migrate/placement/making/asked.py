@@ -1,0 +1,90 @@
+"""Whether the condition of an initialize can be asked in another function, with the same answer."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.flow.condition import names
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.creation import Creation
+from amp_migrate.placement.making.lasting import changed
+from amp_migrate.project import Function
+from amp_migrate.project.relatives import family
+from amp_migrate.training.bindings import is_one_variable, named
+
+
+class Asked:
+    """Answers for the initializes of a unit."""
+
+    def __init__(self, unit: Unit, creations: list[Creation]) -> None:
+        self._unit = unit
+        self._creations = creations
+        self._changes: dict[tuple[Site, str], ast.AST | None] = {}
+
+    def told(
+        self, text: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
+        """Tell whether a condition of some initializes can be asked in a function, and is there what it was at these."""
+        return all(
+            self._same_name(name, function, creations, training) for name in names(text)
+        ) and not any(self._changed(creation, text) for creation in creations)
+
+    def set_later(self, creations: list[Creation], text: str) -> int | None:
+        """Return the line that may set a part of a condition once an initialize has run; None if nothing does."""
+        found = [self._changed(c, text) for c in creations] if text else []
+        return next((node.lineno for node in found if isinstance(node, ast.expr)), None)
+
+    def _changed(self, creation: Creation, text: str) -> ast.AST | None:
+        key = creation.site, text
+        if key not in self._changes:
+            self._changes[key] = changed(self._unit, *key)
+        return self._changes[key]
+
+    def _same_name(
+        self, name: str, function: Function, creations: list[Creation], training: bool
+    ) -> bool:
+        """Tell whether `name` is the same variable in `function` as where Apex was initialized."""
+        for creation in creations:
+            origin = creation.site.function
+            if is_one_variable(self._unit.project, name, origin, function):
+                continue
+            if name == "self" and function.cls is not None and origin.cls is not None:
+                if function.cls in family(origin.cls):
+                    continue
+            if not self._same_value(name, creation, function, training):
+                return False
+        return True
+
+    def _same_value(
+        self, name: str, creation: Creation, function: Function, training: bool
+    ) -> bool:
+        module = creation.site.module
+        ours = named(creation.site.function, name)
+        theirs = named(function, name)
+        if ours is None or theirs is None:
+            return False
+        values = self._unit.project.values
+        group, own = values.group(module, ours), values.group(function.module, theirs)
+        if group is not None and group == own:
+            return True
+        several = values.groups(function.module, theirs)
+        known = values.groups(module, ours)
+        given = several - {own} or several
+        if not training and given and given <= known:
+            return True  # one of those that programs hand to what initializes
+        return (
+            bool(known)
+            and known <= several
+            and (not training or several - {own} <= self._of_programs(name))
+        )
+
+    def _of_programs(self, name: str) -> frozenset[int]:
+        """Return what a variable holds in the programs of the unit, each with an initialize of its own."""
+        values = self._unit.project.values
+        found: set[int] = set()
+        for creation in self._creations:
+            node = named(creation.site.function, name)
+            if node is not None:
+                found |= values.groups(creation.site.module, node)
+        return frozenset(found)

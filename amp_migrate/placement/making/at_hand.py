@@ -1,0 +1,114 @@
+"""The scaler for an evaluation, which may run before or without any training."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.placement.making.climbing import reaches
+from amp_migrate.placement.making.creation import Creation, outermost
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.project.order import dominates, inside, levels
+from amp_migrate.project.relatives import family
+from amp_migrate.scaler.home import Home
+
+
+def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> str | None:
+    """Return how an evaluation reaches the scaler, if it need not be handed on further than one call.
+
+    An evaluation may run before or without any training, so what only training makes does not count.
+    """
+    if function not in home.resolved:
+        imported = home.elsewhere.reached(function, node)
+        if imported is not None:
+            home.resolved[function] = imported
+            home.users.setdefault(function, []).append(node)
+            return imported
+    if home.module_level:
+        return _of_file(home, function, node)
+    if function in home.resolved and function in home.users:
+        made = _in_its_try(home, function, node) and _made(home, function, node, creations)
+        return home.access(function, node) if made else None
+    owner = function
+    while owner.cls is None and owner.parent is not None:
+        owner = owner.parent
+    if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
+        early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
+        return home.access(function, node) if early else None
+    if function.parent is None and function.cls is not None:
+        return None
+    calls = home.project.callers(function)
+    ready = all(call.function in home.inits or call.function in home.users for call in calls)
+    if not calls or not ready or home.project.escapes(function) or function.parameters.defaults:
+        return None
+    if not all(
+        _dominated(home, call) and _made(home, call.function, call.call, creations)
+        for call in calls
+    ):
+        return None
+    try:
+        return home.access(function, node)
+    except Cannot:
+        return None
+
+
+def _of_file(home: Home, function: Function, node: ast.AST) -> str | None:
+    """Return the GradScaler that is a variable of its file, which is there from the start, and off until it is made."""
+    if not any(function.module is made.module for made in home.inits):
+        return None
+    try:
+        return home.access(function, node)
+    except Cannot:
+        return None
+
+
+def _made(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> bool:
+    """Tell whether a function that makes the scaler in a variable has made it whenever it comes to a node."""
+    if function not in home.inits or home.is_attribute(function):
+        return True
+    own = [c for c in creations if c.site in home.inits[function]]
+    if any(c.shared for c in own):
+        tops = [outermost(function.module.tree, [c.site for c in own])]
+    else:
+        tops = [c.top for c in own]
+    return not own or any(reaches(function.module.tree, top, node) for top in tops)
+
+
+def _in_its_try(home: Home, function: Function, node: ast.AST) -> bool:
+    """Tell whether no `try` that makes the scaler is over at a node."""
+    tree = function.module.tree
+    return all(
+        inside(tree, node, up)
+        for site in home.inits.get(function, [])
+        for up in levels(tree, site.node)
+        if isinstance(up, ast.Try)
+    )
+
+
+def _dominated(home: Home, call: CallSite) -> bool:
+    """Tell whether a call comes after the initialize of its function, without leaving more guards."""
+    sites = home.inits.get(call.function)
+    if not sites:
+        return True
+    tree = call.function.module.tree
+    chain = list(levels(tree, call.call))
+    for site in sites:
+        for level in levels(tree, site.node):
+            if any(tree.block(level) is tree.block(s) for s in chain):
+                return dominates(tree, level, call.call)
+    return False
+
+
+def _made_early(home: Home, cls: Class) -> bool:
+    """Tell whether the constructor makes or receives the scaler."""
+    relatives = family(cls)
+    made = any(f.name == "__init__" and f.cls in relatives for f in home.inits)
+    constructed = any(c in relatives for c in home.constructed)
+    emptied = any(empty.owner in relatives for empty in home.carriers.empty)
+    return made or constructed or emptied or home.returning.kept_at_once(cls)
+
+
+def _off_at_first(cls: Class, creations: list[Creation]) -> bool:
+    """Tell whether the constructor makes a scaler that is off, as the method that initializes need not run."""
+    relatives = family(cls)
+    return any(c.sometimes and c.site.function.cls in relatives for c in creations)

@@ -1,0 +1,169 @@
+"""The guards out of which the GradScaler is made, so that it reaches every use."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.availability.spent import is_over, is_spent
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
+from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.flow.condition import UNKNOWN, Condition, negate
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import OutOfReach
+from amp_migrate.project import Function
+from amp_migrate.project.imported import is_main
+from amp_migrate.project.order import Loop, dominates, inside, levels, position
+from amp_migrate.project.reach import reached_by
+
+
+@dataclass
+class Climb:
+    """The statement at which the scaler is made, the guards passed on the way there, and whether one holds only once."""
+
+    top: ast.stmt
+    within: list[tuple[ast.If, Condition]] = field(default_factory=list)
+    once: bool = False
+
+
+def climb(
+    unit: Unit, site: Site, uses: list[ast.AST], function: Function, start: ast.stmt | None
+) -> Climb:
+    """Leave the guards of an initialize until what stands there has always run where its scaler is used."""
+    tree = site.module.tree
+    trains = site in unit.home.inits.get(function, [])
+    carried = any(stored.site.function is function for stored in unit.home.carriers.stored)
+    carried = carried or unit.home.elsewhere.serves(site.module, unit.home.resolved)
+    whole = unit.home.is_attribute(function) or not trains or carried
+    found = Climb(start or site.statement)
+    while not _reaches_all(tree, found.top, uses, whole):
+        holder = tree.holder(found.top)
+        if isinstance(holder, ast.If):
+            if is_main(holder) and not unit.home.is_attribute(function):
+                break
+            if trains and is_spent(unit.project, site, holder, uses):
+                _refuse_local(unit, site, holder)
+                found.once = True
+                break
+            over = not trains and is_over(site, holder)
+            positive = found.top in holder.body
+            found.within.append((holder, UNKNOWN if over else guard(unit, site, holder, positive)))
+            found.top = holder
+        elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
+            stmt = holder if isinstance(holder, ast.stmt) else tree.parents[holder]
+            found.top = tree.statement(stmt)
+        elif isinstance(holder, Loop) and _trains_in(unit, site, holder):
+            if function.node is None and _called_behind(unit, site, found.top, uses):
+                break
+            raise _not_on_every_way(site)
+        elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
+            found.top = holder
+        elif not trains:
+            break
+        else:
+            raise _not_on_every_way(site)
+    if trains and unit.home.is_attribute(function):
+        _pass_returns(unit, site, found)
+    return found
+
+
+def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
+    """Leave the tests of a method that return before its object gets a scaler: whoever has the object may use it."""
+    tree = site.module.tree
+    above = tree.block(found.top)[: position(tree, found.top)]
+    for stmt in reversed(above):
+        if isinstance(stmt, ast.If) and any(isinstance(n, ast.Return) for n in walk(stmt)):
+            if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
+                return
+            found.within.append((stmt, guard(unit, site, stmt, positive=False)))
+            found.top = stmt
+
+
+def _trains_in(unit: Unit, site: Site, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+    """Tell whether a loop around an initialize runs what needs its scaler, which each round makes anew then."""
+    users = set(unit.home.users)
+    return any(
+        isinstance(node, ast.Call) and users & reached_by(unit.project, node)
+        for node in ast.walk(loop)
+    )
+
+
+def _called_behind(unit: Unit, site: Site, top: ast.stmt, uses: list[ast.AST]) -> bool:
+    """Tell whether all code of a file that needs its scaler, functions where they are called, runs behind a statement."""
+    tree = site.module.tree
+    called: list[Function] = []
+    for use in uses:
+        if isinstance(use, FunctionNode):
+            called.append(site.module.functions[use])
+        elif not reaches(tree, top, use):
+            return False
+    for function in closure(called, lambda f: _holders(unit, f)):
+        for call in unit.project.callers(function):
+            if call.function.node is None and not dominates(tree, top, call.call):
+                return False
+    return all(unit.project.callers(function) for function in called)
+
+
+def _holders(unit: Unit, function: Function) -> list[Function]:
+    """Return the functions that call one."""
+    return [s.function for s in unit.project.callers(function) if s.function.node is not None]
+
+
+def _not_on_every_way(site: Site) -> OutOfReach:
+    return OutOfReach(
+        "AMP901",
+        site.module,
+        site.node,
+        "amp.initialize does not run on every way to the code that scales and steps",
+        "call amp.initialize once, before the training loop, then run again",
+    )
+
+
+def is_guarded(tree: Tree, node: ast.stmt) -> bool:
+    """Tell whether a statement stands in a branch, so that its function may end without it."""
+    holder = tree.holder(node)
+    while isinstance(holder, ast.stmt) and not isinstance(holder, FunctionNode):
+        if isinstance(holder, ast.If | ast.For | ast.While | ast.Try | ast.Match) and not (
+            isinstance(holder, ast.If) and is_main(holder)
+        ):
+            return True
+        holder = tree.holder(holder)
+    return isinstance(holder, ast.ExceptHandler | ast.match_case)
+
+
+def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
+    """Raise `Cannot` where a guard that holds only once would make a scaler that does not outlive its function."""
+    if unit.home.is_attribute(site.function) or unit.home.module_level:
+        return
+    raise OutOfReach(
+        "AMP901",
+        site.module,
+        site.node,
+        f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
+        "does not hold any more",
+        "call amp.initialize once, before the loop, then run again",
+    )
+
+
+def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:
+    if whole and not isinstance(tree.holder(top), FunctionNode | ast.Module):
+        return False
+    return all(reaches(tree, top, use) for use in uses)
+
+
+def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
+    """Tell whether what stands before a statement has always run where a use stands."""
+    if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
+        return True
+    if isinstance(use, FunctionNode):
+        block = tree.block(top)
+        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
+    return dominates(tree, top, use)
+
+
+def guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
+    """Return what a guard of an initialize asks; `positive` where it stands in the body of it."""
+    condition = unit.availability[site.module].reduce(holder.test)
+    return condition if positive else negate(condition)

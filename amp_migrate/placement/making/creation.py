@@ -1,0 +1,219 @@
+"""Where the GradScaler is made, and under which condition it is enabled."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from amp_migrate.apex.choices import acts, choices
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
+from amp_migrate.placement.finding.alternatives import has_alternatives
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.climbing import climb, guard, is_guarded
+from amp_migrate.plan.cannot import OutOfReach
+from amp_migrate.project import Function
+from amp_migrate.project.imported import is_main
+from amp_migrate.project.order import dominates, in_branch, levels, position
+from amp_migrate.project.reach import reachable
+from amp_migrate.scaler.reach.out_of_reach import entered_unmade
+from amp_migrate.scaler.routes.places import always_constructed, made_with_object, sometimes_called
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Creation:
+    """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
+
+    `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
+    opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
+    function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
+    method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
+    runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
+    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for; `around` what else
+    must hold where its function also returns what it has not initialized, and the scaler is only made behind that.
+    """
+
+    site: Site
+    top: ast.stmt
+    casts: Condition
+    scales: Condition
+    shared: bool = False
+    sometimes: bool = False
+    in_constructor: bool = False
+    instead: bool = False
+    within: tuple[tuple[ast.If, Condition], ...] = ()
+    around: tuple[Condition, ...] = ()
+
+    def apart(self, node: ast.AST) -> list[Condition]:
+        """Return the conditions of the guards that a node of the same function does not share, inner first."""
+        tree = self.site.module.tree
+        return [
+            c for holder, c in self.within if not _same_branch(tree, holder, self.site.node, node)
+        ]
+
+    def casts_at(self, node: ast.AST, asked: Condition) -> Condition:
+        """Return when Apex was on at a node of the same function; `asked` is what the initialize states."""
+        return conjunction([*reversed(self.apart(node)), asked])
+
+    @property
+    def climbed(self) -> bool:
+        """Whether the scaler is made outside the guards of the initialize."""
+        return self.top is not self.site.statement
+
+
+def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creation]:
+    """Return how the scaler of the initialize sites of one function is made."""
+    uses = _uses(unit, function)
+    making = [site for site in sites if site in unit.home.inits.get(function, [])]
+    casting = [_creation(unit, site, uses, function) for site in sites if site not in making]
+    if not making:
+        return casting
+    if len(making) == 1 or _sequential(making):
+        either = _choice(unit, function, sites) if casting else None
+        if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
+            return [_creation(unit, making[0], uses, function, either)]
+        return [_creation(unit, making[0], uses, function), *casting]
+    choice = _choice(unit, function, making)
+    if choice is not None and _alike(unit, making):
+        return [_creation(unit, making[0], uses, function, choice), *casting]
+    made = choice is not None and function.name == "__init__"
+    return [*(_in_place(unit, site, made) for site in making), *casting]
+
+
+def _choice(unit: Unit, function: Function, sites: list[Site]) -> ast.If | None:
+    """Return the test of which every arm holds one of some initializes, where it always runs."""
+    tree = sites[0].module.tree
+    top = outermost(tree, sites)
+    always = tree.holder(top) is (function.node or tree.module)
+    return top if isinstance(top, ast.If) and always and is_exhaustive(top, sites) else None
+
+
+def is_exhaustive(node: ast.If, sites: list[Site]) -> bool:
+    """Tell whether every arm of a test, and of those that are its arms, holds one of some initializes."""
+    return all(
+        any(site.statement in arm for site in sites)
+        or (len(arm) == 1 and isinstance(arm[0], ast.If) and is_exhaustive(arm[0], sites))
+        for arm in (node.body, node.orelse)
+    )
+
+
+def _alike(unit: Unit, sites: list[Site]) -> bool:
+    """Tell whether some initializes make the same GradScaler, on whichever of them a run comes."""
+    made = [replace(unit.options[site], arguments={}, level=None, remarks=[]) for site in sites]
+    alike = all(options == made[0] and options.chosen_scale is None for options in made)
+    return alike and not any(_chosen(unit, site) for site in sites)
+
+
+def _uses(unit: Unit, function: Function) -> list[ast.AST]:
+    uses = list(unit.home.users.get(function, []))
+    if function.node is None:
+        uses += [f.node for f in unit.home.users if f is not function and f.node is not None
+                 and f.module is function.module and f.parent is None and f.cls is None
+                 and f not in unit.home.threads]  # fmt: skip
+    return uses
+
+
+def _sequential(sites: list[Site]) -> bool:
+    """Tell whether the first of several initializes always runs before the others."""
+    tree = sites[0].module.tree
+    return all(dominates(tree, sites[0].statement, other.node) for other in sites[1:])
+
+
+def _creation(
+    unit: Unit,
+    site: Site,
+    uses: list[ast.AST],
+    function: Function,
+    start: ast.stmt | None = None,
+) -> Creation:
+    trains = site in unit.home.inits.get(function, [])
+    found = climb(unit, site, uses, function, start)
+    outer = [*(condition for _, condition in reversed(found.within)), *_chosen(unit, site)]
+    conditions = _conditions(unit, site, outer)
+    flags = (
+        False,
+        found.once or _is_lacking(unit, function, found.top),
+        always_constructed(unit.project, function),
+        function.cls is not None and trains and has_alternatives(unit, function.cls),
+    )
+    around = _around(unit, site, found.top) if unit.home.returning.at_times(function) else ()
+    return Creation(site, found.top, *conditions, *flags, tuple(found.within), tuple(around))
+
+
+def _is_lacking(unit: Unit, function: Function, top: ast.stmt) -> bool:
+    """Tell whether a use may come to no scaler: the function that makes it, or the branch there, need not have run."""
+    home, project = unit.home, unit.project
+    apart = set(home.users) - reachable(project, function)
+    if home.is_attribute(function) and apart:
+        unmade = not made_with_object(project, function)
+        if sometimes_called(project, function) or (
+            unmade and entered_unmade(project, home.inits, apart)
+        ):
+            return True
+    return (
+        (home.module_level and is_guarded(function.module.tree, top))
+        or home.returning.conditional(function)
+        or home.carriers.sometimes
+        or (bool(home.carriers.empty) and function.name != "__init__")
+    )
+
+
+def _around(unit: Unit, site: Site, top: ast.stmt) -> list[Condition]:
+    """Return what the tests around a statement ask that runs, outer first."""
+    tree = site.module.tree
+    return [
+        guard(unit, site, level, in_branch(tree, top, level.body))
+        for level in tree.ancestors(top)
+        if isinstance(level, ast.If) and not is_main(level)
+    ][::-1]
+
+
+def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
+    bodies = (holder.body, holder.orelse)
+    return any(in_branch(tree, a, body) and in_branch(tree, b, body) for body in bodies)
+
+
+def _chosen(unit: Unit, site: Site) -> list[Condition]:
+    """Return what must hold for the arms of conditional expressions in which an initialize stands, outer first."""
+    availability = unit.availability[site.module]
+    found = []
+    for choice, child in choices(site):
+        if acts(choice.test):
+            raise OutOfReach(
+                "AMP901",
+                site.module,
+                site.node,
+                f"amp.initialize runs where `{ast.unparse(choice.test)}` says so, which may come out otherwise when it is "
+                "asked again",
+                "put what it gives into a variable above and test that, then run again",
+            )
+        if child is not choice.test:
+            condition = availability.reduce(choice.test)
+            found.append(condition if child is choice.body else negate(condition))
+    return found[::-1]
+
+
+def _in_place(unit: Unit, site: Site, always: bool) -> Creation:
+    conditions = _conditions(unit, site, _chosen(unit, site))
+    return Creation(site, site.statement, *conditions, shared=True, sometimes=not always)
+
+
+def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:
+    """Return the conditions under which Apex cast and scaled."""
+    options = unit.options[site]
+    casts = as_bool(conjunction([*guards, options.casts]), unit.not_bools)
+    if not options.always_scales:
+        return casts, casts
+    return casts, as_bool(conjunction([*guards, options.switch]), unit.not_bools)
+
+
+def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:
+    """Return the statement of the innermost block that holds all sites, before which a default can stand."""
+    chains = [list(levels(tree, site.node)) for site in sites]
+    for candidate in chains[0]:
+        block = tree.block(candidate)
+        picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
+        if all(picks):
+            return min((p for p in picks if p is not None), key=lambda s: position(tree, s))
+    return chains[0][-1]

@@ -1,0 +1,91 @@
+"""Classes whose objects stand where those of a class that makes the GradScaler do, and make none themselves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import path
+from amp_migrate.placement.finding.alternatives import refuse_beside
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.relatives import family, runs
+from amp_migrate.scaler.home import Home
+from amp_migrate.scaler.reach.in_reach import objects
+
+
+def lacking(home: Home) -> list[Class]:
+    """Return the classes that need a disabled GradScaler as an attribute, for objects without one of their own.
+
+    Raises `Cannot` where no class is common to the objects that a function may have, and where one run has both.
+    """
+    made = _made(home.project)
+    found: dict[Class, None] = {}
+    without: dict[Class, None] = {}
+    for function, nodes in home.users.items():
+        for member in _objects(home, function, home.resolved.get(function, "")):
+            lacks = not home.keepers & set(member.mro())
+            if lacks and (member in made or not member.children):
+                found[_common(home, function, nodes[0], member)] = None
+                without[member] = None
+    if without:
+        refuse_beside(home.project, home.keepers, without)
+    return [cls for cls in found if not any(c in found for c in cls.mro() if c is not cls)]
+
+
+def _made(project: Project) -> set[Class]:
+    """Return the classes that something in the files given makes objects of, by their names."""
+    reached = (
+        target
+        for call, targets in project.calls.reached.items()
+        if path(call.func) != "cls"
+        for target in targets
+    )
+    return {target.cls for target in reached if target.cls is not None}
+
+
+def _objects(home: Home, function: Function, text: str) -> Iterator[Class]:
+    """Yield the classes of the objects through which a function reaches the scaler."""
+    owner, _, name = text.rpartition(".")
+    method = function
+    while method.cls is None and method.parent is not None:
+        method = method.parent
+    if name != home.name or not owner or function in home.carriers.paths:
+        return
+    if method.cls is not None and method.parameters.names[:1] == (owner,):
+        if home.keepers & set(family(method.cls)):
+            yield from (c for c in (method.cls, *method.cls.subclasses()) if runs(c, method))
+        return
+    scopes: list[tuple[Module, ast.AST]] = [(function.module, function.scope)]
+    if method.cls is not None:
+        scopes += [(cls.module, cls.node) for cls in method.cls.mro()]
+    for module, scope in scopes:
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Name | ast.Attribute) and path(node) == owner:
+                for cls in objects(home.project, module, node):
+                    yield from (cls, *cls.subclasses())
+
+
+def _common(home: Home, function: Function, node: ast.AST, member: Class) -> Class:
+    """Return the nearest class of an object that the objects with a scaler have as well."""
+    bases = {base for keeper in home.keepers for base in keeper.mro()}
+    common = next((cls for cls in member.mro() if cls in bases), None)
+    keeper = min((cls.qualname for cls in home.keepers), default="class that has one")
+    if common is None or _takes_name(member, home.name):
+        raise Cannot(
+            "AMP901",
+            function.module,
+            node,
+            f"this may be a {member.qualname}, which has no GradScaler, instead of a {keeper}",
+            f"let {member.qualname} and {keeper} inherit from one class, then run again",
+        )
+    return common
+
+
+def _takes_name(cls: Class, name: str) -> bool:
+    """Tell whether the objects of a class have an attribute of that name already."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+        for owner in cls.mro()
+        for node in ast.walk(owner.node)
+    )

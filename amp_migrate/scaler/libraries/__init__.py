@@ -1,1 +1,0 @@
-"""Libraries that carry the GradScaler, or initialize Apex, themselves."""

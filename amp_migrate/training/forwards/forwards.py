@@ -1,0 +1,292 @@
+"""Which calls run a network: the forward passes that Apex cast and autocast must cover."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Hashable
+
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.training.beliefs import (
+    BEGINS_HOUSEKEEPING,
+    CRITERION_NAME,
+    KEEPS_HOUSE,
+    NETWORK_LETTER,
+    NETWORK_NAME,
+    RUNS_FORWARD,
+)
+from amp_migrate.training.bindings import run_first
+from amp_migrate.training.forwards.indifferent import Indifferent
+from amp_migrate.training.forwards.later import runs_later
+
+_MAKE_NO_MODULE = tuple(
+    f"torch.nn.{part}" for part in ("functional.", "init.", "utils.", "Parameter", "parameter.")
+)
+EVIDENCE = frozenset(
+    {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
+)
+
+
+def is_housekeeping(name: str) -> bool:
+    """Tell whether a method of a network is known to run no forward pass."""
+    return name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
+
+
+def makes_module(name: str) -> bool:
+    """Tell whether calling what has a dotted name makes a module of torch: a layer, a network or a loss."""
+    return name.startswith("torch.nn.") and not name.startswith(_MAKE_NO_MODULE)
+
+
+class Forward(enum.IntEnum):
+    """How sure it is that a call runs a network."""
+
+    NONE = 0
+    UNKNOWN = 1
+    CRITERION = 2
+    NETWORK = 3
+
+
+class Forwards:
+    """Answers what the calls of a project compute. `models` are expressions known to be networks."""
+
+    def __init__(self, project: Project, models: list[tuple[Module, ast.expr]]) -> None:
+        self._project = project
+        self._networks: set[Hashable] = set()
+        self._memo: dict[Function, Forward] = {}
+        self.indifferent = Indifferent(project)
+        for module, node in models:
+            self._mark(module, node)
+        for module in project.modules.values():
+            for node in module.tree.nodes(ast.Attribute):
+                if (
+                    isinstance(node, ast.Attribute)
+                    and node.attr in EVIDENCE
+                    and self._path_root(node)
+                ):
+                    self._mark_evidence(module, node)
+
+    @staticmethod
+    def _path_root(node: ast.Attribute) -> bool:
+        return path(node.value) is not None
+
+    def _mark(self, module: Module, node: ast.expr) -> None:
+        group = self._project.values.group(module, node)
+        if group is not None:
+            self._networks.add(group)
+
+    def _mark_evidence(self, module: Module, node: ast.Attribute) -> None:
+        if node.attr in ("zero_grad", "state_dict"):
+            return
+        self._mark(module, node.value)
+
+    def is_network(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression is a network, by use, by class or by name."""
+        while isinstance(node, ast.Attribute) and node.attr == "module":
+            node = node.value
+        if _holds_item(node) and self._project.values.groups(module, node) & self._networks:
+            return True
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        dotted = path(node)
+        if dotted is None:
+            return False
+        if self._project.external(module, node) is not None:
+            return False
+        group = self._project.values.group(module, node)
+        if group is not None and group in self._networks:
+            return True
+        tail = dotted.rpartition(".")[2]
+        made = self._project.values.made_by(module, node)
+        if any(map(makes_module, made)):
+            return not any(name.endswith("Loss") for name in made)
+        if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
+            return not CRITERION_NAME.search(tail)
+        return bool(NETWORK_NAME.search(tail) or NETWORK_LETTER.match(tail))
+
+    def _is_module_class(self, cls: Class) -> bool:
+        tails = {base.rpartition(".")[2] for base in cls.externals()}
+        return any(
+            tail in ("Sequential", "DataParallel") or tail.endswith(("Module", "Model"))
+            for tail in tails
+        )
+
+    def strength(self, module: Module, node: ast.AST) -> Forward:
+        """Return the surest forward among the calls of a statement or expression."""
+        best = Forward.NONE
+        for part in walk(node):
+            if isinstance(part, ast.Call):
+                best = max(best, self.call(module, part))
+                if best is Forward.NETWORK:
+                    break
+        return best
+
+    def may_run(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a statement or expression may run a network: unknown means yes."""
+        wanted = (Forward.UNKNOWN, Forward.NETWORK)
+        calls = (part for part in walk(node) if isinstance(part, ast.Call))
+        return any(self.call(module, part) in wanted for part in calls)
+
+    def takes_gradients(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call takes gradients by ``torch.autograd.grad``."""
+        return self._project.external(module, call.func) == "torch.autograd.grad"
+
+    def call(self, module: Module, call: ast.Call) -> Forward:
+        """Tell what one call computes."""
+        func = call.func
+        first = run_first(self._project, module, call)
+        if first is not None:
+            return self._run_first(module, first)
+        external = self._project.external(module, func)
+        if external is not None:
+            return _external(external)
+        if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
+            return Forward.NONE if self.keeps_house(module, call) else Forward.NETWORK
+        callees = self._project.callees(call, self._project.function_of(module, call))
+        if self._runs_given(module, call, callees):
+            return Forward.NETWORK
+        if callees:
+            later = runs_later(self._project, module, call)
+            callees = [callee for callee in callees if callee not in later]
+            return max((self._function(f) for f in callees), default=Forward.NONE)
+        found = self._called(module, func)
+        return self._by_name(module, func) if found is None else found
+
+    def runs_layers(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a method of a network that runs layers: by what it does, else by its name."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not self.is_network(module, func.value):
+            return False
+        if self._project.callees(call):
+            return self.call(module, call) is Forward.NETWORK
+        return func.attr in RUNS_FORWARD
+
+    def _called(self, module: Module, func: ast.expr) -> Forward | None:
+        """Tell what calling a value computes: a network, a loss, or a lambda or a partial that holds one."""
+        values = self._project.values
+        if self.is_network(module, func):
+            return Forward.NETWORK
+        if any(_is_loss_class(name) for name in values.made_by(module, func)):
+            return Forward.CRITERION
+        found = [self.strength(where, node.body) for where, node in values.written(module, func)]
+        for where, made in values.kept_by(module, func):
+            external = self._project.external(where, made.args[0])
+            kept = _external(external) if external else self._called(where, made.args[0])
+            found.append(self._by_name(where, made.args[0]) if kept is None else kept)
+        return max(found, default=None)
+
+    def _run_first(self, module: Module, node: ast.expr) -> Forward:
+        """Tell what a function computes that ``map`` or its like runs."""
+        if isinstance(node, ast.Lambda):
+            return self.strength(module, node.body)
+        external = self._project.external(module, node)
+        if external is not None:
+            return _external(external)
+        meaning = self._project.resolve(module, node)
+        if isinstance(meaning, Function):
+            return self._function(meaning)
+        found = self._called(module, node)
+        return self._by_name(module, node) if found is None else found
+
+    def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
+        """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""
+        given = {
+            i: node
+            for i, node in enumerate(call.args)
+            if path(node) is not None and self.is_network(module, node)
+        }
+        return any(
+            i < len(f.parameters.positional) and f.parameters.positional[i] in self._names_called(f)
+            for f in callees
+            if f.cls is None
+            for i in given
+        )
+
+    def _names_called(self, function: Function) -> set[str]:
+        """Return the names that a function calls as they are."""
+        return {
+            n.func.id
+            for n in walk(function.scope)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+        }
+
+    def keeps_house(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        callees = self._project.callees(call)
+        if name in KEEPS_HOUSE:
+            return not any(self._function(f) is Forward.NETWORK for f in callees)
+        if callees and all(map(self.indifferent, callees)):
+            return True
+        return is_housekeeping(name) and not any(self._computes(f) for f in callees)
+
+    def _computes(self, function: Function) -> bool:
+        """Tell whether a method runs a network, or returns something and calls what may be one."""
+        if self._function(function) is Forward.NETWORK:
+            return True
+        node = function.node
+        if node is None or not any(isinstance(n, ast.Return) and n.value for n in walk(node)):
+            return False
+        return any(
+            self.call(function.module, part) is Forward.UNKNOWN
+            for part in walk(node)
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+        )
+
+    def _by_name(self, module: Module, func: ast.expr) -> Forward:
+        node = func.value if isinstance(func, ast.Subscript) else func
+        dotted = path(node)
+        if dotted is None:
+            return Forward.NONE
+        tail = dotted.rpartition(".")[2]
+        if CRITERION_NAME.search(tail):
+            return Forward.CRITERION
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            return Forward.UNKNOWN if own and tail not in KEEPS_HOUSE else Forward.NONE
+        if tail in _BUILTINS or isinstance(self._project.resolve(module, node), Class):
+            return Forward.NONE
+        return Forward.UNKNOWN
+
+    def _function(self, function: Function) -> Forward:
+        known = self._memo.get(function)
+        if known is not None:
+            return known
+        self._memo[function] = Forward.NONE
+        if function.name == "__init__" or function.node is None:
+            return Forward.NONE
+        best = Forward.NONE
+        for stmt in function.node.body:
+            best = max(best, self.strength(function.module, stmt))
+            if best is Forward.NETWORK:
+                break
+        best = Forward.NONE if best is Forward.UNKNOWN else best
+        self._memo[function] = best
+        return best
+
+
+def _holds_item(node: ast.expr) -> bool:
+    """Tell whether an expression leads through an item of a container, as ``held["nets"].model``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Subscript)
+
+
+def _external(name: str) -> Forward:
+    tail = name.rpartition(".")[2]
+    if name.startswith("torch.nn.functional."):
+        return Forward.CRITERION if _is_loss(tail) else Forward.UNKNOWN
+    if name.startswith("torch.") and tail in ("matmul", "mm", "bmm", "einsum", "conv2d"):
+        return Forward.UNKNOWN
+    return Forward.NONE
+
+
+def _is_loss_class(name: str) -> bool:
+    return name.startswith("torch.nn.") and name.endswith("Loss")
+
+
+def _is_loss(tail: str) -> bool:
+    return tail.endswith("_loss") or "cross_entropy" in tail or tail in ("kl_div", "ctc_loss")
+
+
+_BUILTINS = frozenset(dir(__import__("builtins")))

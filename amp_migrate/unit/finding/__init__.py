@@ -1,1 +1,0 @@
-"""What belongs to a unit: its networks, steps and backward passes."""
