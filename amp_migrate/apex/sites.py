@@ -15,6 +15,7 @@ from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.source.span import Span
 
+_STATE = "_amp_state"
 MARKS = (
     "_lazy_init_maybe_master_weights",
     "_amp_stash",
@@ -183,7 +184,7 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
         return Site(Kind.VALUE, module, function, node, name)
     if kind is Kind.DECORATOR:
         return Site(kind, module, function, node, name)
-    if tail.startswith("_amp_state"):
+    if tail.startswith(_STATE):
         return Site(Kind.LOSS_SCALE, module, function, _widest(tree.parents, node), name)
     if name == "apex.amp.scaler.LossScaler" and called and isinstance(parent, ast.Call):
         if is_unread(project, module, parent):
@@ -218,7 +219,7 @@ def amp_expression(site: Site) -> ast.expr | None:
         return node if isinstance(node, ast.expr) else None
     if site.kind is Kind.LOSS_SCALE:
         while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-            if isinstance(node, ast.Attribute) and node.attr == "_amp_state":
+            if isinstance(node, ast.Attribute) and node.attr == _STATE:
                 return node.value
             node = node.func if isinstance(node, ast.Call) else node.value
         return None
@@ -227,3 +228,18 @@ def amp_expression(site: Site) -> ast.expr | None:
 
 def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def private(site: Site) -> tuple[str, ...]:
+    """Return the way from ``_amp_state`` to a private part of Apex: ``("loss_scalers", "[0]", "loss_scale", "()")``."""
+    way: list[str] = []
+    node: ast.AST = site.node
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        if isinstance(node, ast.Attribute):
+            if node.attr == _STATE:
+                break
+            way.append(node.attr)
+        else:
+            way.append(f"[{ast.unparse(node.slice)}]" if isinstance(node, ast.Subscript) else "()")
+        node = node.value if not isinstance(node, ast.Call) else node.func
+    return tuple(reversed(way)) if _STATE in site.name.split(".") else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.apex.sites import Site
+from amp_migrate.apex.sites import Site, private
 from amp_migrate.facts.tree import Tree
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -21,7 +21,7 @@ class Visit:
 
 def visit(site: Site) -> Visit | None:
     """Return the loop that a use of Apex's private state is for; None for any other use."""
-    if not ast.unparse(site.node).endswith("_amp_state.loss_scalers"):
+    if private(site) != ("loss_scalers",):
         return None
     tree = site.module.tree
     iterable = _iterable(tree, site.node)

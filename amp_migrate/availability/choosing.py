@@ -14,6 +14,9 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
 from amp_migrate.project.order import inside
 
+_APEX = "apex"
+"""What a program that can do without Apex calls the choice of it."""
+
 
 def may_be_off(site: Site) -> bool:
     """Tell whether a run may initialize without choosing Apex, as ``enabled=`` and a level from elsewhere let it."""
@@ -23,10 +26,13 @@ def may_be_off(site: Site) -> bool:
         return True
     if isinstance(given.get("opt_level", ast.Constant("O1")), ast.Constant) and None not in given:
         return False
-    tree = site.module.tree
-    tests = [up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If)]
-    named = [site.function.name, *(ast.unparse(test) for test in tests)]
-    return not any("apex" in text.lower() for text in named)
+    return not (_APEX in site.function.name.lower() or chosen_by_name(site))
+
+
+def chosen_by_name(site: Site) -> bool:
+    """Tell whether a test around a site asks for Apex by its name: ``if backend == "apex"``."""
+    tests = (up.test for up in site.module.tree.ancestors(site.node) if isinstance(up, ast.If))
+    return any(_APEX in ast.unparse(test).lower() for test in tests)
 
 
 def answers(availability: Availability, found: Iterable[Site]) -> Availability:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.availability.choosing import chosen_by_name
 from amp_migrate.dual.arms import around
 from amp_migrate.dual.native import is_native, names_native
 from amp_migrate.plan.cannot import Cannot
@@ -90,11 +91,9 @@ def chosen_beside_native(project: Project, site: Site) -> bool:
 
     As in ``if backend == "apex"`` beside ``partial(torch.autocast, ...)``.
     """
-    tree = site.module.tree
-    tests = (up.test for up in tree.ancestors(site.node) if isinstance(up, ast.If))
-    if not any("apex" in ast.unparse(test).lower() for test in tests):
-        return False
-    return any(names_native(project, site.module, n) for n in ast.walk(site.function.scope))
+    return chosen_by_name(site) and any(
+        names_native(project, site.module, n) for n in ast.walk(site.function.scope)
+    )
 
 
 def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from amp_migrate.apex.apart import elements
-from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.backwards.probes import cleared
 from amp_migrate.placement.finding.unit import Unit
@@ -65,14 +63,7 @@ def _parts(unit: Unit, nodes: list[tuple[Module, ast.expr]]) -> Parts:
 
 
 def _models(unit: Unit) -> Parts:
-    return _parts(
-        unit,
-        [
-            (site.module, node)
-            for site in unit.of(Kind.INITIALIZE)
-            for node in elements(unit.options[site].arguments.get("models"))
-        ],
-    )
+    return _parts(unit, list(unit.models()))
 
 
 def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from amp_migrate.apex.options import number
-from amp_migrate.apex.sites import MARKS, Kind, Site
+from amp_migrate.apex.sites import MARKS, Kind, Site, private
 from amp_migrate.facts.paths import root
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -15,23 +14,19 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import dominates
 from amp_migrate.project.reach import reachable, upwards
 
-_SCALE = re.compile(r"_amp_state\.loss_scalers\[[^\]]*\]\._?loss_scale(\(\))?$")
-
-_TUNED = re.compile(
-    r"_amp_state\.loss_scalers\[[^\]]*\]\.(_scale_seq_len|_min_loss_scale|_max_loss_scale)$"
-)
-
-_STOPS = re.compile(r"_amp_state\.handle\._deactivate\(\)$")
+_SCALE = (("loss_scale",), ("_loss_scale",), ("loss_scale", "()"))
+_TUNED = ("_scale_seq_len", "_min_loss_scale", "_max_loss_scale")
+_STOPS = ("handle", "_deactivate")
 
 
 def read(site: Site) -> str | None:
     """Return "get" or "set" for a use of the loss scale, "stop" where casts end; None for any other private use."""
-    text = ast.unparse(site.node)
-    if isinstance(site.statement, ast.Expr) and _STOPS.search(ast.unparse(site.statement)):
-        return "stop"
-    if not _SCALE.search(text):
-        return None
     parent = site.module.tree.parent(site.node)
+    stops = isinstance(parent, ast.Call) and parent.func is site.node and not parent.args
+    if stops and isinstance(site.statement, ast.Expr) and private(site) == _STOPS:
+        return "stop"
+    if _of_scaler(site) not in _SCALE:
+        return None
     if isinstance(parent, ast.Assign) and site.node in parent.targets:
         return "set" if len(parent.targets) == 1 else None
     if isinstance(parent, ast.AugAssign):
@@ -48,12 +43,18 @@ def initial_scale(unit: Unit, site: Site) -> str | None:
 
 def tuned(site: Site) -> str | None:
     """Return the setting of the loss scaler that a use reads or sets: "_scale_seq_len"; None for any other use."""
-    found = _TUNED.search(ast.unparse(site.node))
+    asked = _of_scaler(site)
     parent = site.module.tree.parent(site.node)
-    if found is None or isinstance(parent, ast.AugAssign):
+    if len(asked) != 1 or asked[0] not in _TUNED or isinstance(parent, ast.AugAssign):
         return None
     several = isinstance(parent, ast.Assign) and len(parent.targets) > 1
-    return None if several and site.node in getattr(parent, "targets", ()) else found[1]
+    return None if several and site.node in getattr(parent, "targets", ()) else asked[0]
+
+
+def _of_scaler(site: Site) -> tuple[str, ...]:
+    """Return what a use asks one loss scaler of Apex for."""
+    way = private(site)
+    return way[2:] if way[:1] == ("loss_scalers",) and way[1:2] and way[1][0] == "[" else ()
 
 
 def initial_setting(unit: Unit, site: Site) -> tuple[str, ast.expr] | None:

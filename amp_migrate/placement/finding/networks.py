@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.apart import elements
-from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
@@ -16,9 +14,8 @@ def initialized(unit: Unit) -> set[int]:
     """Return the groups of the networks that a unit initialized, or trains in the place of programs out of sight."""
     values = unit.project.values
     groups: set[int] = set()
-    for site in unit.of(Kind.INITIALIZE):
-        for node in elements(unit.options[site].arguments.get("models")):
-            groups |= values.groups(site.module, node)
+    for module, node in unit.models():
+        groups |= values.groups(module, node)
     groups |= _handed(unit)
     if unit.home.callers.alone or unit.home.makers:
         for region in unit.regions:
@@ -46,21 +43,13 @@ def _copies(unit: Unit, networks: set[int]) -> set[int]:
 def is_made_anew(unit: Unit, module: Module, node: ast.expr) -> bool:
     """Tell whether an expression holds a network of a function that several call: each initializes one of its own."""
     values = unit.project.values
-    return any(
-        values.made_like(module, node, site.module, model)
-        for site in unit.of(Kind.INITIALIZE)
-        for model in elements(unit.options[site].arguments.get("models"))
-    )
+    return any(values.made_like(module, node, origin, model) for origin, model in unit.models())
 
 
 def _handed(unit: Unit) -> set[int]:
     """Return the networks of the files that hand amp on, as what initializes there returns them."""
     values = unit.project.values
-    models = [
-        (site.module, node)
-        for site in unit.of(Kind.INITIALIZE)
-        for node in elements(unit.options[site].arguments.get("models"))
-    ]
+    models = list(unit.models())
     return {
         group
         for module in {function.module for function in unit.home.makers}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Kind, Site, private
 from amp_migrate.apex.visited import visit
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
@@ -15,7 +14,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, levels
 from amp_migrate.project.reach import reachable
 
-_FIRST = re.compile(r"_amp_state\.loss_scalers\[0\]\._has_overflow$")
+_FIRST = ("loss_scalers", "[0]", "_has_overflow")
 _INSTEAD = (
     "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an overflow "
     "makes smaller"
@@ -26,7 +25,7 @@ def overflow_reads(site: Site) -> tuple[ast.expr, ...]:
     """Return the expressions by which a use of Apex's private state asks for an overflow."""
     if site.kind is not Kind.LOSS_SCALE or not isinstance(site.node, ast.Attribute):
         return ()
-    if _FIRST.search(ast.unparse(site.node)) and isinstance(site.node.ctx, ast.Load):
+    if private(site) == _FIRST and isinstance(site.node.ctx, ast.Load):
         return (site.node,)
     found = visit(site)
     return found.overflows if found is not None else ()

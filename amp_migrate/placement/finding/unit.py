@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
@@ -70,6 +71,12 @@ class Unit:
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
         return (site for site in self.sites if site.kind in kinds)
+
+    def models(self) -> Iterator[tuple[Module, ast.expr]]:
+        """Yield the networks that the initializes of the unit name."""
+        for site in self.of(Kind.INITIALIZE):
+            for node in elements(self.options[site].arguments.get("models")):
+                yield site.module, node
 
     @property
     def modules(self) -> list[Module]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.apart import elements
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
@@ -29,11 +28,7 @@ def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
     if wanted is None:
         return None
     built = _built_from(unit, wanted)
-    models = {
-        values.group(s.module, node)
-        for s in unit.of(Kind.INITIALIZE)
-        for node in elements(unit.options[s].arguments.get("models"))
-    }
+    models = {values.group(module, node) for module, node in unit.models()}
     if built is None or built not in models or len(models) != 1:
         return None
     return _name_in(unit, site.function, built)
