@@ -65,12 +65,12 @@ def _reads(
     """Return what is read of a variable; None where anything else is done with it, or behind the loop."""
     scales: list[ast.expr] = []
     overflows: list[ast.expr] = []
-    known = {id(n) for part in inside for n in ast.walk(part)}
+    known = {n for part in inside for n in ast.walk(part)}
     for node in ast.walk(everywhere):
         if not isinstance(node, ast.Name) or node.id != variable.id or node is variable:
             continue
         asked = tree.parent(node)
-        if id(node) not in known or not isinstance(asked, ast.Attribute):
+        if node not in known or not isinstance(asked, ast.Attribute):
             return None
         up = tree.parent(asked)
         called = isinstance(up, ast.Call) and up.func is asked and not up.args and not up.keywords

@@ -49,6 +49,6 @@ class Search:
         self.network = self.network or other.network
 
 
-def nodes_in(regions: Iterable[Region]) -> set[int]:
-    """Return the identities of all nodes in the statements of some regions, nested functions included."""
-    return {id(n) for r in regions for stmt in r.statements() for n in ast.walk(stmt)}
+def nodes_in(regions: Iterable[Region]) -> set[ast.AST]:
+    """Return all nodes in the statements of some regions, nested functions included."""
+    return {n for r in regions for stmt in r.statements() for n in ast.walk(stmt)}

@@ -136,8 +136,8 @@ def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:
         block = tree.block(candidate)
         picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
         if all(picks):
-            unique = {id(p): p for p in picks if p is not None}
-            return sorted(unique.values(), key=lambda s: position(tree, s))
+            unique = {pick for pick in picks if pick is not None}
+            return sorted(unique, key=lambda s: position(tree, s))
     return anchors
 
 

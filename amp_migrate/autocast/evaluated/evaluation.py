@@ -55,7 +55,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     found: list[Region] = []
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):
-            if id(node) in taken or node in gone or not _may_run(unit, near, module, node):
+            if node in taken or node in gone or not _may_run(unit, near, module, node):
                 continue
             if _runs(unit, module, node, models):
                 found += _at_calls(unit, module, node, taken)
@@ -81,12 +81,12 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     return merged([through(unit, region) for region in own])
 
 
-def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> list[Region]:
+def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -> list[Region]:
     """Return the regions of a forward: where it stands, or where the lambda that holds it is called."""
     return [
         region_of(unit, where, where.tree.statement(call))
         for where, call in run_by(unit.project, module, node)
-        if id(call) not in taken
+        if call not in taken
         and (
             without_gradients(unit, where, call) or feeds_nothing(unit, where, call)
             if unit.scales
@@ -96,7 +96,7 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[int]) -> li
 
 
 def _through_helpers(
-    unit: Unit, gone: set[ast.AST], taken: set[int], models: set[int]
+    unit: Unit, gone: set[ast.AST], taken: set[ast.AST], models: set[int]
 ) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
     helpers = {
@@ -112,7 +112,7 @@ def _through_helpers(
         region_of(unit, module, module.tree.statement(node))
         for module in unit.near
         for node in module.tree.nodes(ast.Call)
-        if id(node) not in taken
+        if node not in taken
         and node not in gone
         and helpers & set(unit.project.callees(node))
         and not of_others(unit, module, node, models)
@@ -120,7 +120,7 @@ def _through_helpers(
     ]
 
 
-def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Region]:
+def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[ast.AST]) -> list[Region]:
     """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
     functions = dict.fromkeys(region.function for region in unit.regions)
     return [
@@ -128,7 +128,7 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
         for function in functions
         for node in walk(function.scope)
         if isinstance(node, ast.Call)
-        and id(node) not in taken
+        and node not in taken
         and node not in gone
         and (
             unit.forwards.is_network(function.module, node.func)
@@ -138,11 +138,11 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[int]) -> list[Re
     ]
 
 
-def _called_inside(unit: Unit, region: Region, taken: set[int]) -> bool:
+def _called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
     """Tell whether every call of the function of a region stands in a training region already."""
     calls = unit.project.callers(region.function)
     return bool(calls) and all(
-        id(site.call) in taken or in_autocast(unit.project, site.function.module, site.call)
+        site.call in taken or in_autocast(unit.project, site.function.module, site.call)
         for site in calls
     )
 

@@ -54,7 +54,7 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
         for function in unit.project.functions()
         if function.module in unit.near and function not in under
         for stmt in walk(function.scope)
-        if isinstance(stmt, ast.stmt) and id(stmt) not in held and measured(function, stmt)
+        if isinstance(stmt, ast.stmt) and stmt not in held and measured(function, stmt)
     ]
 
 
@@ -105,13 +105,13 @@ class _Measured:
         return bool(self._losses.networks(function, node, cast=True) & self._models)
 
 
-def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[int]) -> Region:
+def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:
     """Return a loss from the first statement of its block on that computes in fp32 what it is given."""
     tree = function.module.tree
     block = tree.block(stmt)
     first, wanted = stmt, uses(stmt)
     for earlier in reversed(block[: position(tree, stmt)]):
-        if id(earlier) in held or not isinstance(earlier, _ASSIGNS):
+        if earlier in held or not isinstance(earlier, _ASSIGNS):
             break
         if defs(earlier) & wanted:
             wanted |= uses(earlier)
@@ -146,7 +146,7 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
         Region(function.module, function, stmt, stmt)
         for function, names in known.items()
         for stmt in walk(function.scope)
-        if isinstance(stmt, _ASSIGNS) and id(stmt) not in held and uses(stmt) & names
+        if isinstance(stmt, _ASSIGNS) and stmt not in held and uses(stmt) & names
         if unit.forwards.strength(function.module, stmt) is Forward.CRITERION
         and not bce.calls(unit, function.module, stmt)
         and not trains(function.module, stmt)
@@ -158,7 +158,7 @@ def losses_of_results(
     regions: list[Region],
     region_of: Callable[[Unit, Module, ast.stmt], Region],
     gone: set[ast.AST],
-    taken: set[int],
+    taken: set[ast.AST],
 ) -> list[Region]:
     """Return where a loss is computed of what a function returns that runs an evaluation forward.
 
@@ -169,7 +169,7 @@ def losses_of_results(
         for site in unit.project.callers(function):
             module, call = site.function.module, site.call
             first = module.tree.statement(call)
-            if id(call) in taken or call in gone or not isinstance(first, ast.Assign):
+            if call in taken or call in gone or not isinstance(first, ast.Assign):
                 continue
             region = region_of(unit, module, first)
             if region.last is not first and without_gradients(unit, module, call):

@@ -15,7 +15,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.forwards.forwards import makes_module
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Region, nodes_in
 
 
 def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
@@ -28,15 +28,13 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
         return []
     models = initialized(unit)
     cast, trained = reached(unit, known), reached(unit, unit.regions)
-    taken = {
-        id(n) for r in [*unit.regions, *known] for stmt in r.statements() for n in ast.walk(stmt)
-    }
+    taken = nodes_in([*unit.regions, *known])
     found = merged(
         [
             region_of(unit, module, module.tree.statement(node))
             for module in unit.near
             for node in module.tree.nodes(ast.Call)
-            if id(node) not in taken
+            if node not in taken
             and unit.project.function_of(module, node) not in cast
             and not _is_under(unit, unit.project.function_of(module, node), taken, trained)
             and node not in gone
@@ -66,10 +64,10 @@ def _stands_alone(unit: Unit, module: Module, node: ast.Call) -> bool:
     return feeds_nothing(unit, module, node)
 
 
-def _is_under(unit: Unit, function: Function, taken: set[int], trained: set[Function]) -> bool:
+def _is_under(unit: Unit, function: Function, taken: set[ast.AST], trained: set[Function]) -> bool:
     """Tell whether a function runs in the blocks of what trains alone."""
     calls = unit.project.callers(function)
-    return bool(calls) and all(id(s.call) in taken or s.function in trained for s in calls)
+    return bool(calls) and all(s.call in taken or s.function in trained for s in calls)
 
 
 def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:

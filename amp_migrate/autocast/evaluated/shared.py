@@ -39,7 +39,7 @@ def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
         for helper in closure(running, callers)
         for site in unit.project.callers(helper)
         if site.function not in trained
-        and id(site.call) not in inside
+        and site.call not in inside
         and _evaluates(unit, site.function.module, site.call)
     ]
 

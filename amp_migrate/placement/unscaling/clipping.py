@@ -56,8 +56,8 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
     course = Course(unit, function, gone)
     through = {i.seen: i for i in course.indirect}
-    groups: dict[tuple[int, str], list[Use]] = {}
-    chosen: dict[tuple[int, str], Step | None] = {}
+    groups: dict[tuple[ast.Call | None, str], list[Use]] = {}
+    chosen: dict[tuple[ast.Call | None, str], Step | None] = {}
     tree = function.module.tree
     rehearsed: dict[ast.Expr, list[Use]] = {}
     for use in gradients.uses(unit, function, gone, [*steps, *through]):
@@ -75,7 +75,7 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
             if not behind:
                 continue
         for step, text in _targets(unit, function, use, behind):
-            mark = (id(step.call) if step else 0, text)
+            mark = (step.call if step else None, text)
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
     result = [

@@ -72,10 +72,8 @@ def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
                 "a backward of this scale_loss block follows a clip or a step",
                 "end the block after its last backward, clip and step behind it, then run again",
             )
-    elsewhere = {id(stmt) for unscale in context.unscales for stmt in unscale.moved}
+    elsewhere = {stmt for unscale in context.unscales for stmt in unscale.moved}
     anchor = tree.span(block.node)
     return [
-        Move(tree.span(stmt), anchor, after=True)
-        for stmt in body[first:]
-        if id(stmt) not in elsewhere
+        Move(tree.span(stmt), anchor, after=True) for stmt in body[first:] if stmt not in elsewhere
     ]
