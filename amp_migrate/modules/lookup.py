@@ -57,14 +57,21 @@ class Lookup:
         self._partial: dict[tuple[Module, ScopeNode, str], tuple[Meaning, ...]] = {}
         self._nesting = 0
         self._stars: dict[Module, list[Module]] = {}
+        self._known: dict[ast.expr, tuple[Meaning, ...]] = {}
+        self._linked = False
 
     def expression(self, module: Module, node: ast.expr) -> tuple[Meaning, ...]:
         """Return what a Name, an Attribute or an import call means at its place."""
+        known = self._known.get(node)
+        if known is not None:
+            return known
         if self._nesting > _DEEPEST:
             return ()
         self._nesting += 1
         found = self._expression(module, node)
         self._nesting -= 1
+        if self._linked and not self._nesting and not self._depth:
+            self._known[node] = found
         return found
 
     def _expression(self, module: Module, node: ast.expr) -> tuple[Meaning, ...]:
@@ -81,6 +88,11 @@ class Lookup:
         if isinstance(node, ast.Call):
             return self._import_call(module, node)
         return ()
+
+    def link(self) -> None:
+        """Give every class its bases, and every base its children; what names mean stays from then on."""
+        link_classes(self.modules.values(), self)
+        self._linked = True
 
     def called(self, module: Module, call: ast.Call) -> str:
         """Return the last name of what a call calls, by which it was imported; "" where it has none."""

@@ -12,7 +12,7 @@ from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.definitions import module_of
 from amp_migrate.modules.layout import Folder, Layout
-from amp_migrate.modules.lookup import Lookup, Meaning, link_classes
+from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import CallSite, Class, Function, Module, overriding
 from amp_migrate.modules.renamed import renamed
 from amp_migrate.project.by_name import Escape
@@ -36,6 +36,7 @@ class Project:
         self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
         self._last: Module | None = None
         self._externals: dict[ast.expr, str | None] = {}
+        self._meant: dict[ast.expr, tuple[int, list[Meaning]]] = {}
         self._families: dict[Function, list[Function]] = {}
         self.imported: dict[str, frozenset[str]] = {}
         self.answers: dict[object, object] = {}
@@ -157,7 +158,12 @@ class Project:
 
     def meanings(self, module: Module, node: ast.expr) -> list[Meaning]:
         """Return everything that a Name or Attribute may mean; nothing for plain variables."""
-        return self._meanings(module, node, 0)
+        known = self._meant.get(node)
+        if known is not None and known[0] == self.values.graph.version:
+            return known[1]
+        found = self._meanings(module, node, 0)
+        self._meant[node] = self.values.graph.version, found
+        return found
 
     def _meanings(self, module: Module, node: ast.expr, depth: int) -> list[Meaning]:
         found = list(self.lookup.expression(module, node))
@@ -264,7 +270,7 @@ def build(
         for path, tree in paths.items()
     }
     lookup = Lookup(modules, layout, meant)
-    link_classes(modules.values(), lookup)
+    lookup.link()
     return Project(modules, lookup)
 
 

@@ -9,7 +9,6 @@ from enum import Enum
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
@@ -187,12 +186,8 @@ class Labels:
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read."""
-
-        def binds(point: Point) -> bool:
-            return point.kind is PointKind.STORE and getattr(point.node, "id", None) == name.id
-
-        before = self.program.graph(function).nearest_before(name, binds)
-        return list(dict.fromkeys(point.node for point in before))
+        before = self.program.graph(function).bound_before(name)
+        return list(dict.fromkeys(p.node for p in before if p.kind is PointKind.STORE))
 
 
 def text_of(node: ast.expr) -> str:

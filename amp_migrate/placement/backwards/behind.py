@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
@@ -50,11 +50,6 @@ def _loads(function: Function, alias: str) -> list[ast.Name]:
 def _stores(unit: Unit, function: Function, name: ast.Name) -> set[ast.AST]:
     """Return the bindings of a variable that a read of it may find; all of them for a read in another function."""
     module: Module = function.module
-
-    def binds(point: Point) -> bool:
-        node = point.node
-        return point.kind is Kind.STORE and isinstance(node, ast.Name) and node.id == name.id
-
     if unit.project.function_of(module, name) is not function:
         return {
             n
@@ -62,4 +57,4 @@ def _stores(unit: Unit, function: Function, name: ast.Name) -> set[ast.AST]:
             if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Store)
         }
     graph = unit.losses.graph(function)
-    return {point.node for point in graph.nearest_before(name, binds)}
+    return {point.node for point in graph.bound_before(name) if point.kind is Kind.STORE}

@@ -22,21 +22,23 @@ class Reaching:
         self._project = project
         self._graphs = graphs
         self._body = body
+        self._known: dict[tuple[Function, ast.Name], list[Held]] = {}
 
     def of(self, function: Function, name: ast.Name) -> list[Held]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
+        known = self._known.get((function, name))
+        if known is None:
+            known = self._known[function, name] = self._of(function, name)
+        return known
+
+    def _of(self, function: Function, name: ast.Name) -> list[Held]:
         module = function.module
         scope = module.scopes.owner(name)
         if scope is not function.scope:
             bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
             return [value for binding in bindings for value in self._bound(module, binding)]
-
-        def binds(point: Point) -> bool:
-            stored = point.kind is PointKind.STORE and _names(point.node) == name.id
-            return stored or point.kind is PointKind.ENTRY
-
         found: dict[Held, None] = {}
-        for point in self._graphs.of(function.scope).nearest_before(name, binds):
+        for point in self._graphs.of(function.scope).bound_before(name):
             begins = point.kind is PointKind.ENTRY
             held = [_parameter(function, name.id)] if begins else self._stored(module, point)
             found |= dict.fromkeys(held)
@@ -61,10 +63,6 @@ class Reaching:
         if value is not None:
             return [value]
         return [*unpacked(self._project, module, binding)] or [None]
-
-
-def _names(node: ast.AST) -> str | None:
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:

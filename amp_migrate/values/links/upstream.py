@@ -19,6 +19,8 @@ _HOLDERS = -1
 _NODE = 33
 _REST = (1 << _NODE) - 1
 _INSIDE = _REST - 1
+# How many steps in a row may look for a field in vain.
+_VAIN = 400
 # How many steps are kept before all are found anew.
 _MANY = 200_000
 _Nodes = tuple[int, ...]
@@ -141,6 +143,7 @@ class Upstream:
         seen = set(queue)
         reading = self._reading = set()
         self._stale = False
+        vain = 0
         nears, see, read, enqueue = self._near, seen.add, reading.add, queue.append
         for step in queue:
             node = at = step >> _NODE
@@ -149,6 +152,11 @@ class Upstream:
             read(at)
             if not step & _INSIDE:
                 (made if step & 1 else same)[node] = None
+                vain = 0
+            elif vain > _VAIN:
+                break
+            else:
+                vain += 1
             if len(seen) >= far:
                 continue
             near = nears.get(at)
