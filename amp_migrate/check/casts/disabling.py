@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import entered
 
@@ -35,14 +35,9 @@ class Disabling:
             return frozenset({False})
         return states | {False} if None in found else states
 
-    @cached_property
+    @property
     def _made(self) -> list[tuple[Module, ast.Call]]:
-        return [
-            (module, call)
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
-            if self._project.apex(module, call.func) in _NAMES
-        ]
+        return _made(self._project)
 
     def _gives(self, module: Module, node: ast.expr) -> bool | None:
         """Tell whether a context takes casts away; None where it may."""
@@ -78,6 +73,17 @@ class Disabling:
                     found.add(None if len(states) > 1 else not next(iter(states)))
             self._asked.discard(function)
         return found.pop() if len(found) == 1 else None if found else False
+
+
+@once
+def _made(project: Project) -> list[tuple[Module, ast.Call]]:
+    """Return the calls that make such contexts."""
+    return [
+        (module, call)
+        for module in project.modules.values()
+        for call in module.tree.nodes(ast.Call)
+        if project.apex(module, call.func) in _NAMES
+    ]
 
 
 def _around(module: Module, node: ast.AST) -> Iterator[ast.expr]:

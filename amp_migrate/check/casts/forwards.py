@@ -124,18 +124,20 @@ class Forwards:
         facts = Facts(((item.function, item.on), *item.callers))
         apex = Initialized(self.old.program, {other.call for other in self._live}, facts)
         entries = self._entries(item)
-        behind = self._behind(apex.spread(entries))
+        alone = apex.spread(entries)
+        behind = self._behind(alone)
+        starts = apex.spread(entries, behind) if behind else alone
         native = Casting(self.new.program, facts)
         begun = native.spread(self._same([*entries, *behind]))
         was: dict[Where, dict[ast.Call, States]] = {}
         cast: set[ast.Call] = set()
         lasting = Casting(
             self.new.program,
-            steady(self.old.program, apex, apex.spread(entries, behind), facts),
+            steady(self.old.program, apex, starts, facts),
             facts,
         )
         lasts = lasting.spread(self._same([*entries, *behind]))
-        for function, start in apex.spread(entries, behind).items():
+        for function, start in starts.items():
             for call, states in apex.calls(function, start):
                 was.setdefault(where(function, call), {})[call] = states
                 cast |= {call} if states == ON else set()

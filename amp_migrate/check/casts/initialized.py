@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.casts.courses import Onward, Outcomes, courses
 from amp_migrate.check.casts.disabling import Disabling, States
 from amp_migrate.check.casts.imported import Imports, as_import
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
-from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
 from amp_migrate.protocol.code.program import Program
@@ -42,7 +42,9 @@ class Initialized:
         self._leads = leading(self._project, functions)
         self._imports = Imports(program)
         self._add_importers()
-        self._next: dict[_Run, dict[Point, list[Point]]] = {}
+        self._courses = courses(self._project)
+        self._outcomes: dict[_Run, Outcomes] = {}
+        self._called: dict[tuple[Function, States], list[tuple[ast.Call, States]]] = {}
 
     def _add_importers(self) -> None:
         """Let the functions lead to the calls as well that import a file which comes to them."""
@@ -99,21 +101,17 @@ class Initialized:
                     queue.append(target)
         return before
 
-    def _onward(self, run: _Run) -> dict[Point, list[Point]]:
+    def _onward(self, run: _Run) -> Onward:
         """Return the points that may run behind each point of a function, without an exception."""
-        if run not in self._next:
-            graph, known = self._program.graph(run[0]), self._known.at(run[0])
+        return self._courses.onward(run[0], self._told(run))
+
+    def _told(self, run: _Run) -> Outcomes:
+        """Return how the tests of a function come out."""
+        if run not in self._outcomes:
+            known = self._known.at(run[0])
             known = as_import(known) if run[1] else known
-            self._next[run] = {
-                point: [
-                    edge.target
-                    for edge in graph.successors(point)
-                    if not edge.fails
-                    and (edge.test is None or evaluate(edge.test, known) is not (not edge.truth))
-                ]
-                for point in graph.points
-            }
-        return self._next[run]
+            self._outcomes[run] = self._courses.outcomes(run[0], known)
+        return self._outcomes[run]
 
     def _after(self, point: Point, states: States, exits: dict[_Run, States]) -> States:
         node = point.node
@@ -174,24 +172,18 @@ class Initialized:
 
     def calls(self, function: Function, start: States) -> list[tuple[ast.Call, States]]:
         """Return the calls of a function, with whether Apex may be on at each."""
-        return [
-            (point.node, self._disabling.at(function, point.node, states))
-            for point, states in self.states(function, start).items()
-            if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
-        ]
+        asked = function, start
+        if asked not in self._called:
+            self._called[asked] = [
+                (point.node, self._disabling.at(function, point.node, states))
+                for point, states in self.states(function, start).items()
+                if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
+            ]
+        return self._called[asked]
 
     def _reached(self, function: Function) -> list[Point]:
         """Return the points that a run of a function may come to, without an exception or behind one that is caught."""
-        onward = self._onward((function, False))
-        graph = self._program.graph(function)
-        found = [graph.entry, *(p for p in graph.points if p.kind is Kind.CAUGHT)]
-        seen = set(found)
-        for point in found:
-            for target in onward[point]:
-                if target not in seen:
-                    seen.add(target)
-                    found.append(target)
-        return found
+        return self._courses.reached(function, self._told((function, False)))
 
 
 def _runs(function: Function) -> list[_Run]:
