@@ -39,17 +39,18 @@ def faults_of(program: Program) -> list[Fault]:
     if not program.training.objects.scalers:
         return list(scaled_losses(program))
     memory = Memory(program)
+    part = program.of_gradients
     found: dict[tuple[Breach, str, int], Fault] = {}
-    programs = Programs(program)
+    programs = Programs(part)
     off = replaced(program) | programs.parted
-    search = Search(program, memory)
-    for fault in _gradients(program, programs, search, off):
+    search = Search(part, Memory(part))
+    for fault in _gradients(part, programs, search, off):
         found.setdefault(_key(fault), fault)
-    for fault in _scalers(program, programs, search, off):
+    for fault in _scalers(part, programs, search, off):
         found.setdefault(_key(fault), fault)
-    for fault in _remade(program, programs):
+    for fault in _remade(part, programs):
         found.setdefault(_key(fault), fault)
-    for fault in _casts(program, memory, search):
+    for fault in _casts(program, memory, Search(program, memory)):
         found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)

@@ -47,6 +47,14 @@ class Machine(Protocol):
 
 
 @runtime_checkable
+class Choosy(Protocol):
+    """What a machine has besides that most events are no matter of, in any state."""
+
+    def concerns(self, event: Event) -> bool:
+        """Tell whether an event may change a state, or be a breach in one."""
+
+
+@runtime_checkable
 class FollowsObjects(Protocol):
     """What a machine has besides where its states say in which object's method a program is."""
 

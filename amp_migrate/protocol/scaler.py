@@ -56,6 +56,10 @@ class ScalerMachine:
         """No context changes a scaler."""
         return state
 
+    def concerns(self, event: Event) -> bool:
+        """Tell whether an event is a backward, or of the GradScaler."""
+        return event.kind is Kind.BACKWARD or event.scaler == self._number
+
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         assert isinstance(state, Scaling)

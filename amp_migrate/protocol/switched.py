@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import NamedTuple
 
-from amp_migrate.protocol.machine import Machine, Moved
+from amp_migrate.protocol.machine import Choosy, Machine, Moved
 from amp_migrate.training.contexts import Context, is_off
 from amp_migrate.training.events import Event, Kind
 
@@ -41,6 +41,13 @@ class Switched:
                 event = replace(event, unsure=False)
         moved = self._machine.move(state.state, event, visited)
         return moved._replace(states=tuple(Switch(after, on) for after in moved.states))
+
+    def concerns(self, event: Event) -> bool:
+        """Tell whether an event concerns the machine inside, or one of the GradScalers."""
+        inner = self._machine
+        return (
+            event.scaler in self._scalers or not isinstance(inner, Choosy) or inner.concerns(event)
+        )
 
     def failed(self, state: Hashable, event: Event) -> Hashable:
         """Return the state behind an event that raised an exception."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -73,6 +74,18 @@ class Training:
                 if events:
                     found.setdefault(function, {})[node] = events
         return {function: held for function, held in found.items() if _trains(held)}
+
+    def only(self, wanted: Callable[[Function, Event], bool]) -> Training:
+        """Return the same training with some of its events alone."""
+        part = copy(self)
+        found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
+        for function, held in self.by_function.items():
+            for node, events in held.items():
+                kept = tuple(event for event in events if wanted(function, event))
+                if kept:
+                    found.setdefault(function, {})[node] = kept
+        vars(part)["by_function"] = found
+        return part
 
     def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:
         if isinstance(node, ast.Attribute):

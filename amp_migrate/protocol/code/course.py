@@ -59,6 +59,10 @@ class Course:
             )
         return known[point]
 
+    def raises(self, function: Function, point: Point) -> bool:
+        """Tell whether the training survives an exception at a point."""
+        return any(edge.kind is EdgeKind.EXCEPTION for edge in self.edges(function, point))
+
     def _may_raise(self, function: Function, point: Point) -> bool:
         """Tell whether a point calls what may raise an exception that the training survives."""
         node = point.node

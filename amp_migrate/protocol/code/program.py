@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from functools import cached_property
 
 from amp_migrate.flow.cfg.build import Graphs
@@ -16,6 +17,10 @@ from amp_migrate.training.contexts import Context, context, decorated, undecided
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.recognise import Training
 
+_OF_CASTS = (
+    *(Kind.PART, Kind.REFUSES_CASTS, Kind.CLEAR_CASTS, Kind.WEIGHT_WRITE, Kind.RUNS_WRITTEN),
+    Kind.OTHER_STEP,
+)
 _ENTERS = ("enter_context", "enter_async_context")
 
 
@@ -34,6 +39,23 @@ class Program:
         self.training = Training(project, self.graphs, self.calls.body)
 
     @cached_property
+    def of_gradients(self) -> Program:
+        """The same program with the events alone that gradients or a GradScaler may take part in.
+
+        A forward is one where an exception of it is survived, which leaves an optimizer without gradients.
+        """
+        part = copy(self)
+        for name in ("relevant", "_casting", "_held_by", "entries"):
+            vars(part).pop(name, None)
+        part.training = self.training.only(self._of_gradients)
+        return part
+
+    def _of_gradients(self, function: Function, event: Event) -> bool:
+        if event.kind is Kind.FORWARD:
+            return self.exceptions.survived(function, event.node)
+        return event.kind not in _OF_CASTS
+
+    @cached_property
     def relevant(self) -> frozenset[Function]:
         """The functions in which an event happens, and those from which one of them may be reached."""
         found = set(self.training.by_function) | self._casting
@@ -44,6 +66,26 @@ class Program:
                     found.add(holder)
                     queue.append(holder)
         return frozenset(found)
+
+    def leading(self, wanted: Callable[[Event], bool]) -> frozenset[Function]:
+        """Return the functions of which a run may come to one of some events."""
+        found = {
+            function
+            for function, held in self.training.by_function.items()
+            if any(wanted(event) for events in held.values() for event in events)
+        }
+        queue = list(found)
+        for function in queue:
+            for holder in self._held_by[function]:
+                if holder not in found:
+                    found.add(holder)
+                    queue.append(holder)
+        return frozenset(found)
+
+    @cached_property
+    def _held_by(self) -> dict[Function, tuple[Function, ...]]:
+        """The functions in which each one of the training may run, near by."""
+        return {function: tuple(self.calls.holders(function)) for function in self.relevant}
 
     @cached_property
     def _casting(self) -> set[Function]:

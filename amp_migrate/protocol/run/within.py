@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.machine import FollowsObjects, Machine
+from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
 from amp_migrate.training.contexts import Context
@@ -62,6 +62,9 @@ class Within:
         self._machine = machine
         self._objects = machine if isinstance(machine, FollowsObjects) else None
         self._wait = wait
+        self._matter = program.relevant
+        if isinstance(machine, Choosy):
+            self._matter = program.leading(machine.concerns)
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
 
     def after(self, key: Key, here: Here) -> States:
@@ -138,16 +141,18 @@ class Within:
 
     def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
         """Return the states behind functions of which one runs without being called by name."""
-        if not runs:
-            return {here.state: None}
+        state = here.state.machine
         states: States = {}
         for function in runs:
+            if function not in self._matter:
+                states[State(state, self._memory.behind(function, here.state.known))] = None
+                continue
             known = self._memory.behind(function, here.state.known)
             before = here.state.machine
             run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
             ends = self._wait(key, here, run).exits
             states |= {State(self._ended(end.machine, before), known): None for end in ends}
-        return states
+        return states if runs else {here.state: None}
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
         if not self._program.calls.of(call):
@@ -181,7 +186,7 @@ class Within:
                     if run is None or self._program.suspends(run)
                     else self._called(key, here, call, run, known, Start.ENTRY),
                 )
-                for run, known in self._dispatched(call, here.state.known)
+                for run, known in self._dispatched(key, here, call)
             ]
         return self._awaited[key, here]
 
@@ -200,20 +205,22 @@ class Within:
         return found
 
     def _dispatched(
-        self, call: ast.Call, known: Assumption
+        self, key: Key, here: Here, call: ast.Call
     ) -> Iterator[tuple[Function | None, Assumption]]:
-        """Yield what a call may run, None for a function without events, and what is known of its object then."""
-        relevant = self._program.relevant
+        """Yield what a call may run, None for what does nothing to the state, and what is known of its object then."""
+        known = here.state.known
+        raises = self._memory.course.raises(key.function, here.point)
+        followed = self._program.relevant if raises else self._matter
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         chosen = self._program.methods(call)
         if receiver is None or len(chosen) < 2:
             for function in self._memory.of_name(call, self._program.calls.of(call), known):
-                yield (function if function in relevant else None), known
+                yield (function if function in followed else None), known
             return
         for cls, function in chosen:
             refined = self._memory.of_class(receiver, cls, known)
             if refined is not None:
-                yield (function if function in relevant else None), refined
+                yield (function if function in followed else None), refined
 
     def _context(self, key: Key, here: Here, item: ast.withitem) -> States:
         entering = here.point.kind is Kind.ENTER

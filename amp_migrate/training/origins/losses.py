@@ -99,27 +99,38 @@ class Losses:
         found: set[int],
         cast: bool,
     ) -> None:
-        queue: list[tuple[Function, ast.AST, ast.Call | None]] = [(function, node, None)]
-        met: set[tuple[ast.AST, ast.Call | None]] = set()
+        queue: list[tuple[Function, ast.AST, bool]] = [(function, node, False)]
+        met: set[tuple[ast.AST, bool]] = set()
+        # What a function returns to one call comes of what that call hands in, not of what others do.
+        entered: dict[Function, dict[ast.Call, None]] = {}
+        taken: dict[Function, list[list[Origin]]] = {}
         while queue:
-            where, part, entered = queue.pop()
-            if (part, entered) in met or (part, None) in met:
+            where, part, inside = queue.pop()
+            if (part, inside) in met or (part, False) in met:
                 continue
-            met.add((part, entered))
+            met.add((part, inside))
             seen.add(part)
             key = where, part, cast
             if key not in self._steps:
                 self._steps[key] = self._step(*key)
             run, onward = self._steps[key]
             found |= run
-            # What a function returns to one call comes of what that call hands in, not of what others do.
-            known = entered is not None and any(one.up is entered for one in onward)
             for one in onward:
-                if one.up is None:
-                    kept = None if one.elsewhere else entered
-                    queue.append((one.function, one.node, one.down or kept))
-                elif not known or one.up is entered:
-                    queue.append((one.function, one.node, None))
+                if one.up is None and one.down is None:
+                    queue.append((one.function, one.node, inside and not one.elsewhere))
+                elif one.up is None and one.down is not None:
+                    queue.append((one.function, one.node, True))
+                    if one.down not in entered.setdefault(one.function, {}):
+                        entered[one.function][one.down] = None
+                        for ups in taken.get(one.function, ()):
+                            queue += _handed_in(ups, one.down)
+            ups = [one for one in onward if one.up is not None]
+            if ups and inside:
+                taken.setdefault(where, []).append(ups)
+                for call in entered.get(where, ()):
+                    queue += _handed_in(ups, call)
+            else:
+                queue += [(one.function, one.node, False) for one in ups]
 
     def _step(self, where: Function, part: ast.AST, cast: bool) -> _Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
@@ -250,6 +261,12 @@ class Losses:
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         return self.reached.of(function, name)
+
+
+def _handed_in(ups: list[Origin], call: ast.Call) -> list[tuple[Function, ast.AST, bool]]:
+    """Return what a call hands in for a parameter; what all calls do where it is not among them."""
+    own = [one for one in ups if one.up is call] or ups
+    return [(one.function, one.node, False) for one in own]
 
 
 def _is_settled(node: ast.AST) -> bool:
