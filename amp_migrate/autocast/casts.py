@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
+from amp_migrate.autocast.evaluated.already import already_on, joined
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
@@ -65,11 +66,21 @@ class Casts:
         text = self._enabled(function, node, training=training)
         if training or text is None or text == "False" or text.endswith(_ASKS):
             return text
+        text = self._with_others(function, text) if text else text
         stated = conjuncts(Condition(None, text)) if text else ()
         asked = [self._begun.condition(g, function) for g in _common(self._each(function, node))]
         parts = [c for c in asked if c is not None and c.text not in stated]
         whole = conjunction([*parts, *(Condition(None, part) for part in stated)])
         return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
+
+    def _with_others(self, function: Function, text: str) -> str:
+        """Return the condition of an initialize of a function together with that of one which may have run before."""
+        others = [c for c in self._creations if c.site.function is not function]
+        if len(others) == len(self._creations):
+            return text
+        already = already_on(self._unit.project, function, others, self._asked.told)
+        whole = joined(text, already) if already is not None else None
+        return as_bool(whole, self._unit.not_bools).text if whole is not None else text
 
     def untold(self, function: Function, node: ast.AST) -> list[Guard]:
         """Return the guards of an initialize that an evaluation does not pass, and that its function cannot ask.

@@ -9,6 +9,7 @@ from check.claimed import CLAIMED
 from check.disabled import DISABLED
 from check.forwards import EVALUATIONS
 from check.helpers import HELPERS
+from check.holders import HOLDERS
 from check.planted import TRAININGS, Training
 from check.present import PRESENT
 from check.programs import PROGRAMS
@@ -16,6 +17,7 @@ from check.roundabout import ROUNDABOUT
 from check.spoilt import SPOILT
 from check.switched import SWITCHED
 from check.teachers import TEACHERS
+from check.validating import VALIDATING
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections
@@ -23,7 +25,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED, *DISABLED, *TEACHERS, *SPOILT,
+    *SWITCHED, *DISABLED, *HOLDERS, *TEACHERS, *SPOILT, *VALIDATING,
 )  # fmt: skip
 
 

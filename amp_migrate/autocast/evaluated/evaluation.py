@@ -38,6 +38,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.holders import called, holders
 from amp_migrate.training.region import Region, nodes_in
 from amp_migrate.values.links.onward import Onward
 
@@ -50,14 +51,15 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     if unit.outside:
         return []
     models = initialized(unit)
-    near = unit.project.values.onward(models)
+    kept = holders(unit.project, unit.near, unit.project.values, models)
+    near = unit.project.values.onward(models | kept)
     taken = nodes_in(unit.regions)
     found: list[Region] = []
     for module in unit.near:
         for node in module.tree.nodes(ast.Call):
             if node in taken or node in gone or not _may_run(unit, near, module, node):
                 continue
-            if _runs(unit, module, node, models):
+            if _runs(unit, module, node, models) or _is_one(unit, module, called(node), kept):
                 found += _at_calls(unit, module, node, taken)
     found += _through_helpers(unit, gone, taken, models)
     found += [

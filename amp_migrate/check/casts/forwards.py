@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from amp_migrate.check.casts.again import called_again
 from amp_migrate.check.casts.assumed import Facts, Initialize, initializes
 from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
@@ -165,6 +166,11 @@ class Forwards:
                     yield differs(SWITCHED, at, call)
             elif False in wanted and known and inside is Casts.ON:
                 yield differs(CAST, at, call)
+        for callee, again in called_again(self.old, self.new, apex, starts, facts):
+            for at, call, function in self._runs(self._same([callee])):
+                lacking = again.here(function, call) is Casts.OFF and self._is_forward(at)
+                if lacking and not self._is_reported(at):
+                    yield differs(UNCAST, at, call)
         for function, call in Losses(self.old, self.new, self.networks).uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)

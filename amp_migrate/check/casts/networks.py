@@ -25,6 +25,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
 )
+from amp_migrate.training.holders import holders
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(
@@ -67,7 +68,9 @@ class Networks:
 
     @cached_property
     def _callables(self) -> Callables:
-        return Callables(self._project, self._objects, self._groups)
+        modules = self._project.modules.values()
+        kept = holders(self._project, modules, self._objects, {*self._groups})
+        return Callables(self._project, self._objects, self._groups | kept)
 
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module in self._project.modules.values():

@@ -1,0 +1,47 @@
+"""Objects that a library makes of a network and keeps it in: calling one may run the network."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import path
+from amp_migrate.project import Module, Project
+
+_CALLS = frozenset({"__call__", "forward"})
+
+
+class Holding(Protocol):
+    """Gives the groups of the names that hold what an expression does."""
+
+    def groups(self, module: Module, expression: ast.expr) -> frozenset[int]:
+        """Return the groups of all objects that an expression may hold."""
+
+
+def holders(
+    project: Project, modules: Iterable[Module], values: Holding, networks: set[int]
+) -> set[int]:
+    """Return the groups of what classes out of sight are made with one of some networks."""
+    return {
+        group
+        for module in modules
+        for call in module.tree.nodes(ast.Call)
+        if last_name(call)[:1].isupper() and not project.callees(call)
+        if any(values.groups(module, node) & networks for node in _given(call))
+        if project.external(module, call.func) is not None
+        for group in values.groups(module, call)
+    } - networks
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    for node in (*call.args, *(k.value for k in call.keywords)):
+        inner = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+        yield from (part for part in inner if path(part) is not None)
+
+
+def called(call: ast.Call) -> ast.expr:
+    """Return the object that a call is of, by itself or by its ``forward``."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr in _CALLS else func
