@@ -20,6 +20,12 @@ CAST, UNCAST, SWITCHED, DTYPE = (
     "is cast to a type that Apex did not use:",
 )
 
+TYPES: dict[str, frozenset[str | None]] = {
+    "float16": frozenset({"torch.float16", "torch.half"}),
+    "bfloat16": frozenset({"torch.bfloat16"}),
+}
+"""The names in torch of what autocast casts to."""
+
 Where = tuple[Key, str]
 """A function, and the text of a call in it."""
 

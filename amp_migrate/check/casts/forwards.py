@@ -15,6 +15,7 @@ from amp_migrate.check.casts.differing import (
     CAST,
     DTYPE,
     SWITCHED,
+    TYPES,
     UNCAST,
     Where,
     differs,
@@ -38,11 +39,6 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Project
-
-_TYPES: dict[str, frozenset[str | None]] = {
-    "float16": frozenset({"torch.float16", "torch.half"}),
-    "bfloat16": frozenset({"torch.bfloat16"}),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +111,10 @@ class Forwards:
 
     @cached_property
     def _scaling(self) -> list[Function]:
-        """The functions that nothing calls and that may come to a loss which Apex scales."""
+        """The functions that nothing calls, that initialize nothing and that may come to a loss which Apex scales."""
         project = self.old.project
         scaling = leading(project, (f for f in project.functions() if scales(self.old, f)))
+        scaling -= leading(project, (item.function for item in self.every))
         return [f for f in scaling if f.node is not None and not project.callers(f)]
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
@@ -132,11 +129,7 @@ class Forwards:
         begun = native.spread(self._same([*entries, *behind]))
         was: dict[Where, dict[ast.Call, States]] = {}
         cast: set[ast.Call] = set()
-        lasting = Casting(
-            self.new.program,
-            steady(self.old.program, apex, starts, facts),
-            facts,
-        )
+        lasting = Casting(self.new.program, steady(self.old.program, apex, starts, facts), facts)
         lasts = lasting.spread(self._same([*entries, *behind]))
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
@@ -222,7 +215,7 @@ class Forwards:
         known = {ast.unparse(call) for _, call, _ in self._native.typed()}
         for function, call, types in self._written.typed():
             names = {self.new.project.external(function.module, t) for t in types}
-            if ast.unparse(call) not in known and not names <= _TYPES[self.claims.dtype]:
+            if ast.unparse(call) not in known and not names <= TYPES[self.claims.dtype]:
                 yield differs(DTYPE, where(function, call), call)
 
     def _cast(

@@ -270,9 +270,9 @@ def _handed_in(ups: list[Origin], call: ast.Call) -> list[tuple[Function, ast.AS
 
 
 def _is_settled(node: ast.AST) -> bool:
-    """Tell whether casts do not matter to what an expression gives: a gradient, or what is made fp32 or leaves its device."""
+    """Tell whether casts do not matter to what an expression gives: a weight or its gradient, what is made fp32 or leaves its device."""
     if isinstance(node, ast.Attribute):
-        return node.attr == "grad"
+        return node.attr in ("grad", "param_groups")
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in ("cpu", "double", "float", "item", "numpy", "tolist")
