@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.enabling import Choices, Enabled, Left
 from amp_migrate.plan.model import Decision, Finding, Status
-from amp_migrate.plan.unit_summary import Choice, Role
+from amp_migrate.plan.unit_summary import Choice, Role, UnitSummary
 from amp_migrate.report import Counts, FileChange, Problem, Report
 from amp_migrate.source.file import Source, UnwritableSource
 from amp_migrate.source.span import Span
@@ -17,13 +17,8 @@ from amp_migrate.words import plural
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingSummary:
+class TrainingSummary(UnitSummary):
     """One training as `--show-plan` shows it; `refused` says why it stays in FP32, if it does."""
-
-    files: list[str]
-    roles: list[Role]
-    decisions: list[Choice]
-    refused: str = ""
 
     def describe(self) -> dict[str, object]:
         """Return the training as plain data."""

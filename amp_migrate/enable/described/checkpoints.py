@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from amp_migrate.enable.described.describe import ALIAS
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.enable.described.optimizers import Optimizers
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Module
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.optimizers import Optimizers
 
 KEYS = ("scaler", "grad_scaler", "amp_scaler")
 

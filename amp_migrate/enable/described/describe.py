@@ -9,11 +9,11 @@ import ast
 from collections.abc import Callable, Iterable
 
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.enable.described.optimizers import Optimizer
 from amp_migrate.enable.described.trainings import Backward, Training
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
+from amp_migrate.training.optimizers import Optimizer
 
 ALIAS = "apex_amp_stands_for_native"
 SCALED = "scaled_loss_for_backward"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.enable.described.optimizers import Optimizer
 from amp_migrate.enable.described.parser import NAMES, Parser
 from amp_migrate.enable.described.parsers import Parsers
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module, Project
+from amp_migrate.training.optimizers import Optimizer
 
 
 class Flags:

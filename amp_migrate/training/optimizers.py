@@ -1,4 +1,4 @@
-"""The optimizers of a project that trains in FP32: where each is made, what holds it, and what it trains."""
+"""The optimizers of a project: where each is made, what holds it, and what it trains."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import cached_property
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 from amp_migrate.training.bindings import bases, values_of
+from amp_migrate.training.objects import Objects
 from amp_migrate.training.steppers import is_optimizer_class
 
 _MODULE = "torch.nn."
@@ -44,9 +44,9 @@ class Optimizer:
 class Optimizers:
     """Finds the optimizers of a project; what it does not know to be one may still step like one."""
 
-    def __init__(self, program: Program) -> None:
-        self.project: Project = program.project
-        self._objects = program.training.objects
+    def __init__(self, project: Project, objects: Objects) -> None:
+        self.project = project
+        self._objects = objects
 
     @cached_property
     def every(self) -> tuple[Optimizer, ...]:
