@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from types import ModuleType
+from typing import NamedTuple
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.installed import imports_apex
@@ -17,7 +18,16 @@ from amp_migrate.rules.guards import amp101_imports, amp114_native_beside
 from amp_migrate.rules.guards.amp114_native_beside import cut
 from amp_migrate.settings import MIGRATION
 
-Answer = tuple[list[Decision], set[ast.AST] | None, str]
+
+class Answer(NamedTuple):
+    """What is decided about a unit of `sites`: the nodes that are `gone` with it, None where it is left for a `reason`."""
+
+    decisions: list[Decision]
+    gone: set[ast.AST] | None
+    reason: str
+    sites: list[Site]
+
+
 """The decisions, the nodes that go (None where the unit is left), and why it is left."""
 
 
@@ -28,14 +38,14 @@ def brings_along(rule: ModuleType, decisions: list[Decision]) -> bool:
 
 
 def cut_out(found: list[Site], gone: Cut) -> Answer:
-    """Drop what only runs under Apex of a unit; `found` grows by the sites that go with it."""
-    found += [site for site in gone.sites if site not in found]
-    return list(cut(gone)), gone.nodes(), ""
+    """Drop what only runs under Apex of a unit, and the sites that go with it."""
+    more = [site for site in gone.sites if site not in found]
+    return Answer(list(cut(gone)), gone.nodes(), "", [*found, *more])
 
 
 def first_cause(answers: Iterable[Answer]) -> Finding | None:
     """Return the first finding that says why some Apex code is left."""
-    findings = (d.finding for decisions, gone, _ in answers if gone is None for d in decisions)
+    findings = (d.finding for a in answers if a.gone is None for d in a.decisions)
     return next((finding for finding in findings if finding.cause is None), None)
 
 
@@ -49,11 +59,8 @@ def uses_apex(tree: Tree) -> bool:
     return "apex" in tree.text and (imports_apex(tree.module.body) or imports_by_name(tree.text))
 
 
-def cut_modules(units: Iterable[list[Site]], answers: Iterable[Answer]) -> set[Module]:
+def cut_modules(answers: Iterable[Answer]) -> set[Module]:
     """Return the files of the units that lose their way through Apex and keep a native one."""
     return {
-        site.module
-        for found, (decisions, _, _) in zip(units, answers, strict=True)
-        if keeps_native(decisions)
-        for site in found
+        site.module for answer in answers if keeps_native(answer.decisions) for site in answer.sites
     }

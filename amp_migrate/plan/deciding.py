@@ -25,7 +25,6 @@ from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 
 _Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str], bool]
-_Made = tuple[Answer | Cannot, tuple[Site, ...]]
 
 
 class Deciding:
@@ -40,21 +39,25 @@ class Deciding:
         self._gone: dict[Site, Cut] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
-        self._made: dict[_Asked, _Made] = {}
+        self._made: dict[_Asked, Answer | Cannot] = {}
 
-    def answers(self, units: list[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
+    def answers(self, units: Iterable[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
         """Answer for every unit; one that shares code with a program that is left becomes two."""
         answers: list[Answer] = []
-        while len(answers) < len(units):
+        asked = list(units)
+        while len(answers) < len(asked):
             number = len(answers)
-            found = units[number]
+            found = [site for site in asked[number] if site.kind is not Kind.IMPORT]
             try:
                 answers.append(self._unit(found, refused.get(number)))
             except Cannot as cause:
-                answer = None if found[0] in self._left else self._without(units, number, cause)
-                if answer is not None:
-                    refused.pop(number, None)
-                answers.append(answer or (list(left(found, cause)), None, cause.message))
+                apart = None if found[0] in self._left else self._without(found, cause)
+                if apart is None:
+                    answers.append(Answer(list(left(found, cause)), None, cause.message, found))
+                    continue
+                refused.pop(number, None)
+                answers.append(apart[0])
+                asked += apart[1]
         return answers
 
     def give_up(self, found: list[Site]) -> None:
@@ -65,9 +68,12 @@ class Deciding:
         """Return the files of programs that are left, although they share code with others that are not."""
         return frozenset().union(*(self._leaving.get(found[0], ()) for found in units))
 
-    def _without(self, units: list[list[Site]], number: int, cause: Cannot) -> Answer | None:
-        """Answer for the programs of a unit that run nothing of what keeps it; None where they cannot go alone."""
-        found, files = units[number], frozenset[str]()
+    def _without(self, found: list[Site], cause: Cannot) -> tuple[Answer, list[list[Site]]] | None:
+        """Answer for the programs of a unit that run nothing of what keeps it; None where they cannot go alone.
+
+        With the answer come the units that stay.
+        """
+        files = frozenset[str]()
         stays: list[tuple[list[Site], Cannot]] = []
         while True:
             self._leaving.pop(found[0], None)
@@ -82,10 +88,8 @@ class Deciding:
             except Cannot as other:
                 cause = other
                 continue
-            units[number] = found
-            units += [stay for stay, _ in stays]
             self._left |= {stay[0]: why for stay, why in stays}
-            return answer
+            return answer, [stay for stay, _ in stays]
 
     def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
         """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
@@ -97,10 +101,11 @@ class Deciding:
                 answer = self._fresh(found, refused)
             except Cannot as cause:
                 answer = cause
-            made = answer, tuple(found)
-            narrowed = (tuple(found), refused, leaving, asked[3])
-            self._made[asked] = self._made[narrowed] = made
-        answer, found[:] = self._made[asked]
+            self._made[asked] = answer
+            if isinstance(answer, Answer):
+                grown = tuple(site for site in answer.sites if site.kind is not Kind.IMPORT)
+                self._made[grown, refused, leaving, asked[3]] = answer
+        answer = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
         return answer
@@ -109,7 +114,6 @@ class Deciding:
         index = self._index
         if found[0] in self._left:
             raise self._left[found[0]]
-        found[:] = [site for site in found if site.kind is not Kind.IMPORT]
         if refused is not None:
             gone = _chosen(index, found) if found[0] not in self._given_up else None
             if gone is not None:
@@ -135,15 +139,15 @@ class Deciding:
         try:
             context, decisions = self._decided(index, found)
         except Cannot:
-            gone = _chosen(index, found)
-            if gone is None:
+            chosen = _chosen(index, found)
+            if chosen is None:
                 refuse_beside_twin(index.project, found)
                 raise
-            return self._cut_out(found, gone)
+            return self._cut_out(found, chosen)
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
-        found += context.unit.switches
         edited = {item.statement for item in context.unit.home.carriers.blank}
-        return decisions, context.gone_nodes | folded | edited | context.unit.switched(), ""
+        gone = context.gone_nodes | folded | edited | context.unit.switched()
+        return Answer(decisions, gone, "", [*found, *context.unit.switches])
 
     def _decided(self, index: Index, found: list[Site]) -> tuple[Context, list[Decision]]:
         """Decide about a unit: its scaler is handed on if it can be, else a variable of the file, or as the user says."""
@@ -167,23 +171,24 @@ class Deciding:
         refuse_silent(context.unit, decisions)
         return context, decisions
 
-    def corrections(self, found: list[Site], answer: Answer) -> Answer:
+    def corrections(self, answer: Answer) -> Answer:
         """Return the corrections alone of a unit whose migration is known."""
-        decisions, gone, reason = answer
+        decisions, gone, reason, found = answer
         index = self._index
         if not self._settings.corrects:
-            return [], set(), ""
+            return Answer([], set(), "", found)
         if gone is None:
             causes = (d.finding for d in decisions if d.finding.message == reason)
-            return [unexamined(cause) for cause in causes], None, reason
+            return Answer([unexamined(cause) for cause in causes], None, reason, found)
         if keeps_native(decisions):
-            return [], gone, ""
+            return Answer([], gone, "", found)
         try:
             leaving = self._leaving.get(found[0], frozenset())
             context = prepare(index, found, self._settings, self._spelling, leaving=leaving)
-            return list(named_elsewhere(index.project, found, fixes(context))), gone, ""
+            decided = list(named_elsewhere(index.project, found, fixes(context)))
+            return Answer(decided, gone, "", found)
         except Cannot as cause:
-            return [Decision(cause.finding())], None, cause.message
+            return Answer([Decision(cause.finding())], None, cause.message, found)
 
     def _decide(self, context: Context) -> Iterable[Decision]:
         for module in sorted(rule_modules(), key=lambda m: (m.RULE.order, m.RULE.code)):

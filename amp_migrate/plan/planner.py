@@ -117,8 +117,7 @@ class Planner:
         taken: set[object] = set()
         self._owners = {}
         answers = self._answered(deciding, refused)
-        for number, (found, answer) in enumerate(zip(self._units, answers, strict=True)):
-            decisions, gone, reason = answer
+        for number, (decisions, gone, reason, found) in enumerate(answers):
             plan.decisions += decisions
             if gone is not None:
                 handled |= set(found)
@@ -135,7 +134,7 @@ class Planner:
             handled,
             taken,
             {s.module for found in self._units for s in found if s not in handled},
-            cut_modules(self._units, answers),
+            cut_modules(answers),
             set(self._owners),
             holding(plan.decisions),
         )
@@ -152,15 +151,17 @@ class Planner:
     def _answered(self, deciding: Deciding, refused: dict[object, Refusal]) -> list[Answer]:
         """Decide about every unit; those become one that decide about the same code."""
         answers = deciding.answers(self._units, refused)
-        while not refused and (pair := entangled([a[0] for a in answers])):
+        while not refused and (pair := entangled([a.decisions for a in answers])):
             first, second = pair
-            self._units[first] = [*self._units[first], *self._units.pop(second)]
-            answers = deciding.answers(self._units, {})
+            units = [answer.sites for answer in answers]
+            units[first] = [*units[first], *units.pop(second)]
+            answers = deciding.answers(units, {})
         if not self._settings.migrates:
-            given = zip(self._units, answers, strict=True)
-            return [deciding.corrections(found, answer) for found, answer in given]
-        left = any(gone is None for _, gone, _ in answers)
-        return self._unless_dual(deciding, answers) if left else answers
+            answers = [deciding.corrections(answer) for answer in answers]
+        elif any(answer.gone is None for answer in answers):
+            answers = self._unless_dual(deciding, answers)
+        self._units = [answer.sites for answer in answers]
+        return answers
 
     def _strangers(self, handled: set[Site]) -> list[Decision]:
         """Return the findings of what looks like Apex and nothing ties to it, or only what it is called on."""
@@ -196,13 +197,14 @@ class Planner:
 
     def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
         """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""
-        why, found = first_cause(answers), list(zip(self._units, answers, strict=True))
-        left = {site.module for sites, (_, gone, _) in found if gone is None for site in sites}
+        why = first_cause(answers)
+        left = {site.module for a in answers if a.gone is None for site in a.sites}
         beside = run_beside(self.project, left)
         kept = []
-        for sites, answer in found:
-            edited = {path for made in answer[0] for path, _ in made.edits}
-            shared = edited & beside if keeps_native(answer[0]) else set()
+        for answer in answers:
+            sites = answer.sites
+            edited = {path for made in answer.decisions for path, _ in made.edits}
+            shared = edited & beside if keeps_native(answer.decisions) else set()
             ours = bool(shared & {module.path for module in left})
             raising = deciding.raising(sites, shared) if shared and not ours else None
             kept.append(raising or (self._kept(sites, why) if shared else answer))
@@ -210,9 +212,10 @@ class Planner:
 
     def _kept(self, found: list[Site], why: Finding | None) -> Answer:
         """Leave a unit that has native AMP beside it."""
-        found[:] = [site for site in found if site.kind is not Kind.IMPORT]
+        sites = [site for site in found if site.kind is not Kind.IMPORT]
         reason = why.message if why else "other Apex code of the project is left"
-        return list(kept_for(found, "AMP912", why.place if why else None)), None, reason
+        place = why.place if why else None
+        return Answer(list(kept_for(sites, "AMP912", place)), None, reason, sites)
 
 
 def entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
