@@ -70,7 +70,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         if site.call not in gone and not of_others(unit, site.function.module, site.call, models)
     ]
     found += _beside_training(unit, gone, taken)
-    found += losses_of_results(unit, found, region_of, gone, taken)
+    found += (results := losses_of_results(unit, found, region_of, gone, taken))
+    taken |= nodes_in(results)
     if unit.plain:
         aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
         found = [part for region in found for part in aside.parts(region)]
@@ -214,11 +215,10 @@ def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:
     tree = module.tree
     function: Function = unit.project.function_of(module, first)
     first = choice(module, first)
-    known = defs(first)
-    last = _last_of_loss(unit, module, first, known)
+    last, known = _last_of_loss(unit, module, first, defs(first))
     around = tree.holder(first)
     while isinstance(around, ast.With):
-        outer = _last_of_loss(unit, module, around, known)
+        outer, known = _last_of_loss(unit, module, around, known)
         behind = _between(module, around, outer)
         if any(not selects(stmt, known) for stmt in behind) and not _trains(
             unit, module, around, behind
@@ -242,12 +242,13 @@ def _trains(unit: Unit, module: Module, around: ast.With, behind: list[ast.stmt]
     return any(stmt in trained for stmt in behind)
 
 
-def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) -> ast.stmt:
-    """Return the last statement behind a forward that computes a loss of what is `known`, else the forward."""
-    tree = module.tree
+def _last_of_loss(
+    unit: Unit, module: Module, first: ast.stmt, begun: set[str]
+) -> tuple[ast.stmt, set[str]]:
+    """Return the last statement behind a forward that computes a loss of what is known, else it, and what is known then."""
     last = first
-    given = set(known)
-    following = tree.block(first)[position(tree, first) + 1 :]
+    known, given = set(begun), set(begun)
+    following = module.tree.block(first)[position(module.tree, first) + 1 :]
     while following and selects(following[0], known):
         last = following.pop(0)
         known |= defs(last)
@@ -262,7 +263,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
             given |= defs(stmt)
             continue
         if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
-            return stmt
+            return stmt, known
         if not isinstance(stmt, _ASSIGNS):
             if not collects(unit, module, stmt, known):
                 break
@@ -274,7 +275,7 @@ def _last_of_loss(unit: Unit, module: Module, first: ast.stmt, known: set[str]) 
         if computes or runs_in_fp32(stmt, known, sums=False):
             last = stmt
         known |= defs(stmt)
-    return last
+    return last, known
 
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)

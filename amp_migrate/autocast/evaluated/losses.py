@@ -162,7 +162,7 @@ def losses_of_results(
 ) -> list[Region]:
     """Return where a loss is computed of what a function returns that runs an evaluation forward.
 
-    The nodes of these regions are `taken` from then on: the forward in the function needs none of its own.
+    The forward in the function needs no region of its own then.
     """
     found: list[Region] = []
     for function in dict.fromkeys(region.function for region in regions if not unit.plain):
@@ -174,5 +174,4 @@ def losses_of_results(
             region = region_of(unit, module, first)
             if region.last is not first and without_gradients(unit, module, call):
                 found.append(region)
-    taken |= nodes_in(found)
     return found
