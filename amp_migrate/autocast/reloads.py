@@ -9,10 +9,9 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import may_follow
+from amp_migrate.training.beliefs import CHANGES_WEIGHTS
 from amp_migrate.training.forwards.forwards import Forward, is_housekeeping
 from amp_migrate.training.steppers import is_optimizer, is_schedule
-
-_CHANGES = frozenset({"load_state_dict", "apply_shadow", "copy_to", "restore"})
 
 
 def reloads(unit: Unit, function: Function) -> bool:
@@ -47,7 +46,7 @@ def _changes(unit: Unit, function: Function, call: ast.Call) -> bool:
 
 def _writes(unit: Unit, module: Module, call: ast.Call) -> bool:
     """Tell whether a call gives the object that it is a method of other weights."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _CHANGES:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in CHANGES_WEIGHTS:
         return False
     holder = call.func.value
     return not any(tells(unit.project, module, holder) for tells in (is_optimizer, is_schedule))

@@ -21,6 +21,7 @@ PARAMETERS = "parameters"
 
 # Methods of modules and optimizers that hand out parameters: gradients are reached through them alone.
 HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
+LIST_PARAMETERS = ("parameters", "named_parameters")  # those of modules
 
 # Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart: the
 # second line are those that count the operations and parameters of a network.
@@ -38,6 +39,8 @@ COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "put", "setdef
 KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
 # Methods of networks that write parameters, and do nothing with their gradients.
 LOADS_PARAMETERS = frozenset({"load_state_dict", "_load_from_state_dict"})
+# The same, and those of averaged copies that put other weights in place.
+CHANGES_WEIGHTS = frozenset({"load_state_dict", "apply_shadow", "copy_to", "restore"})
 
 # Attributes of a gradient that say nothing of its values.
 SHAPE_OF_GRADIENT = frozenset(
@@ -51,6 +54,7 @@ KEEPS_THE_SCALE = frozenset(
 # What says the same of a gradient and of its multiples.
 KNOWS_NO_SCALE = frozenset({"isfinite", "isinf", "isnan", "sign", "count_nonzero"})
 CLEARS = frozenset({"zero_", "zero_grad"})
+MAY_CLEAR = ("zero_grad", "set_to_none", "reset_grad", "zero_none")  # in a text: unknown means yes
 
 # Collective operations add gradients of processes, or copy them: the scale stays. The words are those of
 # torch.distributed, horovod and apex.
@@ -264,6 +268,8 @@ NETWORK_LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
 CRITERION_NAME = re.compile(
     r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
 )
+# What runs a backward of its own, or hands one on: none of these is a tensor.
+NEVER_A_LOSS = ("self", "super", "cls", "torch.autograd", "optimizer", "engine", "ctx")
 LOSS_NAME = re.compile(r"loss|cost|err", re.I)
 # Engines of libraries take the loss as an argument of their backward.
 ENGINE_NAME = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)

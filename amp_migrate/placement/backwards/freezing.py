@@ -8,8 +8,7 @@ from amp_migrate.facts.paths import path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
 from amp_migrate.project.rounds import may_follow
-
-_PARAMETERS = ("parameters", "named_parameters")
+from amp_migrate.training.beliefs import LIST_PARAMETERS
 
 
 def frozen_later(project: Project, module: Module, call: ast.Call) -> bool:
@@ -35,7 +34,7 @@ def _freezes_part(tree: Tree, loop: ast.For, name: str) -> bool:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return False
     owner = path(call.func.value)
-    if owner is None or call.func.attr not in _PARAMETERS:
+    if owner is None or call.func.attr not in LIST_PARAMETERS:
         return False
     settings = [node for stmt in loop.body for node in ast.walk(stmt) if _freezes(node)]
     if owner in (name, f"{name}.module"):

@@ -17,7 +17,7 @@ from amp_migrate.project import Class, Function, Module
 from amp_migrate.project.order import exclusive, inside, key
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME
+from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME, NEVER_A_LOSS
 from amp_migrate.training.steppers import is_optimizer, is_optimizer_class, is_schedule
 from amp_migrate.training.steps import Backward, Step, anchor_of
 
@@ -221,7 +221,7 @@ def _plain_loss(
     if not isinstance(func, ast.Attribute) or func.attr != "backward":
         return None
     receiver = func.value
-    if path(receiver) in ("self", "super", "cls", "torch.autograd", "optimizer", "engine", "ctx"):
+    if path(receiver) in NEVER_A_LOSS:
         return None
     if root(receiver) is None and not isinstance(receiver, ast.BinOp):
         return None

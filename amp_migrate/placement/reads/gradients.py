@@ -20,7 +20,7 @@ from amp_migrate.project.once import once
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.training.beliefs import READS_GRADIENTS, REDUCES
+from amp_migrate.training.beliefs import LIST_PARAMETERS, READS_GRADIENTS, REDUCES
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.training.steps import Step, holds_backward
@@ -36,7 +36,6 @@ _VISITED = frozenset(
         "named_modules",
     }
 )
-_LISTS = ("parameters", "named_parameters")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -244,7 +243,7 @@ def _reads_itself(project: Project, function: Function) -> bool:
 
 def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
     """Tell whether a list of parameters is visited for gradients whose scale matters."""
-    listed = isinstance(node.func, ast.Attribute) and node.func.attr in _LISTS
+    listed = isinstance(node.func, ast.Attribute) and node.func.attr in LIST_PARAMETERS
     return listed and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
 
 

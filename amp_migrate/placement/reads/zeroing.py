@@ -16,6 +16,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside, loop_of, position
 from amp_migrate.project.reach import reached_by, upwards
 from amp_migrate.project.rounds import last_before, runs_before
+from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step, boundary, outermost_anchor
 
@@ -203,9 +204,6 @@ def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
     return any(unit.trains(step.module, part) for part in between)
 
 
-_ZEROING = ("zero_grad", "set_to_none", "reset_grad", "zero_none")
-
-
 def zeroes_nowhere(unit: Unit) -> bool:
     """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
     looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
@@ -214,6 +212,6 @@ def zeroes_nowhere(unit: Unit) -> bool:
 
 def _zeroes(module: Module) -> bool:
     """Tell whether a file zeroes gradients, or names what may."""
-    return any(word in module.tree.text for word in _ZEROING) or any(
+    return any(word in module.tree.text for word in MAY_CLEAR) or any(
         map(clears, module.tree.nodes(ast.Call, ast.Assign, ast.Delete))
     )
