@@ -54,6 +54,12 @@ class Backward:
     scaled: bool
 
 
+def backward_of(node: ast.AST) -> ast.expr | None:
+    """Return what a ``loss.backward()`` is called on; None for anything else."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "backward" else None
+
+
 def is_one(project: Project, module: Module, a: ast.expr, b: ast.expr) -> bool:
     """Tell whether two expressions of a file are one optimizer: written alike, or known to hold the same object."""
     group = project.values.group(module, a)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.project import Module, Project
+from amp_migrate.training.steps import backward_of
 
 
 def is_handed(project: Project, module: Module, use: ast.Name, differentiated: bool) -> bool:
@@ -44,8 +45,9 @@ def reached(project: Project, module: Module, handed: tuple[ast.Name, ...]) -> I
     """Yield the backward passes anywhere that may run on a loss that is handed on."""
     for where in project.modules.values() if handed else ():
         for call in where.tree.nodes(ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                parts = _operands(call.func.value)
+            loss = backward_of(call)
+            if loss is not None:
+                parts = _operands(loss)
                 if any(project.values.same(module, u, where, p) for u in handed for p in parts):
                     yield call
 
@@ -64,11 +66,9 @@ def closed_over(project: Project, site: Site, block: ast.With, alias: str) -> It
         if (
             isinstance(call, ast.Call)
             and call not in inner
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr == "backward"
-            and isinstance(call.func.value, ast.Name)
-            and call.func.value.id == alias
-            and module.scopes.owner(call.func.value) is site.function.scope
+            and isinstance(loss := backward_of(call), ast.Name)
+            and loss.id == alias
+            and module.scopes.owner(loss) is site.function.scope
             and project.function_of(module, call) is not site.function
         ):
             yield call

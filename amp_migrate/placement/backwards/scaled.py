@@ -12,6 +12,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
+from amp_migrate.training.steps import backward_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -179,9 +180,8 @@ def _backwards(module: Module, node: ast.With, alias: str) -> list[ast.Call]:
         part
         for part in ast.walk(node)
         if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr == "backward"
-        and _reads(part.func.value, names)
+        and (loss := backward_of(part)) is not None
+        and _reads(loss, names)
     ]
     return sorted(found, key=lambda c: (c.lineno, c.col_offset))
 

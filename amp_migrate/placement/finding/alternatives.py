@@ -14,6 +14,7 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import exclusive, inside, levels
 from amp_migrate.project.relatives import runs
+from amp_migrate.training.steps import backward_of
 
 _LOOPS = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
@@ -36,9 +37,7 @@ def is_alternative(unit: Unit, function: Function) -> bool:
 
 def _runs_backward(cls: Class) -> bool:
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "backward"
+        backward_of(node) is not None
         for owner in cls.mro()
         for method in owner.methods.values()
         for node in walk(method.scope)

@@ -19,7 +19,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME, NEVER_A_LOSS
 from amp_migrate.training.steppers import is_optimizer, is_optimizer_class, is_schedule
-from amp_migrate.training.steps import Backward, Step, anchor_of
+from amp_migrate.training.steps import Backward, Step, anchor_of, backward_of
 
 
 def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
@@ -217,17 +217,14 @@ def _called_beside(unit: Unit) -> set[Function]:
 def _plain_loss(
     unit: Unit, optimizers: Optimizers, function: Function, call: ast.Call
 ) -> ast.expr | None:
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "backward":
-        return None
-    receiver = func.value
-    if path(receiver) in NEVER_A_LOSS:
+    receiver = backward_of(call)
+    if receiver is None or path(receiver) in NEVER_A_LOSS:
         return None
     if root(receiver) is None and not isinstance(receiver, ast.BinOp):
         return None
     if optimizers.has(function.module, function, receiver):
         return None
-    if unit.project.callees(call, function) or unit.project.external(function.module, func):
+    if unit.project.callees(call, function) or unit.project.external(function.module, call.func):
         return None
     if unit.forwards.is_network(function.module, receiver) and len(call.args) == 1:
         return None

@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.steps import backward_of
 
 
 class Trains:
@@ -59,6 +60,5 @@ class Trains:
 
 
 def _is_backward(node: ast.Call) -> bool:
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
-        return False
-    return path(node.func.value) not in ("self", "super", "torch.autograd")
+    loss = backward_of(node)
+    return loss is not None and path(loss) not in ("self", "super", "torch.autograd")

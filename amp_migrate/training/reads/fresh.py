@@ -11,6 +11,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.steps import backward_of
 
 
 class Fresh:
@@ -85,7 +86,7 @@ class Fresh:
             for node in every(one.scope):
                 if not isinstance(node, ast.Call):
                     continue
-                if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+                if backward_of(node) is not None:
                     return True
                 more = [f for f in self._project.callees(node) if f not in seen]
                 seen.update(more)
