@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import uses_apex
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Outcome
+from amp_migrate.outcome import Outcome, Read
 from amp_migrate.plan.model import Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
@@ -18,14 +18,14 @@ from amp_migrate.settings import Settings
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judge, Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
-    from amp_migrate.project import Project
     from amp_migrate.rules.guards.leftovers import Made
 
 
 class Attempts:
     """Plans and rewrites some files. The new texts go into `outcomes`.
 
-    `read` keeps the first and the last project of texts that the check reads: a second run reads them again.
+    `read` keeps the first and the last project of texts that the check reads, and what it refused: a second run over
+    the new texts reads them again, and refuses what is no other edit of the same file.
     """
 
     def __init__(
@@ -34,13 +34,14 @@ class Attempts:
         trees: dict[str, Tree],
         outcomes: dict[str, Outcome],
         settings: Settings,
-        read: list[Project],
+        read: Read,
     ) -> None:
         self._planner = planner
         self._trees = trees
         self._outcomes = outcomes
         self._settings = settings
         self._read = read
+        self._before = dict(read.refused)
         self._refused: dict[object, Refusal] = {}
         self._judge = cache(self._judge_without)
 
@@ -48,10 +49,11 @@ class Attempts:
         """Return the first plan that passes, its units and what the check says of the texts."""
         while True:
             plan, units = self._planner.plan(self._refused)
-            failures = self._apply(plan) or self._lost()
+            failures = self._apply(plan) or self._lost() or self._refused_before()
             judgement = None if failures else self._judgement(plan)
             if judgement is not None:
-                self._read[1:] = [judgement.project] if judgement.project is not None else []
+                made = [judgement.project] if judgement.project is not None else []
+                self._read.projects[1:] = made
                 failures = self._untrue(judgement)
             if not failures:
                 self._doubt(judgement)
@@ -80,6 +82,13 @@ class Attempts:
             if isinstance(after, str) and after != self._trees[path].text:
                 self._outcomes[path].after = after
         return [refusal for refusal in texts if isinstance(refusal, Refusal)]
+
+    def _refused_before(self) -> list[Refusal]:
+        """Return why the check of a run before refused the very same texts of files."""
+        texts = (
+            (path, self._outcomes[path].before.text, text) for path, text in self._after().items()
+        )
+        return [self._before[text] for text in texts if text in self._before]
 
     def _lost(self) -> list[Refusal]:
         """Return why texts are not used that take away what other files import."""
@@ -124,7 +133,7 @@ class Attempts:
 
         rest = {path: tree for path, tree in self._trees.items() if path not in staying}
         project = build(rest) if staying else self._planner.project
-        return Judge(rest, project, self._settings.jobs, self._read)
+        return Judge(rest, project, self._settings.jobs, self._read.projects)
 
     def _untrue(self, judgement: Judgement) -> list[Refusal]:
         """Return why texts are no training as native AMP wants it."""
@@ -135,7 +144,9 @@ class Attempts:
             path = next((path for path in (*ways, *after) if path not in self._refused), None)
             if path is not None:
                 why, place = objection.sentence, objection.place
-                found.append(Refusal(path, why, place=place, trouble=objection.trouble))
+                refusal = Refusal(path, why, place=place, trouble=objection.trouble)
+                self._read.refused[path, self._outcomes[path].before.text, after[path]] = refusal
+                found.append(refusal)
         return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Outcome, Result
+from amp_migrate.outcome import Outcome, Read, Result
 from amp_migrate.plan.model import Plan
 from amp_migrate.processes import without_collector
 from amp_migrate.settings import Settings
@@ -24,12 +24,12 @@ def migrate(
     sources: Sequence[Source],
     settings: Settings,
     notes: bool = True,
-    read: Sequence[Project] = (),
+    read: Read | None = None,
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
-    Without `notes` nothing is said about native code that stays as it is. `read` are projects that the check read
-    before, the last that of the sources or of other texts of their files.
+    Without `notes` nothing is said about native code that stays as it is. `read` is what the check of a run
+    before left, over the sources or other texts of their files.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -42,13 +42,11 @@ def migrate(
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     with without_collector():
-        return _migrated(sources, settings, notes, list(read))
+        return _migrated(sources, settings, notes, read or Read())
 
 
-def _migrated(
-    sources: Sequence[Source], settings: Settings, notes: bool, read: list[Project]
-) -> Result:
-    known = read[-1] if read else None
+def _migrated(sources: Sequence[Source], settings: Settings, notes: bool, read: Read) -> Result:
+    known = read.projects[-1] if read.projects else None
     parsed, outcomes = _parse(sources, known)
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
         known = None
@@ -92,7 +90,7 @@ def _spelt(
     settings: Settings,
     notes: bool,
     known: Project | None,
-    read: list[Project],
+    read: Read,
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
     from amp_migrate.attempts import Attempts

@@ -9,6 +9,7 @@ from amp_migrate.plan.model import Finding, Plan, Status
 from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
+    from amp_migrate.plan.refusal import Refusal
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
     from amp_migrate.report import Compared
@@ -41,17 +42,26 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Result:
-    """The outcome of a run over all sources, with the plan that led to it and the events that were compared.
+class Read:
+    """What the check of one run leaves for a second one over its texts.
 
-    `read` are the projects of the texts that the check read, last the new ones.
+    `projects` are those of the texts that it read, last the new ones; `refused` says why new texts of files were not
+    used, by path, old and new text.
     """
+
+    projects: list[Project] = field(default_factory=list)
+    refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of a run over all sources, with the plan that led to it and the events that were compared."""
 
     outcomes: list[Outcome]
     plan: Plan
     units: list[UnitSummary] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
-    read: list[Project] = field(default_factory=list, repr=False)
+    read: Read = field(default_factory=Read, repr=False)
 
     @property
     def tally(self) -> Tally:
