@@ -65,7 +65,7 @@ def _is_hidden(project: Project, site: Site) -> bool:
     if site.kind is Kind.VALUE:
         return isinstance(
             site.module.tree.parent(site.node),
-            ast.Assign | ast.Dict | ast.keyword | ast.Tuple | ast.List,
+            ast.Assign | ast.Dict | ast.keyword | ast.Tuple | ast.List | ast.Call,
         )
     if isinstance(site.module.tree.parent(site.node), ast.Return):
         return site.kind in _TAKING
