@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.autocast.slicing.finished import fp32_calls
-from amp_migrate.facts.paths import calls_anything, defs, uses
+from amp_migrate.facts.paths import calls_anything, defs, path, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
@@ -19,13 +19,14 @@ _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
 def shortened(forwards: Forwards, region: Region) -> Region:
     """Return a region without what needs no casts at its ends.
 
-    At its end that is the logging, the multiplications of the loss that follow it, and other values; at its beginning what
+    At its end that is the logging, the multiplications of the loss that follow it, other names of it, and other values; at its beginning what
     makes the input.
     """
     statements = region.statements()
     last = len(statements)
     for i in range(len(statements) - 1, 0, -1):
-        if _reports(forwards, region, statements[i]) or _is_apart(forwards, region, i):
+        plain = _reports(forwards, region, statements[i]) or _renames(statements[i])
+        if plain or _is_apart(forwards, region, i):
             last = i
         elif not _scales(statements[i]):
             break
@@ -92,6 +93,16 @@ def _is_apart(forwards: Forwards, region: Region, i: int) -> bool:
         return False
     computed = {name for before in region.statements()[:i] for name in defs(before)}
     return not uses(stmt) & computed
+
+
+def _renames(stmt: ast.stmt) -> bool:
+    """Tell whether a statement only gives what is there another name, or puts it beside other things: ``args = (loss, optimizer)``."""
+    if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Name):
+        return False
+    value = stmt.value
+    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+    named = (path(part.value if isinstance(part, ast.Subscript) else part) for part in parts)
+    return not isinstance(value, ast.Subscript) and not calls_anything(stmt) and all(named)
 
 
 def _scales(stmt: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from generated.refactor.bases import base, names
-from generated.refactor.judging.judge import _messages
+from generated.refactor.judging.migrated import messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 
@@ -296,5 +296,5 @@ def test_results_are_whole() -> None:
         changed = catalogue()[name].apply(project, rng)
         for path, source in changed.files.items() if changed else ():
             compile(source, path, "exec", dont_inherit=True)
-            new = _messages(path, source.encode())
+            new = messages(path, source.encode())
             assert not [m for m in new if "undefined name" in m], (name, path)

@@ -12,7 +12,8 @@ from amp_migrate.check.training import Judge, Judgement
 from generated.choices.features import draw
 from generated.judging.mutants import MUTANTS, Mutant
 from generated.refactor.bases import base, names
-from generated.refactor.judging.judge import FAILURES, Judged, Migrated, judged, known, migrated
+from generated.refactor.judging.judge import FAILURES, Judged, judged, known
+from generated.refactor.judging.migrated import Migrated, migrated
 from generated.refactor.judging.shrink import shrunk
 from generated.refactor.judging.variant import Variant, applied, drawn, rebuilt
 from generated.refactor.project import Project

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from generated.refactor.bases import base, names
-from generated.refactor.judging.judge import _messages
+from generated.refactor.judging.migrated import messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 
@@ -216,7 +216,5 @@ def test_results_are_whole() -> None:
         for path, source in changed.files.items() if changed else ():
             compile(source, path, "exec", dont_inherit=True)
             if source != project.files[path] and name != "an import that nothing uses":
-                new = _messages(path, source.encode()) - _messages(
-                    path, project.files[path].encode()
-                )
+                new = messages(path, source.encode()) - messages(path, project.files[path].encode())
                 assert not [m for m in new if "assigned to but never" not in m], (name, path)

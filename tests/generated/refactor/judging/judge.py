@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 import re
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from pyflakes import api, reporter
 
-from amp_migrate.engine import migrate, unstable
-from amp_migrate.plan.model import Status
-from amp_migrate.settings import Settings
-from amp_migrate.source.file import Source
 from generated.judging.check import first_difference
 from generated.judging.execute import UNCACHED, Record, Run, Side, records
+from generated.refactor.judging.migrated import Migrated, migrated
 from generated.refactor.judging.variant import Variant
 from generated.refactor.project import Base, Project
 
-SETTINGS = Settings(api="torch.cuda.amp")
 # Worst first. "invalid": the refactoring changed the program itself; "unfit": the base is not migrated or no
 # refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round;
-# "told": it trains as its base, and evaluates in fp32 where a note of the run says so.
+# "told": a note of the run states the difference: it evaluates in fp32, or fares otherwise where gradients overflow alone.
 OUTCOMES = (
     "crash",
     "broken",
@@ -41,26 +32,9 @@ OUTCOMES = (
 FAILURES = OUTCOMES[:3]
 UGLY = 1.5
 _UNCAST = "this evaluation runs in fp32 now and ran in fp16 under Apex"
+_UNSCALED = "at O0 the GradScaler is off, although Apex honoured the given loss_scale there too"
+_STATIC = "unlike Apex, GradScaler skips a step whose gradients overflow"
 _TRAINS = ("step", "stepped", "overflowed", "scale", "backwards", "ended")
-_ELSEWHERE = re.compile(r"because of \S+:\d+$")  # the cause is told there
-
-
-@dataclass(frozen=True)
-class Migrated:
-    """What the codemod makes of a project: its files after, what is wrong with them, codes of what is left and fixed.
-
-    `told` are the messages of what is fixed. `lost`: a note tells that an overflow in gradients that are cleared skips no step any more;
-    `uncast`: one tells that an evaluation is not cast any more.
-    """
-
-    after: Mapping[str, bytes]
-    flaw: str
-    left: tuple[str, ...]
-    fixed: tuple[str, ...]
-    told: tuple[str, ...]
-    lines: int
-    lost: bool
-    uncast: bool
 
 
 @dataclass(frozen=True)
@@ -69,68 +43,6 @@ class Judged:
 
     outcome: str
     why: str = ""
-
-
-def migrated(project: Project) -> Migrated:
-    """Run the codemod over a project."""
-    files = project.data()
-    sources = [Source.from_bytes(name, data) for name, data in files.items()]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = migrate(sources, SETTINGS)
-        after = {
-            o.path: o.before.data if o.after is None else o.before.encode(o.after)
-            for o in result.outcomes
-        }
-        again = unstable(result, SETTINGS) if after != files else []
-    flaw = next((o.failed for o in result.outcomes if o.failed), "") or _flaw(files, after)
-    if again and not flaw:
-        flaw = f"a second run changes {again[0]}"
-    found = result.plan.findings()
-    aside = {*project.beside, *(script for script, _ in project.more)}
-    left = [f for f in found if f.status is Status.LEFT and f.path not in project.beside]
-    told = [f for f in found if left and f.status is Status.NOTE and f.code.startswith("AMP9")]
-    causes = sorted(
-        [*left, *told], key=lambda f: (f.code == "AMP101", bool(_ELSEWHERE.search(f.message)))
-    )
-    return Migrated(
-        after,
-        flaw,
-        tuple(f"{f.code}: {f.message}" for f in causes),
-        tuple(f.code for f in found if f.status is Status.FIXED),
-        tuple(f.message for f in found if f.status is Status.FIXED),
-        sum(_changed(files[name], after[name]) for name in files if name not in aside),
-        any(f.code == "AMP106" and f.status is Status.NOTE for f in found),
-        any(f.status is Status.NOTE and _UNCAST in f.message for f in found),
-    )
-
-
-def _flaw(files: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
-    for name, data in after.items():
-        if data == files[name]:
-            continue
-        try:
-            compile(data, name, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            return f"{name} does not compile: {error}"
-        new = _messages(name, data) - _messages(name, files[name])
-        if new:
-            return f"new in {name}: {min(new)}"
-    return ""
-
-
-def _messages(name: str, data: bytes) -> Counter[str]:
-    stream = io.StringIO()
-    api.check(data.decode(), name, reporter.Reporter(stream, stream))
-    texts = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
-    texts = [re.sub(r" on line \d+", "", text) for text in texts]
-    return Counter(t for t in texts if "may be undefined" not in t and "unable to detect" not in t)
-
-
-def _changed(before: bytes, after: bytes) -> int:
-    sides = before.splitlines(), after.splitlines()
-    lines = list(difflib.diff_bytes(difflib.unified_diff, *sides, n=0))[2:]
-    return sum(line[:1] in (b"+", b"-") for line in lines)
 
 
 @dataclass(frozen=True)
@@ -217,7 +129,7 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
         missing = [c for c in set(like.migrated.fixed) if c not in result.fixed]
         if missing and (result.lost or not _difference(start, like.before, after)):
             return Judged("left", f"{missing[0]} is not applied")
-        if result.uncast and not _difference(start, like.after, after, _TRAINS):
+        if _is_told(variant, result, after):
             return Judged("told", difference)
         new = [c for c in result.fixed if c not in like.migrated.fixed]
         return Judged("claimed" if new else "wrong", difference + (f" ({new[0]})" if new else ""))
@@ -230,6 +142,31 @@ def _verdict(variant: Variant, result: Migrated, before: Side, after: Side) -> J
     if result.lines > UGLY * like.migrated.lines:
         return Judged("ugly", f"{like.migrated.lines} changed lines became {result.lines}")
     return Judged("same")
+
+
+def _is_told(variant: Variant, result: Migrated, after: Side) -> bool:
+    """Tell whether notes of the run state all that the variant does otherwise than its migrated base."""
+
+    def says(words: str) -> bool:
+        return any(words in note for note in result.notes)
+
+    start, like = variant.base, known(variant.base)
+    if says(_UNCAST) and not _difference(start, like.after, after, _TRAINS):
+        return True
+    if not (says(_STATIC) or says(_UNSCALED)):
+        return False
+    calm = replace(start, overflow=0)
+    trainings = [
+        _training(calm, start.project, like.migrated.after),
+        _training(calm, variant.project, result.after),
+    ]
+    wanted, got = (_unscaled(side) if says(_UNSCALED) else side for _, side in records(trainings))
+    return not _difference(calm, wanted, got)
+
+
+def _unscaled(side: Side) -> Side:
+    """Return the records of a side without the loss scale."""
+    return {mode: [e for e in record if e[0] != "scale"] for mode, record in side.items()}
 
 
 def _only_cached_otherwise(variant: Variant, result: Migrated) -> bool:
