@@ -64,11 +64,19 @@ class Casts:
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
         text = self._enabled(function, node, training=training)
-        if training or text is None or text == "False" or text.endswith(_ASKS):
+        if text is None or text == "False" or text.endswith(_ASKS):
             return text
-        text = self._with_others(function, text) if text else text
+        if text and not training:
+            text = self._with_others(function, text)
+        ways = self._missed(function, node) if training else self._each(function, node)
+        asked = [self._begun.condition(g, function) for g in _common(ways)]
+        if any(ways) and (None in asked or not asked):
+            by_scaler = self._scaling(self._of(function)) and self._by_scaler(
+                function, node, training
+            )
+            if training or by_scaler:
+                return by_scaler or self._give_up(function, node, training)
         stated = conjuncts(Condition(None, text)) if text else ()
-        asked = [self._begun.condition(g, function) for g in _common(self._each(function, node))]
         parts = [c for c in asked if c is not None and c.text not in stated]
         whole = conjunction([*parts, *(Condition(None, part) for part in stated)])
         return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
@@ -87,7 +95,7 @@ class Casts:
 
         A GradScaler that is made there is off, or a disabled one, in runs that do not come to it.
         """
-        asked = self._enabled(function, node, training=False)
+        asked = self.enabled(function, node, training=False)
         if asked is not None and asked.endswith(_ASKS):
             return []
         told = self._begun.condition
@@ -97,8 +105,12 @@ class Casts:
         return unlike or [guard for guard in known if told(guard, function) is None]
 
     def _each(self, function: Function, node: ast.AST) -> list[list[Guard]]:
-        """Return the guards of each initialize that a node may do without."""
-        return [self._begun.guards(c, function, node) for c in self._of(function)]
+        """Return the guards on each way to an initialize that a node may do without."""
+        return [way for c in self._of(function) for way in self._begun.guards(c, function, node)]
+
+    def _missed(self, function: Function, node: ast.AST) -> list[list[Guard]]:
+        """Return the guards around the calls that lead to each initialize, past which some run comes to a node."""
+        return [way for c in self._of(function) for way in self._begun.missed(c, function, node)]
 
     def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         if self._unit.home.makers:
@@ -123,7 +135,7 @@ class Casts:
         text = condition.text
         if text and is_plain(text) and self._asked.told(text, function, creations, training):
             return text
-        scaling = all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
+        scaling = self._scaling(creations)
         if not training and text and self._asked.told(text, function, creations, training):
             in_reach = function in self._unit.home.users
             if not (in_reach and scaling):
@@ -138,6 +150,10 @@ class Casts:
         if scaler is not None:
             return f"{scaler}.is_enabled()"
         return text if text and self._asked.told(text, function, creations, training) else None
+
+    def _scaling(self, creations: list[Creation]) -> bool:
+        """Tell whether the GradScaler of each of some initializes is on where casts are."""
+        return all(self._unit.options[c.site].scaling and c.scales == c.casts for c in creations)
 
     def _initialized(self, creation: Creation) -> Creation:
         """Return an initialize with all that must hold for it to run, where its function may return before it."""

@@ -36,6 +36,13 @@ def reachable(
     return known[start]
 
 
+def made_with_object(project: Project, function: Function) -> bool:
+    """Tell whether making an object of its class comes to the method that initializes."""
+    made = function.cls.method("__init__") if function.cls is not None else None
+    begins = made is not None and function in {made, *reachable(project, made)}
+    return begins or function.name == "__post_init__"
+
+
 def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:
     """Return the functions that a call runs, directly or not; none for what is no call."""
     callees = project.callees(node) if isinstance(node, ast.Call) else []

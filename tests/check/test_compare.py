@@ -8,6 +8,7 @@ from check.across_files import ACROSS_FILES
 from check.claimed import CLAIMED
 from check.disabled import DISABLED
 from check.forwards import EVALUATIONS
+from check.guarded_calls import GUARDED_CALLS
 from check.helpers import HELPERS
 from check.holders import HOLDERS
 from check.planted import TRAININGS, Training
@@ -25,7 +26,7 @@ from amp_migrate.facts.tree import Tree
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED, *DISABLED, *HOLDERS, *TEACHERS, *SPOILT, *VALIDATING,
+    *SWITCHED, *DISABLED, *HOLDERS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS,
 )  # fmt: skip
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import calls_anything
 from amp_migrate.flow.condition import Condition, names, negate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
-from amp_migrate.project import Function
+from amp_migrate.project import Class, Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, in_branch, levels, position
+from amp_migrate.project.reach import made_with_object, reachable
+from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import named
 
 
@@ -26,21 +28,42 @@ class Guard:
     branch: list[ast.stmt]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Way:
+    """How a program comes to an initialize: where it begins, and the guards that it passes, outer first."""
+
+    start: Function
+    guards: tuple[Guard, ...]
+
+
 class Begun:
     """Answers for the evaluations of a unit."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
         self._project = unit.project
+        self._known: dict[ast.AST, list[_Way]] = {}
 
-    def guards(self, creation: Creation, function: Function, node: ast.AST) -> list[Guard]:
-        """Return the guards around an initialize and the calls that lead to it, outer first, that a node may do without."""
-        found = [
-            guard
-            for guard in self._leading(creation)
-            if not self._passes(guard, function, node, frozenset())
+    def guards(self, creation: Creation, function: Function, node: ast.AST) -> list[list[Guard]]:
+        """Return, for each way to an initialize, the guards on it, outer first, that a node may do without."""
+        return [
+            [g for g in way.guards if not self._passes(g, function, node, frozenset())]
+            for way in self._with(creation, function)
         ]
-        return found[::-1]
+
+    def missed(self, creation: Creation, function: Function, node: ast.AST) -> list[list[Guard]]:
+        """Return, for each way, the guards around the calls on it past which some run comes to a node."""
+        origin = creation.site.function
+        if made_with_object(self._project, origin) and function.cls in _family(origin):
+            return []
+        return [
+            [
+                g
+                for g in way.guards
+                if g.function is not origin and self._avoids(way, g, {origin}, function, node)
+            ]
+            for way in self._with(creation, function)
+        ]
 
     def condition(self, guard: Guard, function: Function) -> Condition | None:
         """Return what a guard asks, as a function can say it; None where it cannot, or it may come out otherwise there."""
@@ -53,26 +76,65 @@ class Begun:
             return None
         return condition if self._sees(guard, condition.text, function) else None
 
-    def _leading(self, creation: Creation) -> Iterator[Guard]:
-        """Yield the guards on the one way that leads to an initialize, inner first."""
-        function, node = creation.site.function, creation.top
-        seen: set[Function] = set()
-        while function not in seen:
-            seen.add(function)
-            tree = function.module.tree
-            for level in levels(tree, node):
-                yield from _left_before(function, level)
-                up = tree.holder(level)
-                if isinstance(up, ast.If) and not is_main(up):
-                    positive = any(level is stmt for stmt in up.body)
-                    yield Guard(function, up, positive, up.body if positive else up.orelse)
-            sites = self._project.callers(function)
-            if len(sites) != 1:
-                return
-            function, node = (
-                sites[0].function,
-                sites[0].function.module.tree.statement(sites[0].call),
-            )
+    def _with(self, creation: Creation, function: Function) -> list[_Way]:
+        """Return the ways to an initialize in the programs that may run a function; the only one in any case.
+
+        A guard both ways out of which lead there is none.
+        """
+        ways = self._ways(creation.site.function, creation.top)
+        if len(ways) == 1:
+            return ways
+        taken = {(g.test, g.positive) for way in ways for g in way.guards}
+        return [
+            _Way(w.start, tuple(g for g in w.guards if (g.test, not g.positive) not in taken))
+            for w in ways
+            if function in reachable(self._project, w.start)
+        ]
+
+    def _ways(self, function: Function, node: ast.AST) -> list[_Way]:
+        """Return the ways that lead to a node from where a program begins, those with the same guards once."""
+        if node in self._known:
+            return self._known[node]
+        self._known[node] = []  # calls in a circle are no other way
+        own = tuple(_around(function, node))[::-1]
+        found: dict[tuple[object, ...], _Way] = {}
+        for site in self._project.callers(function):
+            statement = site.function.module.tree.statement(site.call)
+            for way in self._ways(site.function, statement):
+                whole = _Way(way.start, (*way.guards, *own))
+                found.setdefault((way.start, *((g.test, g.positive) for g in whole.guards)), whole)
+        self._known[node] = list(found.values()) or [_Way(function, own)]
+        return self._known[node]
+
+    def _avoids(
+        self, way: _Way, guard: Guard, within: set[Function], function: Function, node: ast.AST
+    ) -> bool:
+        """Tell whether a run that begins as a way does may come to a node beside the branch of a guard, by no function of some."""
+        seen = set(within)
+        queue = [(function, node)]
+        for here, at in queue:
+            if here is guard.function:
+                if not self._is_asked(guard, here, at):
+                    return True
+            elif here not in seen:
+                seen.add(here)
+                sites = self._project.callers(here)
+                if not sites and here is way.start:
+                    return True
+                queue += [(site.function, site.call) for site in sites]
+        return False
+
+    def _is_asked(self, guard: Guard, function: Function, node: ast.AST) -> bool:
+        """Tell whether a node stands in the branch of a guard, or in that of a test which asks the same."""
+        tree = function.module.tree
+        if in_branch(tree, node, guard.branch):
+            return True
+        asked = ast.unparse(guard.test.test)
+        return self._lasts(guard) and any(
+            in_branch(tree, node, up.body if guard.positive else up.orelse)
+            for up in tree.ancestors(node)
+            if isinstance(up, ast.If) and ast.unparse(up.test) == asked
+        )
 
     def _passes(
         self, guard: Guard, function: Function, node: ast.AST, around: frozenset[Function]
@@ -124,6 +186,21 @@ class Begun:
         if ours is None or theirs is None:
             return False
         return self._project.values.same(origin.module, ours, module, theirs)
+
+
+def _family(function: Function) -> Collection[Class]:
+    return family(function.cls) if function.cls is not None else ()
+
+
+def _around(function: Function, node: ast.AST) -> Iterator[Guard]:
+    """Yield the guards of a function that a run passes on its way to a node, inner first."""
+    tree = function.module.tree
+    for level in levels(tree, node):
+        yield from _left_before(function, level)
+        up = tree.holder(level)
+        if isinstance(up, ast.If) and not is_main(up):
+            positive = any(level is stmt for stmt in up.body)
+            yield Guard(function, up, positive, up.body if positive else up.orelse)
 
 
 def _left_before(function: Function, stmt: ast.stmt) -> Iterator[Guard]:

@@ -27,7 +27,7 @@ class Initialize:
     `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
     ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is what
-    holds in one of these where that does not take the call.
+    holds in one of those that lead to it where that does not take the call.
     """
 
     function: Function
@@ -83,31 +83,47 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         k.arg is None for k in call.keywords
     )
     scaled = tuple(by_level) if own else ()
-    ways = list(_callers(project, function))
-    callers = tuple((caller, held) for caller, held, _ in ways)
-    aside = tuple((caller, way) for caller, _, without in ways for way in without)
+    callers = tuple(_callers(project, function))
+    aside = tuple(_aside(project, function))
     return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers, aside)
 
 
-def _callers(
-    project: Project, function: Function
-) -> Iterator[tuple[Function, Assumption, list[Assumption]]]:
-    """Yield the functions on the only way to one, nearest first, with what holds where they take it, and where they do not."""
+def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
+    """Yield the functions on the only way to one, nearest first, with what holds where they take it."""
     seen = {function}
     while len(sites := project.callers(function)) == 1 and sites[0].function not in seen:
-        site = sites[0]
-        function = site.function
+        function = sites[0].function
         seen.add(function)
-        known = NOTHING
-        without = []
-        for test, truth in guards(function, site.call):
-            held, missed = refine(known, test, truth), refine(known, test, not truth)
-            if held is None:
-                return
-            if missed is not None and missed != known and not mentions(test, "__name__"):
-                without.append(missed)
-            known = held
-        yield function, known, without
+        held, _ = _passed(function, sites[0].call)
+        if held is None:
+            return
+        yield function, held
+
+
+def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
+    """Yield the functions that lead to one, with each way of theirs past the call that does."""
+    queue, seen = [function], {function}
+    for callee in queue:
+        for site in project.callers(callee):
+            held, missed = _passed(site.function, site.call)
+            yield from ((site.function, way) for way in missed)
+            if held is not None and site.function not in seen:
+                seen.add(site.function)
+                queue.append(site.function)
+
+
+def _passed(function: Function, call: ast.Call) -> tuple[Assumption | None, list[Assumption]]:
+    """Return what holds at a call, None where it never runs, and what holds in each way past it."""
+    known: Assumption = NOTHING
+    missed: list[Assumption] = []
+    for test, truth in guards(function, call):
+        held, without = refine(known, test, truth), refine(known, test, not truth)
+        if held is None:
+            return None, missed
+        if without is not None and without != known and not mentions(test, "__name__"):
+            missed.append(without)
+        known = held
+    return known, missed
 
 
 def _switched(

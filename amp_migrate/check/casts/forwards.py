@@ -67,8 +67,10 @@ class Forwards:
                     yield from self._without(item, facts, known not in item.scaled)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
-                if not self._may_initialize(item, facts):
-                    yield from self._without(item, facts, scaled=False)
+                entries = self._entries(item, way[0])
+                calls = {other.call for other in self._live}
+                if not Initialized(self.old.program, calls, facts).may_run(entries):
+                    yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
             if item.trains and not self._stays(item):
                 yield from self._scalers.outlasting(item, self._written, self.new)
@@ -99,11 +101,12 @@ class Forwards:
         others = {other.call for other in self._live if other is not item}
         return bool(others) and Initialized(self.old.program, others, facts).may_run()
 
-    def _entries(self, item: Initialize) -> list[Function]:
-        """Return the programs that lead to an initialize, and the functions that code out of sight calls."""
-        leading = Initialized(self.old.program, {item.call}, Facts())
-        project = self.old.project
-        return [f for f in project.functions() if leading.leads(f) and not project.callers(f)]
+    def _entries(self, item: Initialize, through: Function | None = None) -> list[Function]:
+        """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
+        project, apex = self.old.project, Initialized(self.old.program, {item.call}, Facts())
+        found = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
+        leads = leading(project, [through]) if through is not None and through.node else found
+        return [f for f in found if f in leads]
 
     def _behind(self, known: Collection[Function]) -> list[Function]:
         """Return the functions that code out of sight calls while Apex is on, beside known ones: they scale losses by it."""
@@ -182,10 +185,10 @@ class Forwards:
         return any(at[1] in self.networks.forwards(f) for f in self._old(at[0]))
 
     def _without(
-        self, item: Initialize, facts: Facts, scaled: bool
+        self, item: Initialize, facts: Facts, scaled: bool, entries: list[Function] | None = None
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
-        entries = self._entries(item)
+        entries = self._entries(item) if entries is None else entries
         reached = Initialized(self.old.program, {item.call}, Facts()).spread(entries)
         begun = native.spread(self._same([*entries, *self._behind(reached)]))
         for at, call, function in self._runs(begun):

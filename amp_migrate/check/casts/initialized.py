@@ -63,9 +63,13 @@ class Initialized:
         """Tell whether a run of a function may initialize."""
         return function in self._leads
 
-    def may_run(self) -> bool:
-        """Tell whether any of the calls may run."""
-        return any(True in found for found in self._exits.values())
+    def may_run(self, entries: Collection[Function] | None = None) -> bool:
+        """Tell whether any of the calls may run, in a run that begins at one of some functions."""
+        return any(
+            True in found
+            for (function, _), found in self._exits.items()
+            if entries is None or function in entries
+        )
 
     @cached_property
     def _exits(self) -> dict[_Run, States]:

@@ -16,9 +16,9 @@ from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import dominates, in_branch, levels, position
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.scaler.reach.out_of_reach import entered_unmade
-from amp_migrate.scaler.routes.places import always_constructed, made_with_object, sometimes_called
+from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,6 @@ from amp_migrate.facts.paths import calls_method, defs, mentions
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import levels
-from amp_migrate.project.reach import reachable
 
 
 def fills_all(site: CallSite, function: Function) -> bool:
@@ -102,10 +101,3 @@ def always_constructed(project: Project, function: Function) -> bool:
         return False
     calls = project.callers(function)
     return function is init or any(c.function is init and not is_conditional(c) for c in calls)
-
-
-def made_with_object(project: Project, function: Function) -> bool:
-    """Tell whether making an object of its class comes to the method that initializes."""
-    made = function.cls.method("__init__") if function.cls is not None else None
-    begins = made is not None and function in {made, *reachable(project, made)}
-    return begins or function.name == "__post_init__"
