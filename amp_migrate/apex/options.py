@@ -41,7 +41,7 @@ class Options:
     """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
 
     `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
-    loss scale is asked for, which Apex honours at O0 too.
+    loss scale is asked for, which Apex honours at O0 too, or O2 casts nothing.
     `chosen_scale` is a loss_scale known only at run time.
     """
 
@@ -125,11 +125,14 @@ def read(
     given = TRUE
     if switch is not None and not is_true(switch):
         given = FALSE if is_false(switch) else Condition(None, segment(switch))
-    options = Options(named, conjunction([on, given]), given, level)
+    alone = level in ("O2", "O3") and _is_empty(named["models"])
+    options = Options(named, FALSE if alone else conjunction([on, given]), given, level)
+    options.always_scales = alone and level == "O2"
     scale = named.get("loss_scale")
     _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment)
-    _remarks(options, named, _levels(site, named.get("opt_level"), level))
+    levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
+    _remarks(options, named, levels)
     return options
 
 
@@ -138,6 +141,11 @@ def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[s
     if level is not None:
         return frozenset({level})
     return possible(site.module, node) if node is not None else ALL
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Tell whether no model is given, which is all that O2 and O3 cast."""
+    return isinstance(node, ast.List) and not node.elts
 
 
 def _is_half(node: ast.expr) -> bool:

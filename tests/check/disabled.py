@@ -73,7 +73,43 @@ def exact():
 """
 _STACK = """with contextlib.ExitStack() as stack:
         stack.enter_context(amp.disable_casts())"""
+_GIVEN_NOTHING = """import torch
+from apex import amp
+
+def invert(network, images, targets):
+    optimizer = torch.optim.Adam([images])
+    _, optimizer = amp.initialize([], optimizer, opt_level="O2")
+    for step in range(9):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(images), targets)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+_SCALED_ALONE = """import torch
+
+def invert(network, images, targets):
+    optimizer = torch.optim.Adam([images])
+    scaler = torch.cuda.amp.GradScaler()
+    for step in range(9):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(images), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+_LOSS = "        loss = torch"
 DISABLED = (
+    Training(
+        "a level that casts the models given, and none is",
+        {"main.py": _GIVEN_NOTHING},
+        {"main.py": _SCALED_ALONE},
+        {
+            "the network is cast": (
+                (_LOSS, "        with torch.cuda.amp.autocast():\n            loss = torch"),
+            ),
+        },
+    ),
     _training("casts disabled by a block", "with amp.disable_casts():"),
     _training("casts disabled by an entry", "kinds = {'exact': amp.disable_casts()}\n    with kinds['exact']:"),
     _training("casts disabled by an attribute", "casts = Casts()\n    with casts.off:", _KEPT),

@@ -77,11 +77,14 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         off += [missed] if missed is not None else []
         on = refine(on, test, truth)
     level = argument(call, "opt_level", _LEVEL)
+    if _casts_nothing(call, level):
+        level = ast.Constant("O0")
     on, by_level = _switched(on, level, None)
     on, by_switch = _switched(on, argument(call, "enabled", _ENABLED), True)
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
     )
+    own = own or (level is not None and level is not argument(call, "opt_level", _LEVEL))
     scaled = tuple(by_level) if own else ()
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
@@ -124,6 +127,13 @@ def _passed(function: Function, call: ast.Call) -> tuple[Assumption | None, list
             missed.append(without)
         known = held
     return known, missed
+
+
+def _casts_nothing(call: ast.Call, level: ast.expr | None) -> bool:
+    """Tell whether a level casts the models that it is given alone, and there are none."""
+    models = argument(call, "models", 0)
+    patches = not isinstance(level, ast.Constant) or level.value not in ("O2", "O3")
+    return not patches and isinstance(models, ast.List) and not models.elts
 
 
 def _switched(
