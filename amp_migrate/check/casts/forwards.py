@@ -67,8 +67,7 @@ class Forwards:
                     yield from self._without(item, facts, known not in item.scaled)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
-                entries = self._entries(item, way[0])
-                calls = {other.call for other in self._live}
+                entries, calls = self._entries(item, way[0]), {i.call for i in self._live}
                 if not Initialized(self.old.program, calls, facts).may_run(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
