@@ -91,13 +91,14 @@ class Attempts:
         return [self._before[text] for text in texts if text in self._before]
 
     def _lost(self) -> list[Refusal]:
-        """Return why texts are not used that take away what other files import."""
+        """Return why texts are not used that take away what files import, or the last value of an attribute."""
         after = self._after()
         if not after:
             return []
-        from amp_migrate.check.exports import lost
+        from amp_migrate.check.exports import lost, unset
 
-        found = {name.path: name for name in lost(self._planner.project, after)}
+        project = self._planner.project
+        found = {name.path: name for name in (*lost(project, after), *unset(project, after))}
         return [Refusal(path, name.reason) for path, name in found.items()]
 
     def _makes_optimizer(self, path: str, node: ast.expr) -> bool:

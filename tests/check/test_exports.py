@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.check.exports import lost
+from amp_migrate.check.exports import lost, unset
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
 
@@ -45,3 +45,26 @@ def test_a_name_that_another_file_imports_is_lost(
     project = build({path: Tree(path, text) for path, text in texts.items()})
     told = lost(project, {"part.py": _WITHOUT, **after})
     assert sorted((n.path, n.name, n.importer, n.line) for n in told) == found
+
+
+_KEPT = "import torch\n\n\nclass Run:\n    def __init__(self, on):\n        self.amp = on\n\n    def go(self):\n        return READ\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "kept", "found"),
+    [
+        ("self.amp is not None", "", [("run.py", "amp", 9)]),
+        ("self.amp is not None", "self.amp = None", []),
+        ("torch.cuda.amp.autocast()", "", []),
+        ("self.on", "", []),
+    ],
+)
+def test_an_attribute_that_nothing_sets_any_more_is_lost(
+    read: str, kept: str, found: list[tuple[str, str, int]]
+) -> None:
+    """It is told where the new text still reads it, not where a module of that name is meant."""
+    before = _KEPT.replace("READ", read)
+    after = before.replace("self.amp = on", kept or "pass")
+    project = build({"run.py": Tree("run.py", before)})
+    told = unset(project, {"run.py": after})
+    assert [(n.path, n.name, n.line) for n in told] == found

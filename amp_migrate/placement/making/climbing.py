@@ -12,6 +12,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.flow.condition import UNKNOWN, Condition, negate
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.emptied import asked_of_attribute
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
@@ -165,5 +166,7 @@ def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
 
 def guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
     """Return what a guard of an initialize asks; `positive` where it stands in the body of it."""
-    condition = unit.availability[site.module].reduce(holder.test)
+    condition = asked_of_attribute(unit, site, holder.test)
+    if condition is None:
+        condition = unit.availability[site.module].reduce(holder.test)
     return condition if positive else negate(condition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.paths import path, same, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import Function
@@ -68,3 +68,16 @@ def _name_in(unit: Unit, function: Function, group: object) -> str | None:
         and values.group(function.module, node) == group
     }
     return min(found, key=lambda text: (len(text), text), default=None)
+
+
+def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
+    """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
+    tree = site.module.tree
+    text = parameters_text(unit, site)
+    parent = tree.parent(site.node)
+    if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
+        other = parent.orelse if parent.body is site.node else parent.body
+        plain = ast.unparse(other).endswith(".parameters()")
+        if plain or same(ast.parse(text, mode="eval").body, other):
+            return tree.segment(other), parent
+    return text, site.call

@@ -26,10 +26,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import same
+from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.reads.zeroing import lost_windows
-from amp_migrate.placement.unscaling.parameters import parameters_text
+from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
@@ -50,7 +49,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
             continue
-        text, whole = _replacement(context, site)
+        text, whole = replaced_parameters(context.unit, site)
         edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     written: set[Inside] = set()
@@ -83,19 +82,6 @@ def _lost(context: Context) -> Iterator[Decision]:
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
             yield decision(RULE, Status.NOTE, backward.module, backward.node, _LOST, advice=advice)
-
-
-def _replacement(context: Context, site: Site) -> tuple[str, ast.expr]:
-    """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
-    tree = site.module.tree
-    text = parameters_text(context.unit, site)
-    parent = tree.parent(site.node)
-    if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
-        other = parent.orelse if parent.body is site.node else parent.body
-        plain = ast.unparse(other).endswith(".parameters()")
-        if plain or same(ast.parse(text, mode="eval").body, other):
-            return tree.segment(other), parent
-    return text, site.call
 
 
 def _divided(context: Context, function: Function, node: ast.expr) -> Decision:

@@ -38,6 +38,7 @@ from amp_migrate.apex.emptied import Empty, asked, test_of
 from amp_migrate.apex.sites import HANDED_ON, Kind
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.making.stored import kept_guards
+from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.plan.model import (
     AddArgument,
     Decision,
@@ -85,7 +86,7 @@ def decide(context: Context) -> Iterator[Decision]:
 def _asked(context: Context, item: Tested) -> Decision | None:
     """A test whether an attribute holds amp asks whether the scaler in its place is enabled."""
     module, function = item.module, context.unit.project.function_of(item.module, item.test)
-    if context.is_gone(item.test) or _in_collapsed_test(context, function, item.test):
+    if _is_asked_no_more(context, function, item.test):
         return None
     owner = module.tree.segment(item.attribute.value)
     enabled = f"{owner}.{context.unit.home.name}.is_enabled()"
@@ -113,7 +114,7 @@ def _empty(context: Context, empty: Empty) -> Decision:
     message = f"becomes `{text}`, which passes everything through"
     result = decision(RULE, Status.ROUTINE, module, stmt, message, edits)
     for function, test, positive in asked(home.project, empty):
-        if not context.is_gone(test) and not _in_collapsed_test(context, function, test):
+        if not _is_asked_no_more(context, function, test):
             enabled = f"{context.scaler(function, test)}.is_enabled()"
             edit = ReplaceExpression(
                 function.module.tree.span(test), enabled if positive else f"not {enabled}"
@@ -206,6 +207,18 @@ def _renamed_use(context: Context, function: Function, node: ast.Name) -> Edit:
     test, positive = asked
     enabled = f"{home.name}.is_enabled()"
     return ReplaceExpression(tree.span(test), enabled if positive else f"not {enabled}")
+
+
+def _is_asked_no_more(context: Context, function: Function, test: ast.AST) -> bool:
+    """Tell whether a test goes with its branch, or with the choice between parameters that are the same now."""
+    chosen = (
+        replaced_parameters(context.unit, site)[1] for site in context.unit.of(Kind.MASTER_PARAMS)
+    )
+    return (
+        context.is_gone(test)
+        or _in_collapsed_test(context, function, test)
+        or any(isinstance(c, ast.IfExp) and test in ast.walk(c.test) for c in chosen)
+    )
 
 
 def _in_collapsed_test(context: Context, function: Function, node: ast.AST) -> bool:

@@ -1,0 +1,94 @@
+"""What a test of an attribute says that holds amp or None: under which tests amp was stored in it."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.emptied import asked, asked_otherwise
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import walk
+from amp_migrate.flow.condition import Condition, conjunction, negate
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project.order import in_branch, levels
+from amp_migrate.scaler.routes.carriers import Stored
+
+
+def asked_of_attribute(unit: Unit, site: Site, test: ast.expr) -> Condition | None:
+    """Return what a guard of an initialize says of the option for AMP; None where it asks no attribute that goes.
+
+    Raises `Cannot` where that cannot be said at the initialize.
+    """
+    parts = set(ast.walk(test))
+    for empty in unit.home.carriers.empty:
+        for _, node, positive in asked(unit.project, empty):
+            if node not in parts:
+                continue
+            attribute = empty.statement.targets[0]
+            stored = [s for s in unit.home.carriers.stored if _is_of(s, attribute)]
+            if node is not test or len(stored) != 1 or not _holds(unit, site, stored[0]):
+                raise asked_otherwise(site.module, test, attribute)
+            condition = _condition(unit, stored[0])
+            return condition if positive else negate(condition)
+    return None
+
+
+def _is_of(stored: Stored, attribute: ast.expr) -> bool:
+    target = stored.statement.targets[0]
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(attribute, ast.Attribute)
+        and target.attr == attribute.attr
+    )
+
+
+def _tests(stored: Stored) -> list[ast.If]:
+    tree = stored.site.module.tree
+    return [level for level in levels(tree, stored.statement) if isinstance(level, ast.If)]
+
+
+def _condition(unit: Unit, stored: Stored) -> Condition:
+    availability = unit.availability[stored.site.module]
+    found = []
+    for level in reversed(_tests(stored)):
+        condition = availability.reduce(level.test)
+        inside = in_branch(stored.site.module.tree, stored.statement, level.body)
+        found.append(condition if inside else negate(condition))
+    return conjunction(found)
+
+
+def _holds(unit: Unit, site: Site, stored: Stored) -> bool:
+    """Tell whether the tests around what is stored say the same where Apex is initialized."""
+    function = stored.site.function
+    read = [
+        node
+        for level in _tests(stored)
+        for node in ast.walk(level.test)
+        if isinstance(node, ast.Name | ast.Attribute)
+    ]
+    if function is site.function:
+        return not any(isinstance(node, ast.Attribute) for node in read) and not any(
+            isinstance(node, ast.Name) and node.id in _bound(function.scope) for node in read
+        )
+    receivers = {function.parameters.names[0], site.function.parameters.names[0]}
+    names = {node.id for node in read if isinstance(node, ast.Name)}
+    fixed = {node.attr for node in read if isinstance(node, ast.Attribute)}
+    return len(receivers) == 1 and names <= receivers and not _set(unit, fixed)
+
+
+def _bound(scope: ast.AST) -> set[str]:
+    return {
+        node.id
+        for node in walk(scope)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
+
+
+def _set(unit: Unit, names: set[str]) -> bool:
+    """Tell whether something other than a constructor sets one of some attributes."""
+    return any(
+        node.attr in names
+        and not isinstance(node.ctx, ast.Load)
+        and unit.project.function_of(module, node).name != "__init__"
+        for module in unit.project.modules.values()
+        for node in module.tree.nodes(ast.Attribute)
+    )
