@@ -42,6 +42,8 @@ NOT_FOLLOWED = {
     "several/rounds_in_loops",
     "evaluate/classifier_on_an_encoder",
 }
+# Its recurrent layer rounds in fp16 as the CPU does, on some further from fp32 than under Apex; its case runs without casts.
+WITHOUT_CASTS = "layout/schedule_around_the_optimizer"
 # It uses a name that nothing defines at the end of its epoch, before and after.
 RAISING = "simple/residual_net_o1"
 # What their first backward computes is thrown away, and an overflow in it natively as well.
@@ -54,6 +56,7 @@ THROWING_AWAY = {
     "internals/function_of_its_own_without_casts",
     "project/attack_beside_training",
     "several/attack_in_a_helper",
+    "several/attack_told_by_a_variable",
     "several/attack_without_an_optimizer",
     "several/saliency_of_the_input",
 }
@@ -134,6 +137,7 @@ def test_fixture_verifies(name: str, tmp_path: Path) -> None:
         project=tmp_path / "before",
         inject=() if name in NOT_INJECTED else (2,),
         growth=3,
+        casts=name != WITHOUT_CASTS,
     )
     result = Ladder(ForkedRunner(options, trees, tmp_path, lambda *told: None)).climb()
     differing = (CLIPPING_IN_VAIN, *SKIPPING_THE_NEXT)
@@ -177,7 +181,7 @@ WRONG = {
 }
 
 
-# AMP or its scaling is off, clipping is off, or the unscaled gradients are only kept or told: the training stays as it was.
+# AMP or its scaling is off, clipping is off or in a class that does not run, or the unscaled gradients are only kept or told: the training stays as it was.
 HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
     ("step not rewritten", "flags/setting_in_a_variable_off"),
@@ -189,6 +193,7 @@ HARMLESS = {
     ("step not rewritten", "project/flag_of_a_library"),
     ("step not rewritten", "project/flag_of_a_library_with_mixins"),
     ("step not rewritten", "fixes/clip_in_one_branch"),
+    ("missing unscale_", "layout/setup_that_returns_early"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),
     ("missing unscale_", "clip/parameters_from_another_file"),

@@ -1202,4 +1202,46 @@ ADVISED = (
             ),
         ),
     ),
+    Advised(
+        "refused/scaler_anew_in_each_fold",
+        "call amp.initialize once, before the training loop",
+        (
+            (
+                "if args.half:\n    for fold in range(3):\n",
+                "if args.half:\n    net = nn.Linear(6, 3)\n    opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+                '    net, opt = amp.initialize(net, opt, opt_level="O1")\n    for fold in range(3):\n',
+            ),
+            (
+                "        net = nn.Linear(6, 3)\n        opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+                '        net, opt = amp.initialize(net, opt, opt_level="O1")\n',
+                "",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/amp_or_none_by_an_option_that_changes",
+        "keep a flag for AMP in place of `self._amp` and import amp where it is used",
+        (
+            (
+                '        self._amp = None\n        if self.settings.precision == "mixed":\n'
+                "            from apex import amp\n\n            self._amp = amp\n",
+                '        self.mixed = self.settings.precision == "mixed"\n',
+            ),
+            ("import torch.nn as nn\n", "import torch.nn as nn\nfrom apex import amp\n"),
+            (
+                "        if self._amp is not None:\n            model,",
+                "        if self.mixed:\n            model,",
+            ),
+            (
+                "        if self._amp is not None:\n            with",
+                "        if self.mixed:\n            with",
+            ),
+            ("if self._amp is not None else model", "if self.mixed else model"),
+            ("if self._amp is not None else {}", "if self.mixed else {}"),
+            ("self._amp.initialize", "amp.initialize"),
+            ("self._amp.scale_loss", "amp.scale_loss"),
+            ("self._amp.master_params", "amp.master_params"),
+            ("self._amp.state_dict", "amp.state_dict"),
+        ),
+    ),
 )

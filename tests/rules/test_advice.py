@@ -26,6 +26,7 @@ ELSEWHERE = {
     "refused/mmcv_hook_alone",
     "refused/mmcv_runner_elsewhere",
     "refused/mmcv_runner_unseen",
+    "refused/perturbation_in_a_generator",
     "refused/zero_grad_after_first_step_kept",
 }
 
