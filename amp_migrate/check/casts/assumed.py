@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.casts.installed import installed
-from amp_migrate.facts.paths import mentions
+from amp_migrate.facts.paths import mentions, walk
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import reachable
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
@@ -108,22 +109,43 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
     queue, seen = [function], {function}
     for callee in queue:
         for site in project.callers(callee):
-            held, missed = _passed(site.function, site.call)
+            held, missed = _passed(site.function, site.call, _stored(project, callee))
             yield from ((site.function, way) for way in missed)
             if held is not None and site.function not in seen:
                 seen.add(site.function)
                 queue.append(site.function)
 
 
-def _passed(function: Function, call: ast.Call) -> tuple[Assumption | None, list[Assumption]]:
-    """Return what holds at a call, None where it never runs, and what holds in each way past it."""
+def _stored(project: Project, function: Function) -> frozenset[str]:
+    """Return the attributes that a function sets, or what it calls."""
+    nodes = (node for f in reachable(project, function) for node in walk(f.scope))
+    return frozenset(
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
+
+
+def _passed(
+    function: Function, call: ast.Call, stored: frozenset[str] = frozenset()
+) -> tuple[Assumption | None, list[Assumption]]:
+    """Return what holds at a call, None where it never runs, and what holds in each way past it.
+
+    A test of an attribute that is `stored` by what the call runs is passed by where that has run before.
+    """
     known: Assumption = NOTHING
     missed: list[Assumption] = []
     for test, truth in guards(function, call):
         held, without = refine(known, test, truth), refine(known, test, not truth)
         if held is None:
             return None, missed
-        if without is not None and without != known and not mentions(test, "__name__"):
+        again = any(isinstance(n, ast.Attribute) and n.attr in stored for n in ast.walk(test))
+        if (
+            without is not None
+            and without != known
+            and not mentions(test, "__name__")
+            and not again
+        ):
             missed.append(without)
         known = held
     return known, missed
