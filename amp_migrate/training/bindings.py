@@ -135,3 +135,9 @@ def is_one_variable(project: Project, name: str, one: Function, other: Function)
     found = project.lookup.seen_from(module, one.scope, name)
     same = found == project.lookup.seen_from(other.module, other.scope, name)
     return same and len(found) == 1 and isinstance(found[0], Module)
+
+
+def one_name(module: Module, node: ast.expr) -> str | None:
+    """Return the name of the one network that an expression takes parameters of; None for anything else."""
+    found = {base.id if isinstance(base, ast.Name) else None for base in bases(module, node, set())}
+    return found.pop() if len(found) == 1 else None

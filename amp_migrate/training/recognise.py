@@ -8,22 +8,21 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import is_super, looked_up, tail
+from amp_migrate.facts.paths import is_super, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     READS_GRADIENTS,
     RUNS_NO_FORWARD,
 )
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.bindings import one_name
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
-from amp_migrate.training.reads.gradients import Gradients, absent
+from amp_migrate.training.reads.gradients import Gradients, absent, takes_gradient
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
@@ -201,10 +200,10 @@ class Training:
                 self.objects.training(owners),
                 assumed=name is None,
                 each=self.objects.reads_each(module, subject),
-                network=_one_name(module, subject),
+                network=one_name(module, subject),
             )
             yield from _reads(read, self._whole.optimizers(module, subject))
-        elif _takes_gradient(call):
+        elif takes_gradient(call):
             yield from self._named_gradient(function, call)
         elif name == "torch.clear_autocast_cache":
             yield Event(Kind.CLEAR_CASTS, call)
@@ -291,18 +290,6 @@ def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:
         yield replace(read, optimizers=whole, each=True)
     if len(whole) < 2 or (read.optimizers or whole) - whole:
         yield read
-
-
-def _takes_gradient(call: ast.Call) -> bool:
-    """Tell whether a call is ``getattr(p, "grad")``."""
-    found = looked_up(call)
-    return found is not None and string(found[1]) == "grad"
-
-
-def _one_name(module: Module, node: ast.expr) -> str | None:
-    """Return the name of the one network that an expression takes parameters of; None for anything else."""
-    found = {base.id if isinstance(base, ast.Name) else None for base in bases(module, node, set())}
-    return found.pop() if len(found) == 1 else None
 
 
 def _trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:

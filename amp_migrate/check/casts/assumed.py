@@ -108,8 +108,10 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
     """Yield the functions that lead to one, with each way of theirs past the call that does."""
     queue, seen = [function], {function}
     for callee in queue:
-        for site in project.callers(callee):
-            held, missed = _passed(site.function, site.call, _stored(project, callee))
+        sites = project.callers(callee)
+        stored = _stored(project, callee) if sites else frozenset()
+        for site in sites:
+            held, missed = _passed(site.function, site.call, stored)
             yield from ((site.function, way) for way in missed)
             if held is not None and site.function not in seen:
                 seen.add(site.function)

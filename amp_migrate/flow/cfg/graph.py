@@ -20,7 +20,7 @@ Root = (
 )
 
 
-_NOWHERE: frozenset[int] = frozenset()
+_NOWHERE: frozenset[Point] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,48 +73,32 @@ class Graph:
     def nearest_before(self, node: ast.AST, stops: Callable[[Point], bool]) -> list[Point]:
         """Return the points that may be the last of their sort before a node runs, going back from it."""
         found: list[Point] = []
-        points, sources = self.points, self._sources
-        stack = [point.index for point in self.at(node)]
+        stack = list(self.at(node))
         seen = set(stack)
         while stack:
-            for index in sources[stack.pop()]:
-                if index not in seen:
-                    seen.add(index)
-                    if stops(points[index]):
-                        found.append(points[index])
-                    else:
-                        stack.append(index)
+            for point in self._sources[stack.pop().index]:
+                if point not in seen:
+                    seen.add(point)
+                    (found if stops(point) else stack).append(point)
         return found
 
     def bound_before(self, name: ast.Name) -> list[Point]:
         """Return the points that may bind a name last before it is read; the entry where nothing has to."""
-        found: list[Point] = []
-        points, sources, stops = self.points, self._sources, self._bind.get(name.id, _NOWHERE)
-        entry = self.entry.index
-        stack = [point.index for point in self.at(name)]
-        seen = set(stack)
-        while stack:
-            for index in sources[stack.pop()]:
-                if index not in seen:
-                    seen.add(index)
-                    if index in stops or index == entry:
-                        found.append(points[index])
-                    else:
-                        stack.append(index)
-        return found
+        binding, entry = self._bind.get(name.id, _NOWHERE), self.entry
+        return self.nearest_before(name, lambda point: point in binding or point is entry)
 
     @cached_property
-    def _sources(self) -> tuple[tuple[int, ...], ...]:
-        """The points straight before each, by their indexes."""
-        return tuple(tuple(edge.source.index for edge in into) for into in self._into)
+    def _sources(self) -> tuple[tuple[Point, ...], ...]:
+        """The points straight before each."""
+        return tuple(tuple(edge.source for edge in into) for into in self._into)
 
     @cached_property
-    def _bind(self) -> dict[str, set[int]]:
-        """The points that bind each name, by their indexes."""
-        found: dict[str, set[int]] = {}
+    def _bind(self) -> dict[str, set[Point]]:
+        """The points that bind each name."""
+        found: dict[str, set[Point]] = {}
         for point in self.points:
             if point.kind is Kind.STORE and isinstance(point.node, ast.Name):
-                found.setdefault(point.node.id, set()).add(point.index)
+                found.setdefault(point.node.id, set()).add(point)
         return found
 
     def within(self, node: ast.AST) -> tuple[Point, ...]:

@@ -141,14 +141,13 @@ class Within:
 
     def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
         """Return the states behind functions of which one runs without being called by name."""
-        state = here.state.machine
+        before = here.state.machine
         states: States = {}
         for function in runs:
-            if function not in self._matter:
-                states[State(state, self._memory.behind(function, here.state.known))] = None
-                continue
             known = self._memory.behind(function, here.state.known)
-            before = here.state.machine
+            if function not in self._matter:
+                states[State(before, known)] = None
+                continue
             run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
             ends = self._wait(key, here, run).exits
             states |= {State(self._ended(end.machine, before), known): None for end in ends}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.paths import looked_up, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
@@ -199,3 +199,9 @@ def _item(node: ast.Subscript, parents: dict[ast.AST, ast.AST]) -> str | None:
     up = parents.get(node)
     zero = isinstance(up, ast.Assign) and isinstance(up.value, ast.Constant) and up.value.value == 0
     return None if zero else "read"
+
+
+def takes_gradient(call: ast.Call) -> bool:
+    """Tell whether a call is ``getattr(p, "grad")``."""
+    found = looked_up(call)
+    return found is not None and string(found[1]) == "grad"

@@ -19,8 +19,7 @@ _HOLDERS = -1
 _NODE = 33
 _REST = (1 << _NODE) - 1
 _INSIDE = _REST - 1
-# How many steps in a row may look for a field in vain.
-_VAIN = 400
+_VAIN = 400  # steps in a row that may look for a field without finding one
 # How many steps are kept before all are found anew.
 _MANY = 200_000
 _Nodes = tuple[int, ...]
