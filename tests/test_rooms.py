@@ -26,7 +26,13 @@ BELOW = {
     "project": {"facts", "flow", "modules", "values"},
     "training": {*READS},
     "protocol": {*READS, "training"},
-    "check": {*READS, "training", "protocol", "source", "processes", "report"},
+    "check.apex": {*READS, "training", "protocol"},
+    "check.events": {*READS, "training", "protocol", "check.apex"},
+    "check.casts": {*READS, "training", "protocol", "check.apex", "check.events"},
+    "check": {
+        *(*READS, "training", "protocol", "check.apex", "check.events", "check.casts"),
+        *("source", "processes", "report"),
+    },
     "plan.model": {"source"},
     "plan.cannot": {"plan.model", "project"},
     "report": {"plan.model", "source", "words"},
@@ -69,7 +75,7 @@ BELOW = {
     },
     "enable": {
         *(*READS, "training", "protocol", "plan", "plan.cannot", "plan.model", "rules", "scaler"),
-        *("check", "rewrite", "report", "settings", "source", "words", "autocast"),
+        *("check", "check.events", "rewrite", "report", "settings", "source", "words", "autocast"),
         *("engine", "outcome", "output", "run"),
     },
     "rewrite": {"source", "plan.model"},
@@ -118,9 +124,12 @@ def packages(name: str) -> set[str]:
 
 
 def room(name: str) -> str:
-    """Return the room, or the module beside the rooms, that a module stands in; what a plan is made of are rooms of their own."""
+    """Return the room, or the module beside the rooms, that a module stands in: the innermost one that the table knows."""
     inner = name.partition(".")[2]
-    return inner if inner in BELOW else inner.partition(".")[0]
+    around = inner
+    while around and around not in BELOW:
+        around = around.rpartition(".")[0]
+    return around or inner.partition(".")[0]
 
 
 def test_every_module_can_be_imported_first() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Iterator, Sequence
 
-from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize, argument
+from amp_migrate.check.apex.given import POSITIONS, folded, stated
 from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import tail
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -18,18 +17,10 @@ from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.named import sets_scale
 
-_POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 _BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
 _WITHOUT_EFFECT = {"max_loss_scale": 2.0**24}
 _OWN = frozenset({"backoff_factor", "growth_factor", "growth_interval", "init_scale"})
 _NEVER = 10**6  # turns after which a scale that must stay may grow, at the least
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
 
 
 def scales(
@@ -44,9 +35,9 @@ def scales(
         place = Place(item.function.module.path, item.call.lineno)
         kept_nowhere = claims.note(DIFFERING_BOUNDS, place)
         reported = claims.note(BOUNDS, place)
-        for name in _POSITIONS:
+        for name in POSITIONS:
             values = [old.constant(item.function, value) or value for value in stated(item, name)]
-            direct = argument(item.call, name, _POSITIONS[name])
+            direct = argument(item.call, name, POSITIONS[name])
             named = direct is not None and folded(direct) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
             if values and not left_out and not any(given.has(name, v) for v in values):
@@ -86,47 +77,7 @@ def _set_by_hand(old: Side, name: Key) -> set[str]:
 
 def _has_none(item: Initialize) -> bool:
     stars = any(k.arg is None for k in item.call.keywords)
-    return not stars and not any(stated(item, name) for name in _POSITIONS)
-
-
-def stated(item: Initialize, name: str) -> list[ast.expr]:
-    """Return what an argument of `amp.initialize` may be, as far as dictionaries that hold it can be read."""
-    direct = argument(item.call, name, _POSITIONS[name])
-    if direct is not None:
-        return [direct]
-    options = [k.value for k in item.call.keywords if k.arg is None]
-    found = [value for node in options for value in _held(item, node, name, ())]
-    read = [ast.Subscript(node, ast.Constant(name), ast.Load()) for node in options]
-    return [*found, *read] if found else []
-
-
-def _held(item: Initialize, node: ast.expr, name: str, seen: tuple[str, ...]) -> Iterator[ast.expr]:
-    """Yield what a dictionary may hold under a name."""
-    module = item.function.module
-    if isinstance(node, ast.Dict):
-        for entry, value in zip(node.keys, node.values, strict=True):
-            if entry is None:
-                yield from _held(item, value, name, seen)
-            elif isinstance(entry, ast.Constant) and entry.value == name:
-                yield value
-    elif isinstance(node, ast.Call) and tail(node) == "dict":
-        yield from (k.value for k in node.keywords if k.arg == name)
-    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        text = ast.unparse(node)
-        if text in seen:
-            return
-        for assign in module.tree.nodes(ast.Assign):
-            for target in assign.targets:
-                if ast.unparse(target) == text:
-                    yield from _held(item, assign.value, name, (*seen, text))
-                elif isinstance(target, ast.Subscript) and ast.unparse(target.value) == text:
-                    if isinstance(target.slice, ast.Constant) and target.slice.value == name:
-                        yield assign.value
-        for call in module.tree.nodes(ast.Call):
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == f"{text}.update":
-                yield from (k.value for k in call.keywords if k.arg == name)
-                for given in call.args:
-                    yield from _held(item, given, name, (*seen, text))
+    return not stars and not any(stated(item, name) for name in POSITIONS)
 
 
 class _Given:
@@ -196,24 +147,3 @@ def _equal(value: ast.expr, other: ast.expr) -> bool:
         if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
     }
     return bool(read & {ast.unparse(n) for n in ast.walk(other) if isinstance(n, ast.expr)})
-
-
-def folded(node: ast.expr) -> float | None:
-    """Return the number that an expression of numbers is; None for any other one."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            return float(node.value)
-        except ValueError:
-            return None
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = folded(node.left), folded(node.right)
-        if left is not None and right is not None:
-            try:
-                return float(_OPERATORS[type(node.op)](left, right))
-            except (ArithmeticError, ValueError):
-                return None
-    if isinstance(node, ast.Call) and tail(node) in ("float", "int") and len(node.args) == 1:
-        return folded(node.args[0])
-    return None

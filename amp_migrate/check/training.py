@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
+from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.events.claims import RAISES, Claims
-from amp_migrate.check.events.compare import Parted, compare
 from amp_migrate.check.events.handing import HANDED
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree

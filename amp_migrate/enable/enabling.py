@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from amp_migrate.check.compare import compare
 from amp_migrate.check.events.claims import Claim, Claims
-from amp_migrate.check.events.compare import compare
 from amp_migrate.check.text import check
 from amp_migrate.enable.additions import Additions, option, others
 from amp_migrate.enable.described.describe import TRACE, describe

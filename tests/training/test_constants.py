@@ -10,7 +10,7 @@ import pytest
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import build
-from amp_migrate.training.constants import constant_of
+from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import Reaching
 
 _TOLD: dict[str, tuple[str, object]] = {

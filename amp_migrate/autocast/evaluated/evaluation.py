@@ -38,7 +38,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.holders import called, holders
+from amp_migrate.training.forwards.holders import called, holders
 from amp_migrate.training.region import Region, nodes_in
 from amp_migrate.values.links.onward import Onward
 

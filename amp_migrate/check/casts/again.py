@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting
-from amp_migrate.check.casts.disabling import States
-from amp_migrate.check.casts.initialized import ON, Initialized
 from amp_migrate.check.events.sides import Side
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume

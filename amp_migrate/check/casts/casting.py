@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from amp_migrate.check.casts.assumed import Facts
+from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.check.casts.initialized import handed, of_one_kind, runs_each
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import reachable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.check.casts.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.given import folded, stated
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.check.settings import folded, stated
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place

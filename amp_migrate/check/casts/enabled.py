@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Facts, guards
+from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function

@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from amp_migrate.check.apex.assumed import Facts, Initialize, initializes
+from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.initialized import ON, Initialized, leading
+from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import called_again
-from amp_migrate.check.casts.assumed import Facts, Initialize, initializes
 from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import (
@@ -24,13 +27,10 @@ from amp_migrate.check.casts.differing import (
     scales,
     where,
 )
-from amp_migrate.check.casts.disabling import States
-from amp_migrate.check.casts.initialized import ON, Initialized, leading
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
-from amp_migrate.check.casts.steady import steady
 from amp_migrate.check.casts.told import told_above
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims

@@ -7,9 +7,9 @@ import builtins
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize, argument
+from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
-from amp_migrate.check.casts.multiplying import Multiplying
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import path, tail
@@ -25,7 +25,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
 )
-from amp_migrate.training.holders import holders
+from amp_migrate.training.forwards.holders import holders
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(

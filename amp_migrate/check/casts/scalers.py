@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.casts.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Key, Side, key

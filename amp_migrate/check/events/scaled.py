@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.inputs import backwards
 from amp_migrate.check.events.labels import Does, text_of
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
@@ -43,6 +42,18 @@ def unscaled(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
             yield from _first(
                 name, f"`{text}` {PAST}", [(f, c) for f, c, w, _ in steps if w == text]
             )
+
+
+def backwards(
+    side: Side, function: Function, introduced: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.Call, Label, bool]]:
+    """Yield the backward passes of a function, each with its label and whether it is scaled."""
+    points = side.program.graph(function).points
+    for call in dict.fromkeys(p.node for p in points):
+        if isinstance(call, ast.Call):
+            label = side.labels.of_call(function, call, introduced)
+            if label is not None and label.kind == Does.BACKWARD.value:
+                yield call, label, side.labels.is_scaled(function, call)
 
 
 def _first(

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from amp_migrate.check.casts.initialized import leading
-from amp_migrate.check.casts.installed import installed, unsettled
+from amp_migrate.check.apex.initialized import leading
+from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Label
@@ -18,7 +18,7 @@ from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.constants import constant_of
+from amp_migrate.training.origins.constants import constant_of
 
 Key = tuple[str, str]
 DECIDES = ast.If | ast.While

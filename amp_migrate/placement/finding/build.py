@@ -23,8 +23,8 @@ from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.without import Without
 from amp_migrate.scaler.runners import Runners
-from amp_migrate.training.constants import constant_of
 from amp_migrate.training.forwards.forwards import Forwards
+from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import Reaching
 
 UNIT_KINDS = frozenset(Kind) - {

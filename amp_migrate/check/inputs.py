@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.check.casts.assumed import Facts, Initialize, guards
+from amp_migrate.check.apex.assumed import Facts, Initialize, guards
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import walk
@@ -41,18 +41,6 @@ def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tupl
                     continue
                 if any(_may_run(enabled, function, call) for enabled in assumed):
                     yield from _read_behind(old, name, function, call)
-
-
-def backwards(
-    side: Side, function: Function, introduced: frozenset[str] = frozenset()
-) -> Iterator[tuple[ast.Call, Label, bool]]:
-    """Yield the backward passes of a function, each with its label and whether it is scaled."""
-    points = side.program.graph(function).points
-    for call in dict.fromkeys(p.node for p in points):
-        if isinstance(call, ast.Call):
-            label = side.labels.of_call(function, call, introduced)
-            if label is not None and label.kind == Does.BACKWARD.value:
-                yield call, label, side.labels.is_scaled(function, call)
 
 
 def _may_run(enabled: Enabled, function: Function, call: ast.Call) -> bool:

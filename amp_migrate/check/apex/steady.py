@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from functools import partial
 
-from amp_migrate.check.casts.assumed import Facts
-from amp_migrate.check.casts.disabling import States
-from amp_migrate.check.casts.initialized import OFF, Initialized
+from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.initialized import OFF, Initialized
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Module, Project

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.casts.assumed import Facts
-from amp_migrate.check.casts.courses import Onward, Outcomes, courses
-from amp_migrate.check.casts.disabling import Disabling, States
-from amp_migrate.check.casts.imported import Imports, as_import
+from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.courses import Onward, Outcomes, courses
+from amp_migrate.check.apex.disabling import Disabling, States
+from amp_migrate.check.apex.imported import Imports, as_import
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function, Module, Project

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.check.casts.installed import installed
+from amp_migrate.check.apex.installed import installed
 from amp_migrate.facts.paths import mentions, walk
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from amp_migrate.check.casts.assumed import initializes
+from amp_migrate.check.apex.assumed import initializes
 from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.beside import altered
 from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.handing import handed_over
-from amp_migrate.check.events.inputs import rescaled
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
+from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.settings import scales
 from amp_migrate.facts.paths import walk
 from amp_migrate.protocol.code.program import Program

@@ -1,0 +1,1 @@
+"""What Apex did in the old text: when it was on, and what it was given."""
