@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -175,3 +176,14 @@ def test_nothing_below_what_a_user_types_knows_of_it() -> None:
         and (found := {n for n in imported(ast.walk(tree)) if room(n) == "commands"})
     }
     assert not above
+
+
+@pytest.mark.parametrize("root", [ROOT, Path(__file__).parent], ids=["package", "tests"])
+def test_no_folder_holds_more_than_twelve_modules(root: Path) -> None:
+    held = Counter(p.parent for p in root.rglob("*.py") if p.name != "__init__.py")
+    assert not {folder: count for folder, count in held.items() if count > 12}
+
+
+def test_no_module_is_longer_than_three_hundred_lines() -> None:
+    lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in ROOT.rglob("*.py")}
+    assert not {path: length for path, length in lengths.items() if length > 300}

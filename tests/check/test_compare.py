@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from check.accepted import ACCEPTED
-from check.across_files import ACROSS_FILES
-from check.claimed import CLAIMED
-from check.disabled import DISABLED
-from check.forwards import EVALUATIONS
-from check.guarded_calls import GUARDED_CALLS
-from check.helpers import HELPERS
-from check.holders import HOLDERS
-from check.planted import TRAININGS, Training
-from check.present import PRESENT
-from check.programs import PROGRAMS
-from check.roundabout import ROUNDABOUT
-from check.spoilt import SPOILT
-from check.switched import SWITCHED
-from check.teachers import TEACHERS
-from check.validating import VALIDATING
+from check.casts.disabled import DISABLED
+from check.casts.forwards import EVALUATIONS
+from check.casts.guarded_calls import GUARDED_CALLS
+from check.casts.holders import HOLDERS
+from check.casts.present import PRESENT
+from check.casts.roundabout import ROUNDABOUT
+from check.casts.switched import SWITCHED
+from check.casts.teachers import TEACHERS
+from check.casts.validating import VALIDATING
+from check.trainings.accepted import ACCEPTED
+from check.trainings.across_files import ACROSS_FILES
+from check.trainings.claimed import CLAIMED
+from check.trainings.helpers import HELPERS
+from check.trainings.planted import TRAININGS, Training
+from check.trainings.programs import PROGRAMS
+from check.trainings.spoilt import SPOILT
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Objection, objections

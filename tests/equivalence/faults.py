@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .programs import MODELS, replaced
+from equivalence.programs import MODELS, replaced
 
 CENSUS = "dtype census"
 CRASH = "number of iterations"

@@ -18,8 +18,7 @@ from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import Options
 from amp_migrate.equivalence.runs.records import Run
 from amp_migrate.equivalence.runs.workspace import Trees, changed_files
-
-from .forked import ForkedRunner, record_files
+from equivalence.forked import ForkedRunner, record_files
 
 LOGIC = CaptureConfig("", casts=False, inject=(2,), growth=3)
 NUMERIC = CaptureConfig("", census=True, inject=(2,))

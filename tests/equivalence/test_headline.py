@@ -12,8 +12,7 @@ from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison.scales import rule_for
 from amp_migrate.equivalence.comparison.steps import compare
 from amp_migrate.equivalence.runs.records import Run
-
-from .forked import record
+from equivalence.forked import record
 
 ROOT = Path(__file__).parents[2]
 HEADLINE = ROOT / "fixtures" / "headline"

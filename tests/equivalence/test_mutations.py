@@ -11,10 +11,9 @@ from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.scales import rule_for
 from amp_migrate.equivalence.comparison.steps import compare
 from amp_migrate.equivalence.runs.records import Run
-
-from .faults import CENSUS, FAULTS, Fault
-from .forked import record
-from .programs import MODELS, apex_program, native_program, replaced
+from equivalence.faults import CENSUS, FAULTS, Fault
+from equivalence.forked import record
+from equivalence.programs import MODELS, apex_program, native_program, replaced
 
 GROWTH = 12
 LOGIC = CaptureConfig("", steps=24, casts=False, inject=(7,), growth=GROWTH)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from amp_migrate.equivalence.cli import main
-
-from .forked import forked_launches  # noqa: F401
-from .programs import apex_program, native_program, replaced
+from equivalence.forked import forked_launches  # noqa: F401
+from equivalence.programs import apex_program, native_program, replaced
 
 pytestmark = pytest.mark.usefixtures("forked_launches")
 

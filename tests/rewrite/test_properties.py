@@ -17,8 +17,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import AddImport, Drop, Edit, Hoist, Insert, Move, Wrap
 from amp_migrate.rewrite import rewrite
 from amp_migrate.source.span import Span
-
-from .programs import Writer
+from rewrite.programs import Writer
 
 _FIELDS = ("body", "orelse", "finalbody")
 

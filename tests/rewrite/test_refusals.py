@@ -23,8 +23,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.rewrite import EditError, rewrite
 from amp_migrate.source.span import Span
-
-from .places import Places, Plan
+from rewrite.places import Places, Plan
 
 BEFORE = """
 import a, b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixture_support import cases
-from rules.example_programs import HEAD, IMPORT, INIT, PARTS, TRAIN_STEP
+from rules.advice.example_programs import HEAD, IMPORT, INIT, PARTS, TRAIN_STEP
 
 from amp_migrate.engine import migrate
 from amp_migrate.outcome import Result

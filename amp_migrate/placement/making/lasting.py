@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import same, walk
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
-from amp_migrate.project.later import Later
 
 
 def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:

@@ -1,0 +1,79 @@
+"""Programs that call what initializes where their own flags say so, with the flag of one of them forgotten."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_HELPER_BEFORE = """from apex import amp
+
+def half(model, optimizer):
+    return amp.initialize(model, optimizer, opt_level="O1")
+"""
+_HELPER_AFTER = """import torch
+
+scaler = torch.cuda.amp.GradScaler(enabled=False)
+
+def half(model, optimizer):
+    global scaler
+    scaler = torch.cuda.amp.GradScaler()
+    return model, optimizer
+"""
+_PROGRAM_BEFORE = """import torch
+import torch.nn.functional as F
+from apex import amp
+from precision import half
+
+def main(args, loader):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.FLAG:
+        model, optimizer = half(model, optimizer)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        if args.FLAG:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+"""
+_PROGRAM_AFTER = """import torch
+import torch.nn.functional as F
+import precision
+from precision import half
+
+def main(args, loader):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.FLAG:
+        model, optimizer = half(model, optimizer)
+    for x, y in loader:
+        with torch.cuda.amp.autocast(enabled=args.FLAG):
+            loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        precision.scaler.scale(loss).backward()
+        precision.scaler.step(optimizer)
+        precision.scaler.update()
+"""
+
+
+def _files(helper: str, program: str) -> dict[str, str]:
+    flags = {"spans.py": "fp16", "labels.py": "mixed"}
+    return {"precision.py": helper} | {n: program.replace("FLAG", f) for n, f in flags.items()}
+
+
+GUARDED_CALLS = (
+    Training(
+        "two programs that initialize under flags of their own",
+        _files(_HELPER_BEFORE, _PROGRAM_BEFORE),
+        _files(_HELPER_AFTER, _PROGRAM_AFTER),
+        {
+            "one casts without its flag": (("autocast(enabled=args.mixed)", "autocast()"),),
+            "both cast without their flags": (
+                ("autocast(enabled=args.fp16)", "autocast()"),
+                ("autocast(enabled=args.mixed)", "autocast()"),
+            ),
+        },
+    ),
+)

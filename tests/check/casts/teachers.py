@@ -1,0 +1,83 @@
+"""Networks that `amp.initialize` was never given: O1 cast them too, O2 did not."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_BEFORE = """import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from apex import amp
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+    def forward(self, x):
+        return self.body(x)
+
+def hints(teacher, x):
+    with torch.no_grad():
+        return teacher(x)
+
+def main(batches):
+    student, teacher = Net(4), Net(16)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    student, optimizer = amp.initialize(student, optimizer, opt_level="O1")
+    for x, y in batches:
+        hint = hints(teacher, x)
+        optimizer.zero_grad()
+        loss = F.mse_loss(student(x).float(), hint.float())
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+main([])
+"""
+_AFTER = """import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+    def forward(self, x):
+        return self.body(x)
+
+def hints(teacher, x):
+    with torch.no_grad(), torch.cuda.amp.autocast():
+        return teacher(x)
+
+def main(batches):
+    student, teacher = Net(4), Net(16)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x, y in batches:
+        hint = hints(teacher, x)
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(student(x).float(), hint.float())
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+main([])
+"""
+_CAST = "torch.no_grad(), torch.cuda.amp.autocast():"
+TEACHERS = (
+    Training(
+        "a teacher of O1",
+        {"main.py": _BEFORE},
+        {"main.py": _AFTER},
+        {"the teacher runs in FP32": ((_CAST, "torch.no_grad():"),)},
+    ),
+    Training(
+        "a teacher of O2",
+        {"main.py": _BEFORE.replace('"O1"', '"O2"')},
+        {"main.py": _AFTER.replace(_CAST, "torch.no_grad():")},
+        {},
+    ),
+)

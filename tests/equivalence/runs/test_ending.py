@@ -1,0 +1,224 @@
+"""A program that cannot run is shown where it ended, with what to do; what decides nothing names a command."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from amp_migrate import equivalence
+from amp_migrate.equivalence.cli import main
+from amp_migrate.equivalence.cli import verify as command
+from amp_migrate.equivalence.options import Options
+from amp_migrate.equivalence.runs.advice import advice
+from amp_migrate.equivalence.runs.records import EVENTS, Crash, Run, run_from_json, run_to_json
+from equivalence.forked import forked_launches  # noqa: F401
+from equivalence.test_verify import ACCUMULATING, FAST, tree
+
+PACKAGE = Path(equivalence.__file__).parent
+
+
+def crash(error: str = "", missing: str = "", *modules: str) -> Crash:
+    """Return a crash as the recording leaves it."""
+    return Crash(error, "train.py", 3, "x", missing, modules, "/opt/py thon/bin/python", "3.11.0")
+
+
+def options(project: Path) -> Options:
+    """Return the options of a plain verification."""
+    return Options(command=("python", "train.py"), project=project)
+
+
+def printed(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    python: str = "python",
+) -> str:
+    """Verify a project and return what the terminal shows, and write the page beside it."""
+    monkeypatch.chdir(project)
+    main(
+        [
+            *FAST,
+            "--no-casts",
+            "--html",
+            "out.html",
+            "--json",
+            "out.json",
+            "--",
+            python,
+            "train.py",
+        ]
+    )
+    return capsys.readouterr().out
+
+
+def test_a_missing_package_is_shown_where_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """File, line and source line of the project, the Python of the command, and the command that installs it."""
+    project = tree(tmp_path / "a", f"import settings\n{ACCUMULATING}")
+    (project / "settings.py").write_text("LR = 0.1\nfrom nowhere.config import CfgNode\n")
+    shown = printed(project, monkeypatch, capsys, sys.executable)
+    report = json.loads((project / "out.json").read_text(encoding="utf-8"))
+
+    assert shown.startswith("CANNOT_RUN(before: ModuleNotFoundError: No module named 'nowhere')\n")
+    assert re.search(r"raised at +settings\.py:2\n +from nowhere\.config import CfgNode\n", shown)
+    assert re.search(rf"python +{re.escape(sys.executable)} \({sys.version.split()[0]}\)", shown)
+    assert re.search(rf"what to do +{re.escape(sys.executable)} -m pip install nowhere\n", shown)
+    assert (report["crash"]["file"], report["crash"]["line"]) == ("settings.py", 2)
+    assert "from nowhere.config import CfgNode" in (project / "out.html").read_text(
+        encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "line"),
+    [
+        (
+            "def f():\n    open('data/train.csv')\nimport torch\nf()\n",
+            "train.py:2",
+            "open('data/train.csv')",
+        ),
+        ("import broken\n", "broken.py:2", "def ("),
+        ("import json\njson.loads('{')\n", "train.py:2", "json.loads('{')"),
+    ],
+)
+def test_the_last_line_of_the_project_is_shown(
+    source: str, place: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Also where a library raises, where torch is not imported yet, and where a file does not compile."""
+    project = tree(tmp_path / "a", source)
+    (project / "broken.py").write_text("x = 1\ndef (\n")
+    (project / "apex_part.py").write_text(ACCUMULATING)
+    shown = printed(project, monkeypatch, capsys)
+
+    assert re.search(rf"raised at +{place}\n +{re.escape(line)}\n", shown)
+
+
+def test_advice_for_missing_modules(tmp_path: Path) -> None:
+    """Other names on PyPI, torch by its CPU index, modules of the project, and never PyPI's apex."""
+    (tmp_path / "src" / "nets").mkdir(parents=True)
+    (tmp_path / "src" / "nets" / "__init__.py").write_text("")
+    asked = options(tmp_path)
+    python = "'/opt/py thon/bin/python' -m pip install"
+
+    assert advice(crash(missing="cv2"), asked) == f"{python} opencv-python-headless"
+    assert advice(crash(missing="yacs.config"), asked) == f"{python} yacs"
+    assert advice(crash(missing="torchvision"), asked).endswith("whl/cpu")
+    assert advice(crash(missing="nets.blocks"), asked).startswith(
+        "nets.blocks is in src of the project"
+    )
+    assert "pip install" not in advice(crash(missing="apex.contrib.nowhere"), asked)
+
+
+def test_advice_for_missing_data(tmp_path: Path) -> None:
+    """Data sets of torchvision have stand-ins; other files may be linked."""
+    asked = options(tmp_path)
+    site = "/opt/lib/site-packages/torchvision/datasets"
+
+    assert "--synthetic-data" in advice(crash("RuntimeError: Dataset not found", "", site), asked)
+    again = advice(crash("URLError: offline", "", site), replace(asked, synthetic_data=True))
+    assert "no stand-in for this data set" in again
+    assert "--shim" in advice(crash("FileNotFoundError: 'x'"), asked)
+    assert "`python train.py`" in advice(crash("ValueError: 1"), asked)
+
+
+def test_a_crash_travels_with_an_export() -> None:
+    """What is written and read again is the same run."""
+    run = Run("before", failure="E", crash=crash("E", "", "a", "b"))
+
+    assert run_from_json(json.loads(json.dumps(run_to_json(run)))) == run
+
+
+def test_every_open_question_names_a_command() -> None:
+    """No INCONCLUSIVE is made without the command that explains it, and its options exist."""
+    explained, bare = [], []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                words = [ast.unparse(value) for value in node.args]
+                if (
+                    node.func.id == "Verdict"
+                    and words[0].strip("'\"") == "INCONCLUSIVE"
+                    and path.name != "verdict.py"
+                ):
+                    bare.append(path.name)
+                if node.func.id == "inconclusive":
+                    explained.append(words[1])
+    known = {name for option in command.params for name in option.opts}
+
+    assert (bare, len(explained) > 10) == ([], True)
+    assert {
+        name for text in explained for name in re.findall(r"(?<=verify )--[a-z-]+", text)
+    } <= known | {"--help"}
+
+
+@pytest.mark.usefixtures("forked_launches")
+def test_a_file_of_python_2_stops_no_other_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read is named in a note, and the program that was migrated is compared."""
+    source = ACCUMULATING.replace("    optimizer.zero_grad()\n", "", 1)
+    source = source.replace(
+        "optimizer.step()\n", "optimizer.step()\n        optimizer.zero_grad()\n"
+    )
+    project = tree(tmp_path / "a", source)
+    (project / "old.py").write_text('from apex import amp\nprint "old"\n')
+    shown = printed(project, monkeypatch, capsys)
+
+    assert shown.startswith("EXACT")
+    assert re.search(r"note +not migrated: old\.py: line 2: not Python 3", shown)
+
+
+def test_a_codemod_that_fails_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option of --codemod is shown as the codemod says it."""
+    monkeypatch.chdir(tree(tmp_path / "a", ACCUMULATING))
+
+    assert main(["--codemod", "--nonsense", "--", "python", "train.py"]) == 3
+    assert "--nonsense" in capsys.readouterr().out
+
+
+def test_the_command_that_explains_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It repeats what was asked: typing it runs."""
+    project = tree(
+        tmp_path / "a", f"import apex_part\n{ACCUMULATING}".replace("optimizer.step()", "pass")
+    )
+    (project / "apex_part.py").write_text(ACCUMULATING)
+    (project / "train.py").write_text("print('does not train')\n")
+    shown = printed(project, monkeypatch, capsys)
+    found = re.search(
+        r"explained by +amp-migrate verify (.+) -- python\s+train.py\n",
+        " ".join(shown.split("\n      ")),
+    )
+
+    assert shown.startswith("INCONCLUSIVE(no optimizer step was recorded)")
+    assert found is not None and found[1].split()[:3] == ["--show-output", "--steps", "4"]
+    assert click.unstyle(shown) == shown
+
+
+def test_letters_are_explained_below_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every letter that occurs, what the columns mean, and what the answer was held to."""
+    source = ACCUMULATING.replace("    optimizer.zero_grad()\n", "", 1)
+    source = source.replace(
+        "optimizer.step()\n", "optimizer.step()\n        optimizer.zero_grad()\n"
+    )
+    shown = printed(tree(tmp_path / "a", source), monkeypatch, capsys)
+    letters = set("".join(re.findall(r"^ +\d+  (\S+) +(\S+)", shown, re.M)[0]))
+
+    assert letters and all(f"{letter} {EVENTS[letter]}" in shown for letter in letters)
+    for word in ("gradient norm (grad)", "held to", "before twice"):
+        assert word in shown
+    assert not re.search(r"\btier\b|\bT[0-3]:|A/A|TOST", shown)
