@@ -113,7 +113,7 @@ class Casts:
         return [way for c in self._of(function) for way in self._begun.missed(c, function, node)]
 
     def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
-        if self._unit.home.makers:
+        if self._unit.home.makers or function in self._unit.home.beside.borrowing:
             return self._by_scaler(function, node, training)
         creations = self._of(function)
         if not training:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site, sites
+from amp_migrate.autocast.running import Running
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
@@ -23,6 +24,7 @@ class Disabled:
     """The calls in blocks without casts, and the functions that those run."""
 
     def __init__(self, unit: Unit) -> None:
+        self._unit = unit
         self.calls: set[ast.Call] = set()
         self._sites: dict[Function, Site] = {}
         self._unsure: Site | None = None
@@ -61,6 +63,34 @@ class Disabled:
         """Tell whether a function may run in such a block."""
         return function in self._sites
 
+    def uncast(self) -> frozenset[ast.Call]:
+        """Return the calls in such blocks in which no `scale_loss` runs: a GradScaler that is off serves them."""
+        if not self.calls or self._unsure is not None:
+            return frozenset()
+        project = self._unit.project
+        running = Running(project, frozenset(s.node for s in self._unit.of(Kind.SCALE_LOSS)))
+        around = {call: project.function_of(project.module_of(call), call) for call in self.calls}
+        return frozenset(call for call, f in around.items() if not running.may_come(f, call))
+
+    def shared(self, calls: Iterable[ast.Call]) -> frozenset[Function]:
+        """Return the functions that some calls in such blocks run, and others elsewhere."""
+        reached = (reached_by(self._unit.project, call) for call in calls)
+        return frozenset().union(*reached) - self._only
+
+    def borrows(self, function: Function, above: frozenset[Function] = frozenset()) -> bool:
+        """Tell whether a function is given a scaler that is off by whatever runs it in such a block."""
+        home = self._unit.home
+        if function not in home.threads:
+            return False
+        return all(
+            site.call in home.beside.uncast
+            if site.call in self.calls
+            else site.function in above
+            or not self.runs(site.function)
+            or self.borrows(site.function, above | {function})
+            for site in self._unit.project.callers(function)
+        )
+
     def refuse(self, cast: Iterable[Region]) -> None:
         """Leave the unit where a function that runs in such a block is to have casts of its own, or may run in one."""
         if self._unsure is not None:
@@ -73,7 +103,7 @@ class Disabled:
             )
         for region in cast:
             site = self._sites.get(region.function)
-            if site is not None:
+            if site is not None and not self.borrows(region.function):
                 name = region.function.name
                 raise Cannot(
                     "AMP904",

@@ -10,6 +10,7 @@ from amp_migrate.apex.strangers import refuse_reached
 from amp_migrate.autocast import regions
 from amp_migrate.autocast.bce import all_kept_out
 from amp_migrate.autocast.casts import Casts
+from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.dual.branches import Branches
 from amp_migrate.facts.constants import is_none
@@ -88,6 +89,9 @@ def prepare(
     spelling = replace(spelling, remembers=asks(unit, gone))
     if not spelling.remembers and not _offers_plain_steps(unit):
         unit.home.beside.off = spelling.scaler(["enabled=False"])
+        disabled = Disabled(unit)
+        unit.home.beside.uncast = disabled.uncast()
+        unit.home.beside.borrowing = disabled.shared(unit.home.beside.uncast)
     _reach(unit, gone)
     carry(unit, index)
     refuse_either(unit.home)

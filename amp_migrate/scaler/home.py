@@ -163,6 +163,9 @@ class Home:
             return self.name
         if function in self.asked:
             return self._ask(function, self.asked[function])
+        if function in self.beside.borrowing:
+            self._parameter(function, node)
+            return self.name
         runner = self.runners.through(function)
         if runner is not None:
             self.runners.used = True
@@ -194,9 +197,9 @@ class Home:
             function.cls is not None
             and not function.is_static
             and in_reach.on_self(self.project, function, node)
+            and self._is_constructed(function.cls, node)
         ):
-            if self._is_constructed(function.cls, node):
-                return self.attribute(function)
+            return self.attribute(function)
         self._parameter(function, node)
         return self.name
 

@@ -52,6 +52,7 @@ THROWING_AWAY = {
     "flags/attack_cleared_where_it_runs",
     "flags/attack_unscaled_without_half",
     "flags/input_gradient_under_a_changed_flag",
+    "internals/casts_disabled_for_a_shared_attack",
     "internals/function_of_its_own_without_casts",
     "project/attack_beside_training",
     "several/attack_in_a_helper",

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
+from amp_migrate.facts.paths import path, tail
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event
 
 
@@ -24,7 +26,16 @@ class Handed:
     def on(
         self, call: ast.Call, callee: Function, known: Assumption
     ) -> Iterator[tuple[Term, Known]]:
-        """Yield what a function knows of the optimizers and losses of a call; nothing where there is one optimizer."""
+        """Yield what a function knows of the optimizers and losses of a call; of them nothing where there is one optimizer.
+
+        Of a GradScaler it knows that the call makes it, to be off.
+        """
+        for name, given in self.given(call, callee).items():
+            if isinstance(given, ast.Call) and is_off(given):
+                if self._program.training.objects.makes_scaler(
+                    self._project.module_of(given), given
+                ):
+                    yield _off(name), Known(True)
         if len(self._program.training.objects.optimizers) > 1:
             for name, number in self._optimizers(call, callee, known):
                 yield _optimizer(name), Known(number)
@@ -32,6 +43,15 @@ class Handed:
                 yield _reach(name), Known(tuple(sorted(numbers)))
             for name, numbers in self._trains(call, callee, known):
                 yield _trained(name), Known(tuple(sorted(numbers)))
+
+    def off(self, context: ast.expr, known: Assumption) -> bool:
+        """Tell whether an autocast asks a GradScaler that is off, by what is known of a parameter."""
+        given = context.keywords if isinstance(context, ast.Call) else ()
+        asked = next((k.value for k in given if k.arg == "enabled"), None)
+        if not isinstance(asked, ast.Call) or tail(asked) != "is_enabled" or asked.args:
+            return False
+        text = path(asked.func.value) if isinstance(asked.func, ast.Attribute) else None
+        return text is not None and known.get(_off(text)) is not None
 
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
@@ -148,6 +168,10 @@ def _trained(name: str) -> Term:
 
 def _reach(name: str) -> Term:
     return Term(f"reach({name})", frozenset({Operand(name, Aspect.BINDING)}))
+
+
+def _off(name: str) -> Term:
+    return Term(f"off({name})", frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _optimizer(name: str) -> Term:

@@ -26,7 +26,7 @@ from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
-_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(")
+_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 
 
 class Memory:

@@ -224,6 +224,10 @@ class Within:
     def _context(self, key: Key, here: Here, item: ast.withitem) -> States:
         entering = here.point.kind is Kind.ENTER
         context = self._program.context(key.function, item.context_expr)
+        if context is Context.CASTS and self._memory.handed.off(
+            item.context_expr, here.state.known
+        ):
+            context = Context.NO_CASTS
         if context is not None:
             machine = self._changed(here.state.machine, context, entering)
             return {State(machine, here.state.known): None}

@@ -68,7 +68,7 @@ def _ways(
     around: frozenset[Function],
 ) -> _Ways:
     """Follow the calls of a function up to where it can be said whether AMP is on."""
-    if region is not None and not disabled.runs(function):
+    if region is not None and (not disabled.runs(function) or disabled.borrows(function)):
         enabled = context.casts.enabled(function, region.first, training=False)
         by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
         if by_scaler or (enabled is not None and not _runs_without_apex(context, region)):

@@ -48,18 +48,23 @@ class Without:
 class Beside:
     """The programs beside those that get the GradScaler.
 
-    Those `without` AMP hand in `off`, where that is set, and `lending` are the functions that do. Programs in the files
-    `leaving` keep Apex: their calls lack the argument, which is an error as soon as they come to one of `lacking`.
+    Those `without` AMP hand in `off`, where that is set, and `lending` are the functions that do. The calls `uncast`, for
+    which AMP is switched off, hand it in as well, to the functions `borrowing`. Programs in the files `leaving` keep
+    Apex: their calls lack the argument, which is an error as soon as they come to one of `lacking`.
     """
 
     without: Container[Function] = ()
     off: str = ""
+    uncast: frozenset[ast.Call] = frozenset()
+    borrowing: frozenset[Function] = frozenset()
     leaving: frozenset[str] = frozenset()
     lending: set[Function] = field(default_factory=set)
     lacking: set[ast.Call] = field(default_factory=set)
 
     def lent(self, call: CallSite) -> str:
         """Return what a call hands in that has no scaler, empty where it has one."""
+        if self.off and call.call in self.uncast:
+            return self.off
         if not self.off or call.function not in self.without:
             return ""
         self.lending.add(call.function)

@@ -46,6 +46,8 @@ class Gradients:
         """Tell whether ``x.grad`` is that of an input, and its values matter."""
         if node.attr != "grad" or not isinstance(node.ctx, ast.Load):
             return False
+        if self._project.external(function.module, node) is not None:
+            return False  # `torch.autograd.grad`
         if self._of_parameter(function, node.value):
             return False
         read = _loaded(node, function.module.tree.parents) == "read"

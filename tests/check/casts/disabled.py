@@ -98,6 +98,60 @@ def invert(network, images, targets):
         scaler.step(optimizer)
         scaler.update()
 """
+_SHARED = """import torch
+import torch.nn.functional as F
+from apex import amp
+
+def attack(model, x, y, optimizer, half):
+    x = x.clone().requires_grad_()
+    loss = F.mse_loss(model(x), y)
+    if half:
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            grad = torch.autograd.grad(scaled_loss, x)[0]
+            grad /= scaled_loss / loss
+    else:
+        grad = torch.autograd.grad(loss, x)[0]
+    return grad
+
+def main(model, optimizer, x, y):
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for _ in range(9):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(attack(model, x, y, optimizer, True)), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+    with amp.disable_casts():
+        attack(model, x, y, optimizer, False)
+"""
+_LENT = """import torch
+import torch.nn.functional as F
+
+def attack(model, x, y, optimizer, half, scaler):
+    x = x.clone().requires_grad_()
+    with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):
+        loss = F.mse_loss(model(x), y)
+    if half:
+        scaled_loss = scaler.scale(loss)
+        grad = torch.autograd.grad(scaled_loss, x)[0]
+        grad /= scaled_loss / loss
+    else:
+        grad = torch.autograd.grad(loss, x)[0]
+    return grad
+
+def main(model, optimizer, x, y):
+    scaler = torch.cuda.amp.GradScaler()
+    for _ in range(9):
+        optimizer.zero_grad()
+        given = attack(model, x, y, optimizer, True, scaler)
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(model(given), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    with torch.cuda.amp.autocast(enabled=False):
+        attack(model, x, y, optimizer, False, torch.cuda.amp.GradScaler(enabled=False))
+"""
 _LOSS = "        loss = torch"
 DISABLED = (
     Training(
@@ -116,4 +170,13 @@ DISABLED = (
     _training("casts disabled by a generator", "with exact(model):", _GENERATOR),
     _training("casts disabled by what a function returns", "with exact():", _RETURNED),
     _training("casts disabled on a stack", _STACK),
+    Training(
+        "a shared helper without casts",
+        {"main.py": _SHARED},
+        {"main.py": _LENT},
+        {
+            "it is handed the scaler": (("torch.cuda.amp.GradScaler(enabled=False)", "scaler"),),
+            "its casts are on": ((".autocast(enabled=scaler.is_enabled())", ".autocast()"),),
+        },
+    ),
 )  # fmt: skip
