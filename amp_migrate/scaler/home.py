@@ -164,8 +164,7 @@ class Home:
         if function in self.asked:
             return self._ask(function, self.asked[function])
         if function in self.beside.borrowing:
-            self._parameter(function, node)
-            return self.name
+            return self._parameter(function, node)
         runner = self.runners.through(function)
         if runner is not None:
             self.runners.used = True
@@ -200,8 +199,7 @@ class Home:
             and self._is_constructed(function.cls, node)
         ):
             return self.attribute(function)
-        self._parameter(function, node)
-        return self.name
+        return self._parameter(function, node)
 
     def _ask(self, function: Function, entry: Entry) -> str:
         """Let the function, or the constructor of its object, take a scaler that those who ask for AMP pass."""
@@ -279,9 +277,9 @@ class Home:
         self.threads[init].edits.append((init.module.path, places.kept(init, self.name)))
         return True
 
-    def _parameter(self, function: Function, node: ast.AST) -> None:
+    def _parameter(self, function: Function, node: ast.AST) -> str:
         if function in self.threads:
-            return
+            return self.name
         calls = [c for c in self.callers.of(function, node) if not self.beside.lacks(c)]
         thread = self.threads[function] = Thread(function, "")
         for member in self.project.family(function) or [function]:
@@ -299,3 +297,4 @@ class Home:
             f"{function.qualname}() takes the GradScaler as parameter `{self.name}` "
             f"({count} call{'s' * (count != 1)} pass{'es' * (count == 1)} it)"
         )
+        return self.name
