@@ -11,8 +11,8 @@ import click
 
 from amp_migrate.equivalence.check import check, in_workspace
 from amp_migrate.equivalence.comparison.verdict import CANNOT_RUN, Verdict
-from amp_migrate.equivalence.ladder import Ladder
 from amp_migrate.equivalence.options import APEX, DEVICES, Options, available_device
+from amp_migrate.equivalence.recording import record_before
 from amp_migrate.equivalence.report import terminal, writers
 from amp_migrate.equivalence.runs.runner import Runner, write_export
 
@@ -168,7 +168,7 @@ def _export(options: Options, path: Path) -> int:
     """Record the before-runs that `--import` may ask for."""
 
     def work(runner: Runner) -> int:
-        logic = Ladder(runner).record_before()
+        logic = record_before(runner)
         if not logic.steps:
             click.echo(f"before: {logic.failure or 'no optimizer step was recorded'}", err=True)
             return 3

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import gains
-from amp_migrate.equivalence.comparison.beside import EVERYWHERE, beside_fp32, ended
+from amp_migrate.equivalence.comparison.beside import beside_fp32, ended
 from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete, without_updates
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.hints import explain
-from amp_migrate.equivalence.comparison.numeric import anchored, enveloped
+from amp_migrate.equivalence.comparison.numeric import (
+    anchored,
+    begun_at,
+    enveloped,
+    from_settled_scale,
+)
 from amp_migrate.equivalence.comparison.scales import PLAIN, ScaleRule, rule_for
 from amp_migrate.equivalence.comparison.steps import Comparison, compare
 from amp_migrate.equivalence.comparison.verdict import (
@@ -26,9 +30,8 @@ from amp_migrate.equivalence.result import Level, Result
 from amp_migrate.equivalence.runs import timing
 from amp_migrate.equivalence.runs.fixcheck import check_fix
 from amp_migrate.equivalence.runs.records import Run
-from amp_migrate.equivalence.runs.runner import Runner
+from amp_migrate.equivalence.runs.runner import LOGIC, NUMERIC, SETTLED, Runner
 
-LOGIC, NUMERIC = "logic", "numeric"
 _SAME = ScaleRule(exact=True)
 
 
@@ -66,26 +69,6 @@ class Ladder:
         if asked and self.result.verdict.word != CANNOT_RUN:
             self._timing()
         return self.result
-
-    def record_before(self) -> Run:
-        """Run before as every level needs it, for an export; returns the casts-off run."""
-        growth = self.options.growth
-        logic = self._record(LOGIC, casts=False, growth=growth)
-        if logic.steps:
-            self._record("logic again", casts=False, growth=growth)
-            numeric = self._record(NUMERIC, census=True)
-            self._record("numeric again")
-            skipped = tuple(step.index for step in numeric.steps if step.skipped)
-            self._record("anchor", casts=False, inject=skipped)
-            for kick in range(1, self.options.runs):
-                self._record(f"envelope {kick}", kick=kick)
-        if logic.steps and self.options.enables:
-            self._record(EVERYWHERE, everywhere=self.options.dtype)
-        return logic
-
-    def _record(self, purpose: str, **changes: Any) -> Run:
-        run = self.runner.before(purpose, self.runner.config(**changes))
-        return run if run is not None else Run(purpose)
 
     def _logic(self) -> None:
         """Casts off: every recorded quantity must agree in every bit."""
@@ -167,8 +150,13 @@ class Ladder:
         config = dataclasses.replace(config, products=options.enables)
         after = self.runner.after(NUMERIC, config)
         rule = PLAIN if options.enables else rule_for(before, after, None)
-        comparison = compare(before, after, rule)
-        result.numeric = Level(NUMERIC, before, after, comparison)
+        level = from_settled_scale(
+            self.runner, Level(NUMERIC, before, after, compare(before, after, rule)), rule, config
+        )
+        result.numeric = level
+        before, after, comparison = level.before, level.after, level.comparison
+        if level.first_scale is not None:
+            result.notes.append(begun_at(level.first_scale))
         if options.enables:
             self._enabled(before, after, comparison)
         self._census(before, after)
@@ -208,7 +196,10 @@ class Ladder:
 
     def _inexact(self, before: Run, after: Run, comparison: Comparison) -> None:
         """Casts on and not equal in every bit: repeat, anchor, and the envelope on request."""
-        again = self.runner.before("numeric again", self.runner.config(casts=True))
+        settled = self.result.numeric and self.result.numeric.first_scale
+        again = self.runner.before(
+            f"{SETTLED if settled else NUMERIC} again", self.runner.config(first_scale=settled)
+        )
         reproducible = True
         if again is not None:
             self.result.numeric_repeat = compare(before, again, _SAME)

@@ -18,12 +18,16 @@ from amp_migrate.equivalence.runs.timing import TimingRow
 
 @dataclass(frozen=True)
 class Level:
-    """One pair of runs: "logic" with casts off, "numeric" with casts on."""
+    """One pair of runs: "logic" with casts off, "numeric" with casts on.
+
+    Both sides began at `first_scale` where it is one; None: at the loss scale of their own.
+    """
 
     name: str
     before: Run
     after: Run
     comparison: Comparison
+    first_scale: float | None = None
 
 
 @dataclass

@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import envelope
 from amp_migrate.equivalence.comparison.anchor import against_anchor, largest_deviation
+from amp_migrate.equivalence.comparison.scales import ScaleRule
+from amp_migrate.equivalence.comparison.steps import compare
 from amp_migrate.equivalence.comparison.verdict import DIFFERENT, EQUIVALENT, Verdict, inconclusive
-from amp_migrate.equivalence.result import Result
+from amp_migrate.equivalence.result import Level, Result
 from amp_migrate.equivalence.runs.records import Run
-from amp_migrate.equivalence.runs.runner import Runner
+from amp_migrate.equivalence.runs.runner import SETTLED, Runner
 
 _EXPORT = "verify --export before.json"
+
+
+def settled_scale(before: Run) -> float | None:
+    """Return a loss scale well below every one at which before skipped a step; None where it skipped none.
+
+    Without the skips the weights move on and losses grow otherwise, hence the three halvings to spare.
+    """
+    skipped = any(step.skipped and not step.injected for step in before.steps)
+    scales = [scale for step in before.steps for scale in step.scales if scale != 1.0]
+    return max(1.0, min(scales) / 8) if skipped and scales else None
+
+
+def from_settled_scale(
+    runner: Runner, level: Level, rule: ScaleRule, config: CaptureConfig
+) -> Level:
+    """Run `level` again from a smaller loss scale where its sides only move their scales at other times.
+
+    Apex halves after a backward, GradScaler at its update: with several scaled backwards between two
+    updates they skip other steps on the way down from 65536, and train on other weights from then on.
+    """
+    first, scale = level.comparison.first, settled_scale(level.before)
+    if rule.exact or rule.plain or first is None or first.quantity != "skipped steps":
+        return level
+    if scale is None or _scales(level.before, first.step) == _scales(level.after, first.step):
+        return level
+    config = dataclasses.replace(config, first_scale=scale)
+    before = runner.before(SETTLED, config)
+    if before is None or not before.steps:
+        return level
+    after = runner.after(SETTLED, config)
+    return Level(level.name, before, after, compare(before, after, rule), scale)
+
+
+def begun_at(scale: float) -> str:
+    """Say that a pair of runs began at `scale`, and why."""
+    return (
+        f"casts on began at a loss scale of {scale:g}, where neither has to skip: on the way down from "
+        "its own Apex moves the scale after each backward and GradScaler at its update, so they skip other steps"
+    )
+
+
+def _scales(run: Run, index: int) -> tuple[float, ...]:
+    return next((step.scales for step in run.steps if step.index == index), ())
 
 
 def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict:
@@ -49,9 +97,11 @@ def _why_inexact(result: Result, before: Run) -> str:
 def enveloped(runner: Runner, result: Result, before: Run, after: Run) -> Verdict:
     """Compare with the spread of runs whose weights were moved by one unit in the last place."""
     ours, theirs = [before.steps], [after.steps]
+    scale = result.numeric.first_scale if result.numeric is not None else None
+    settled = "" if scale is None else ", settled"
     for kick in range(1, runner.options.runs):
-        config = runner.config(casts=True, kick=kick)
-        repeated = runner.before(f"envelope {kick}", config)
+        config = runner.config(casts=True, kick=kick, first_scale=scale)
+        repeated = runner.before(f"envelope {kick}{settled}", config)
         if repeated is not None:
             ours.append(repeated.steps)
         theirs.append(runner.after(f"envelope {kick}", config).steps)

@@ -15,13 +15,14 @@ from amp_migrate.equivalence.runs.records import Run, run_from_json, run_to_json
 from amp_migrate.equivalence.runs.workspace import Trees, copy
 
 EXPORT_SCHEMA = 1
-
+LOGIC, NUMERIC, SETTLED = "logic", "numeric", "numeric, settled"
 
 _PURPOSES = {
-    "logic": "casts off",
+    LOGIC: "casts off",
     "logic again": "casts off, once more",
-    "numeric": "casts on",
+    NUMERIC: "casts on",
     "numeric again": "casts on, once more",
+    SETTLED: "casts on, from a smaller loss scale",
     "anchor": "fp32",
 }
 

@@ -66,6 +66,7 @@ class ApexSide:
             result = original(*bound.args, **bound.kwargs)
             if bound.arguments["enabled"]:
                 self._grow_sooner(state)
+                self._begin_at(state)
             return result
 
         return initialize
@@ -88,6 +89,13 @@ class ApexSide:
         for scaler in state.loss_scalers:
             if scaler._scale_seq_len == DEFAULT_GROWTH_INTERVAL:
                 scaler._scale_seq_len = self.config.growth
+
+    def _begin_at(self, state: Any) -> None:
+        if self.config.first_scale is None:
+            return
+        for scaler in state.loss_scalers:
+            if scaler.dynamic:
+                scaler._loss_scale = min(scaler._loss_scale, self.config.first_scale)
 
     def _scale_loss(self, original: Any, state: Any) -> Any:
         @contextlib.contextmanager
