@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -85,6 +86,23 @@ def _injection(home: Path) -> Path:
     return folder
 
 
+def _interpreters(injection: Path, path: str) -> Path:
+    """Make a folder of `python` commands that put `injection` back where a script replaces PYTHONPATH."""
+    folder = injection / "bin"
+    folder.mkdir()
+    for name in ("python", "python3"):
+        real = shutil.which(name, path=path)
+        if real is not None:
+            command = folder / name
+            command.write_text(
+                f"#!/bin/sh\nexport PYTHONPATH={shlex.quote(str(injection))}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+                f'exec {shlex.quote(real)} "$@"\n',
+                encoding="utf-8",
+            )
+            command.chmod(0o755)
+    return folder
+
+
 def _environment(
     launch: Launch, config: CaptureConfig, injection: Path, config_path: Path
 ) -> dict[str, str]:
@@ -104,6 +122,9 @@ def _environment(
     if sys.prefix != sys.base_prefix:  # `python` means the environment this tool runs in
         programs = str(Path(sys.executable).parent)
         environment["PATH"] = os.pathsep.join([programs, environment.get("PATH", "")])
+    if os.name == "posix":
+        first = str(_interpreters(injection, environment.get("PATH", os.defpath)))
+        environment["PATH"] = os.pathsep.join([first, environment.get("PATH", os.defpath)])
     return environment
 
 

@@ -307,6 +307,19 @@ def test_shell_script_and_module_commands(tmp_path: Path) -> None:
     assert len(launched(tmp_path, SCRIPTS["two optimizers in turn"], "bash", "run.sh").steps) == 4
 
 
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_a_script_that_replaces_its_import_paths_is_followed(tmp_path: Path, name: str) -> None:
+    """``PYTHONPATH=src python train.py`` in a script or behind ``env`` leaves the recording in place."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "config.py").write_text("STEPS = 4\n", encoding="utf-8")
+    (tmp_path / "run.sh").write_text(f"PYTHONPATH=src {name} train.py\n", encoding="utf-8")
+    source = "from config import STEPS\n" + SCRIPTS["two optimizers in turn"]
+
+    assert len(launched(tmp_path, source, "bash", "run.sh").steps) == STEPS
+    by_env = ("env", "PYTHONPATH=src", name, "train.py")
+    assert len(launched(tmp_path, source, *by_env).steps) == STEPS
+
+
 def test_hidden_sitecustomize_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment's own sitecustomize is not lost."""
     (tmp_path / "site").mkdir()
