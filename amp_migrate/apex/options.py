@@ -42,7 +42,7 @@ class Options:
 
     `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
     loss scale is asked for, which Apex honours at O0 too, or O2 casts nothing.
-    `chosen_scale` is a loss_scale known only at run time.
+    `chosen_scale` is a loss_scale known only at run time. `idle`: nothing trains with the optimizers.
     """
 
     arguments: dict[str, ast.expr]
@@ -56,6 +56,7 @@ class Options:
     minimum: str | None = None
     maximum: str | None = None
     always_scales: bool = False
+    idle: bool = False
     chosen_scale: ast.expr | None = None
     remarks: list[str] = field(default_factory=list)
 

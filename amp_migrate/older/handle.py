@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.facts.stand_ins import ALIAS
+from amp_migrate.older.alone import cast_by
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
@@ -57,14 +58,10 @@ class Handle:
     def describe(self, found: Found) -> dict[Module, Sheet]:
         """Return its files with it written as today's amp. Raises `Unwritable`."""
         self.sheets = Sheets()
-        if not self.wraps:
-            raise Unwritable(
-                self.module,
-                self.call,
-                "the handle wraps no optimizer that is seen, and without one it scales no loss today",
-                "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`, then run again",
-            )
         enabled = _enabled(self)
+        if not self.wraps:
+            _alone(self, found, enabled)
+            return self.sheets
         _optimizers(self, found)
         _handle(self, found)
         for wrap in self.wraps:
@@ -82,6 +79,17 @@ class Handle:
                 )
                 sheet.say(wrap.call, message, migrated=False, code="AMP102")
         return self.sheets
+
+
+def _alone(handle: Handle, found: Found, enabled: ast.expr | None) -> None:
+    """Write a handle that wraps nothing as the initialize of networks that only run."""
+    sheet = handle.sheets[handle.module]
+    networks = cast_by(sheet, handle.call, handle.handles, found)
+    more = f"enabled={sheet.text(enabled)}, " if enabled is not None else ""
+    target = ", ".join(networks)
+    given = target if len(networks) == 1 else f"[{target}]"
+    text = f'{target} = {ALIAS}.initialize({given}, {more}opt_level="O1")'
+    sheet.put(sheet.tree.statement(handle.call), text)
 
 
 def handles(found: Found) -> list[Handle]:

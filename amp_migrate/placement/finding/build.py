@@ -15,6 +15,7 @@ from amp_migrate.availability.asked import entries
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.handed import makers
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.steps.idle import is_idle
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable, scattered, upwards
 from amp_migrate.project.relatives import class_around, family
@@ -223,7 +224,14 @@ def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | N
     return constant_of(project, reaching, site.function, value, through_calls=False)
 
 
+_CASTS = (Kind.IMPORT, Kind.INITIALIZE, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS)
 _TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
+
+
+def _are_idle(project: Project, site: Site, optimizers: list[ast.expr], found: list[Site]) -> bool:
+    """Tell whether nothing trains with the optimizers of an initialize, or scales a loss beside it."""
+    alone = all(other.kind in _CASTS for other in found)
+    return alone and all(is_idle(project, site.module, optimizer) for optimizer in optimizers)
 
 
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
@@ -233,7 +241,9 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     for site in found:
         if site.kind is Kind.INITIALIZE:
             options[site] = read(index.project, site, partial(_constant, index.project, site))
-            if elements(options[site].arguments.get("optimizers")):
+            optimizers = elements(options[site].arguments.get("optimizers"))
+            options[site].idle = _are_idle(index.project, site, optimizers, found)
+            if optimizers and not options[site].idle:
                 inits[site.function].append(site)
     modules = {site.module for site in found}
     needing = {s.function for s in found if s.kind not in (Kind.INITIALIZE, Kind.HANDED_ON)}

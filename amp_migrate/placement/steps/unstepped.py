@@ -26,7 +26,7 @@ def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
             raise _unstepped(unit, backward)
     for site in unit.of(Kind.INITIALIZE):
         optimizers = elements(unit.options[site].arguments.get("optimizers"))
-        if optimizers:
+        if optimizers and not unit.options[site].idle:
             if unit.backwards:
                 raise _unstepped(unit, unit.backwards[0])
             names = ", ".join(map(site.module.tree.segment, optimizers))

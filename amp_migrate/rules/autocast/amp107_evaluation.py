@@ -66,8 +66,9 @@ def decide(context: Context) -> Iterator[Decision]:
     cast = [*trained, *(region for region, made in decisions if made.edits)]
     disabled.refuse(cast)
     for site in context.unit.of(Kind.INITIALIZE):
-        only_casts = not elements(context.unit.options[site].arguments.get("optimizers"))
-        if only_casts and not context.is_gone(site.node):
+        options = context.unit.options[site]
+        trains = elements(options.arguments.get("optimizers")) and not options.idle
+        if not trains and not context.is_gone(site.node):
             _refuse_uncast(context, site, cast)
     for _, made in decisions:
         yield made

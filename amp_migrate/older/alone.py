@@ -1,0 +1,85 @@
+"""A handle of `amp.init` that nothing uses: it only casts, as `amp.initialize` does without an optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.older.found import Found, Groups
+from amp_migrate.older.sheet import ALONE, Sheet
+from amp_migrate.plan.cannot import Unwritable
+from amp_migrate.project import Function, Module
+from amp_migrate.project.order import dominates
+from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.training.forwards.forwards import Forwards
+from amp_migrate.training.steppers import is_optimizer
+
+
+def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list[str]:
+    """Return the networks that run behind a call of `amp.init`, by name, where nothing trains. Raises `Unwritable`."""
+    module, project = sheet.module, found.project
+    function = project.function_of(module, call)
+    if _is_read(found, handles) or any(_trains(found, f) for f in _near(found, function)):
+        raise Unwritable(
+            module,
+            call,
+            "the handle wraps no optimizer that is seen, and without one it scales no loss today",
+            "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`, then run again",
+        )
+    statement = module.tree.statement(call)
+    networks = list(dict.fromkeys(_networks(found, module, function, statement)))
+    if not networks:
+        raise Unwritable(
+            module,
+            call,
+            "which network runs behind this is not known, as none has a name here yet",
+            "call amp.init behind what makes the network, then run again",
+        )
+    if not sheet.whole(statement):
+        raise Unwritable(module, statement, "the statement shares its lines with others", ALONE)
+    return networks
+
+
+def _is_read(found: Found, handles: Groups) -> bool:
+    return any(
+        found.groups(module, node) & handles
+        for module in found.project.modules.values()
+        for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute))
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _near(found: Found, function: Function) -> set[Function]:
+    """Return what runs in the programs that come to a function, and what others may run of its file."""
+    project = found.project
+    above = upwards(project, function)
+    above |= {f for f in function.module.functions.values() if not project.callers(f)}
+    return {below for caller in above for below in reachable(project, caller)}
+
+
+def _trains(found: Found, function: Function) -> bool:
+    """Tell whether a function runs a backward pass, or steps an optimizer."""
+    return any(
+        tail(call) == "backward"
+        or (call.func.attr == "step" and is_optimizer(found.project, function.module, base))
+        for call in walk(function.scope)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        for base in [call.func.value]
+    )
+
+
+def _networks(
+    found: Found, module: Module, function: Function, statement: ast.stmt
+) -> Iterator[str]:
+    """Yield the names of networks that a function has when a statement runs."""
+    forwards = Forwards(found.project, [])
+    for node in walk(function.scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            owner = module.scopes.owner(node)
+            bindings = module.scopes.bindings(owner, node.id) if owner is function.scope else []
+            made = [module.tree.statement(b) for b in bindings if not isinstance(b, ast.arg)]
+            given = any(isinstance(b, ast.arg) for b in bindings)
+            ready = given or any(dominates(module.tree, stmt, statement) for stmt in made)
+            if ready and forwards.is_network(module, node):
+                yield node.id

@@ -1,0 +1,92 @@
+"""Optimizers that are made and initialized, and that nothing steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.project import Module, Project
+from amp_migrate.training.steppers import makes_schedule
+
+_ASKED = frozenset({"param_groups", "state", "state_dict", "load_state_dict", "zero_grad", "defaults"})  # fmt: skip
+_LOOKING = frozenset({"isinstance", "type", "print", "id", "bool", "repr", "str"})
+_TESTS = (ast.Compare, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert)
+_INITIALIZE = "apex.amp.initialize"
+
+
+def is_idle(project: Project, module: Module, optimizer: ast.expr) -> bool:
+    """Tell whether all uses of an optimizer are seen, and none steps it or hands it to code that may."""
+    groups = project.values.groups(module, optimizer)
+    return bool(groups) and all(
+        _is_harmless(project, where, node)
+        for where, node in _read(project)
+        if project.values.groups(where, node) & groups
+    )
+
+
+def _read(project: Project) -> Iterator[tuple[Module, ast.expr]]:
+    for module in project.modules.values():
+        named: list[ast.Name | ast.Attribute] = [
+            *module.tree.nodes(ast.Name),
+            *module.tree.nodes(ast.Attribute),
+        ]
+        yield from ((module, node) for node in named if isinstance(node.ctx, ast.Load))
+
+
+def _is_harmless(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an optimizer only goes on under another name here, or is asked for what no step is."""
+    up = module.tree.parent(node)
+    if isinstance(up, ast.Attribute):
+        return up.attr in _ASKED
+    if isinstance(up, ast.keyword):
+        up = module.tree.parent(up)
+    if isinstance(up, ast.Call):
+        return node is not up.func and _only_takes(project, module, up, node)
+    if isinstance(up, ast.Assign | ast.AnnAssign):
+        targets = up.targets if isinstance(up, ast.Assign) else [up.target]
+        return all(_keeps(project, module, target) for target in targets)
+    if isinstance(up, ast.Return):
+        return bool(project.callers(project.function_of(module, up)))
+    return isinstance(up, _TESTS)
+
+
+def _keeps(project: Project, module: Module, target: ast.expr) -> bool:
+    """Tell whether an optimizer is assigned to a name, or to an attribute of an object whose code is all seen."""
+    if isinstance(target, ast.Attribute):
+        function = project.function_of(module, target)
+        own = [*function.parameters.names[:1]] if function.cls is not None else []
+        named = isinstance(target.value, ast.Name) and target.value.id in own
+        return named and function.cls is not None and all(map(_is_seen, function.cls.externals()))
+    return isinstance(target, ast.Name)
+
+
+def _is_seen(base: str) -> bool:
+    """Tell whether a base out of sight runs nothing that steps an optimizer which its objects keep."""
+    return base.rpartition(".")[2] in {"object", "ABC"} or makes_schedule(base)
+
+
+def _only_takes(project: Project, module: Module, call: ast.Call, node: ast.expr) -> bool:
+    """Tell whether a call hands an optimizer to a parameter that is seen, to a schedule, or only looks at it."""
+    name = project.external(module, call.func) or ""
+    if project.apex(module, call.func) == _INITIALIZE or makes_schedule(name):
+        return True
+    if isinstance(call.func, ast.Name) and module.scopes.owner(call.func) is None:
+        return call.func.id in _LOOKING
+    callees = project.callees(call)
+    if not callees:
+        return _is_schedule(project, module, call)
+    sites = [(site, f) for f in callees for site in project.callers(f) if site.call is call]
+    return all(
+        any(v is node and n in f.parameters.names for n, v in project.arguments(site, f).items())
+        for site, f in sites
+    )
+
+
+def _is_schedule(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call makes a schedule of a class of the project, or runs the constructor of its base."""
+    classes = list(project.constructed(call))
+    function = project.function_of(module, call)
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "__init__" and function.cls is not None:
+        classes = [function.cls]
+    return bool(classes) and all(any(map(makes_schedule, c.externals())) for c in classes)
