@@ -122,7 +122,7 @@ def only_used(project: Project, attr: str) -> bool:
     return all(isinstance(up, ast.Attribute) for up in reads) and attr not in may_be_none(project)
 
 
-def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
+def asked(empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
     """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
     target = empty.statement.targets[0]
     for cls in family(empty.owner):

@@ -133,7 +133,7 @@ class _Reader:
             value = first
         writes = [Write(self._tree.statement(value), self.read(value, value))]
         for place in self._places(scope, name.id, keys):
-            writes += self._written(place, bool(keys))
+            writes += self._written(place)
         if not keys:
             self._close(scope, name.id)
         found: Entries = {}
@@ -168,7 +168,7 @@ class _Reader:
             if place is not None:
                 yield place
 
-    def _written(self, place: ast.expr, within: bool) -> Iterator[Write]:
+    def _written(self, place: ast.expr) -> Iterator[Write]:
         """Yield what is written where a mapping is read; `within` another one."""
         up = self._tree.parent(place)
         if isinstance(up, ast.Subscript) and up.value is place:

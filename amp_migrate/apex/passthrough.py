@@ -12,7 +12,7 @@ _HANDED_ON = frozenset(
 )
 
 
-def target(project: Project, module: Module, call: ast.Call) -> str | None:
+def target(project: Project, call: ast.Call) -> str | None:
     """Return the Apex function that a call comes down to; None where it calls anything else."""
     callees = project.callees(call)
     names = {_hands_on(project, callee) for callee in callees}

@@ -147,7 +147,7 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
             continue
         name = _apex_name(project, module, node)
         if name is None and isinstance(parent, ast.Call) and parent.func is node:
-            name = passthrough.target(project, module, parent)
+            name = passthrough.target(project, parent)
         if name is None or _loop_variable(tree, node):
             continue
         yield _site(project, module, node, name)

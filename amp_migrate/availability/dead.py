@@ -18,11 +18,11 @@ def is_unused(project: Project, cls: Class) -> bool:
     return (
         not cls.children
         and not registered
-        and not any(_mentions(project, m, cls) for m in project.modules.values())
+        and not any(_mentions(m, cls) for m in project.modules.values())
     )
 
 
-def _mentions(project: Project, module: Module, cls: Class) -> bool:
+def _mentions(module: Module, cls: Class) -> bool:
     tree = module.tree
     if any(a.name == cls.name for n in tree.nodes(ast.ImportFrom) for a in n.names):
         return True

@@ -173,13 +173,6 @@ class Judge:
         return self._old[number]
 
 
-def objections(
-    before: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
-) -> list[Objection]:
-    """Return what speaks against new texts of a training."""
-    return Judge(before, build(before)).judged(after, claims).objections
-
-
 def _breaches(
     old: Program, new: Program, before: Mapping[str, Tree], after: Mapping[str, str]
 ) -> Iterator[Fault]:

@@ -26,7 +26,7 @@ def run(
     `given` are fields of `Settings`, None where the command line did not say. Raises `Failure`, and then
     nothing was written.
     """
-    from amp_migrate.enable.run import run_paths, run_text
+    from amp_migrate.enable.run import run_paths, run_texts
 
     if choices.flag is not None and choices.always:
         raise click.UsageError("--flag and --always exclude each other.")
@@ -42,7 +42,7 @@ def run(
         data = standard_input() if stdin else None
         if data is not None:
             name = options.stdin_filename
-            report = guarded(lambda: run_text(name, data, settings, choices))
+            report = guarded(lambda: run_texts({name: data}, settings, choices))
         else:
             skips = options.force_exclude
             report = guarded(lambda: run_paths(paths, settings, choices, force_exclude=skips))

@@ -156,7 +156,7 @@ class Search:
             return None
         if function.node is None or function.is_property or function.name.startswith("__"):
             return None
-        if any(self._project.callees(call.call, call.function) != [function] for call in calls):
+        if any(self._project.callees(call.call) != [function] for call in calls):
             return None
         self.definitions.append((function.module, function.node))
         return [_Use(call.function.module, call.call, initializes) for call in calls]

@@ -44,18 +44,10 @@ def run_paths(
     return report
 
 
-def run_text(name: str, data: bytes, settings: Settings, choices: Choices) -> Report:
-    """Add AMP to the trainings of one file that is not read from the disk."""
-    report = Report(enables=True, read=1)
-    _enable(report, {name: data}, [], settings, choices)
-    return report
-
-
-def run_sources(sources: Iterable[Source], settings: Settings, choices: Choices) -> Report:
-    """Add AMP to the trainings of files that are one project."""
-    found = list(sources)
-    report = Report(enables=True, read=len(found))
-    _sources(report, {source.path: source for source in found}, [], settings, choices)
+def run_texts(texts: Mapping[str, bytes], settings: Settings, choices: Choices) -> Report:
+    """Add AMP to the trainings of files that are one project and are not read from the disk."""
+    report = Report(enables=True, read=len(texts))
+    _enable(report, texts, [], settings, choices)
     return report
 
 
@@ -66,18 +58,8 @@ def _enable(
     settings: Settings,
     choices: Choices,
 ) -> None:
-    data = {path: held if isinstance(held, bytes) else held() for path, held in contents.items()}
-    sources = {source.path: source for source in _decoded(_training(data, roots), report)}
-    _sources(report, sources, roots, settings, choices)
-
-
-def _sources(
-    report: Report,
-    sources: Mapping[str, Source],
-    roots: list[str],
-    settings: Settings,
-    choices: Choices,
-) -> None:
+    read = {path: held if isinstance(held, bytes) else held() for path, held in contents.items()}
+    sources = {source.path: source for source in _decoded(_training(read, roots), report)}
     apex = [path for path, source in sources.items() if may_use_apex(source.text)]
     data = {path: source.data for path, source in sources.items()}
     apart = set(_leading(data, roots, apex))

@@ -105,20 +105,6 @@ def uses(node: ast.AST) -> set[str]:
     return found
 
 
-def reads(node: ast.AST) -> set[str]:
-    """Return the longest paths that `node` reads, methods called on them cut off."""
-    found: set[str] = set()
-    covered: set[ast.AST] = set()
-    for part in every(node):
-        if part in covered or not isinstance(part, ast.Name | ast.Attribute):
-            continue
-        dotted = path(part)
-        if dotted is not None:
-            covered.update(every(part))
-            found.add(dotted)
-    return found
-
-
 def stored(target: ast.AST) -> set[str]:
     """Return the names that a target binds; not those whose attributes or items it sets."""
     nodes = (n for n in walk(target) if isinstance(n, ast.Name))

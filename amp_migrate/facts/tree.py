@@ -188,8 +188,5 @@ class Tree:
         return "\n".join(lines)
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -6,23 +6,22 @@ inside a body is a point of it (`Kind.DEFINE`) and has a graph of its own; a cla
 lambda or generator expression later, more than once, or never. Comprehensions are loops of the body they stand in.
 Annotations and `python -O` are left out of account, and so are exceptions out of nowhere (`KeyboardInterrupt`).
 
-`Graph.order` says what runs before what: dominators, post-dominators, may and must reach, loops, witnesses.
+`Graph.order` says what runs before what: dominators, may and must reach, loops, witnesses.
 `Paths` says the same under an assumption, when a test whose operands nothing changes has one truth. `Control` says
-under which tests a point runs; `evaluate` gives the truth of an expression; `solve` runs a data-flow analysis.
+under which tests a point runs; `evaluate` gives the truth of an expression.
 """
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.cfg.build import Graphs, any_context, build
 from amp_migrate.flow.cfg.graph import Graph, Root
-from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way, lines
+from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way
 from amp_migrate.flow.changes import Changes, cautious, keeping, steady
-from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided, holds
+from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
 from amp_migrate.flow.paths import Paths, leads_over
 from amp_migrate.flow.refine import assume, refine
-from amp_migrate.flow.solve import Solution, solve
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
 
 __all__ = [
@@ -49,7 +48,6 @@ __all__ = [
     "Paths",
     "Point",
     "Root",
-    "Solution",
     "Term",
     "Truth",
     "Way",
@@ -58,12 +56,9 @@ __all__ = [
     "build",
     "cautious",
     "evaluate",
-    "holds",
     "keeping",
     "leads_over",
-    "lines",
     "refine",
-    "solve",
     "steady",
     "term",
     "value_of",

@@ -39,7 +39,7 @@ def reduce(test: ast.expr, known: Known, source: Callable[[ast.expr], str]) -> C
     if isinstance(test, ast.NamedExpr):
         return reduce(test.value, known, source)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return negate(reduce(test.operand, known, source), test.operand)
+        return negate(reduce(test.operand, known, source))
     if isinstance(test, ast.BoolOp):
         parts = [(reduce(v, known, source), v) for v in test.values]
         return _join(parts, isinstance(test.op, ast.And), test, source)
@@ -66,7 +66,7 @@ def _join(
     return Condition(None, source(test) if unchanged else joined)
 
 
-def negate(condition: Condition, node: ast.expr | None = None) -> Condition:
+def negate(condition: Condition) -> Condition:
     """Return the opposite of a condition."""
     if condition.value is not None:
         return Condition(not condition.value)

@@ -6,10 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Edge, Point
 from amp_migrate.flow.dominance import immediate_dominators, reversed_edges
-from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.order import Order
 
 
@@ -52,27 +50,6 @@ class Any:
 Condition = Decided | All | Any
 ALWAYS = All()
 NEVER = Any()
-
-
-def holds(condition: Condition, assumption: Assumption) -> bool | None:
-    """Return whether a condition holds under an assumption, which speaks of when its tests stand; None if not known."""
-    return _holds(condition, assumption, {})
-
-
-def _holds(
-    condition: Condition, assumption: Assumption, known: dict[int, bool | None]
-) -> bool | None:
-    if isinstance(condition, Decided):
-        test = condition.edge.test
-        found = None if test is None else evaluate(test, assumption)
-        return None if found is None else found is condition.edge.truth
-    if id(condition) not in known:
-        parts = [_holds(part, assumption, known) for part in condition.parts]
-        settling = isinstance(condition, Any)
-        known[id(condition)] = (
-            settling if settling in parts else None if None in parts else not settling
-        )
-    return known[id(condition)]
 
 
 class Control:

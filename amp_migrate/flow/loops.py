@@ -28,11 +28,6 @@ class Loop:
         """The point where the loop is entered; the first one in the text where there are several."""
         return self.headers[0]
 
-    @property
-    def reducible(self) -> bool:
-        """Whether the loop is entered at one point only."""
-        return len(self.headers) == 1
-
 
 def find_loops(
     points: Sequence[Point], edges: Sequence[Sequence[Edge]], entry: Point

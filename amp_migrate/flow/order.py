@@ -12,7 +12,6 @@ from amp_migrate.flow.dominance import (
     immediate_dominators,
     reach_masks,
     reverse_postorder,
-    reversed_edges,
 )
 from amp_migrate.flow.loops import Loop, find_loops
 
@@ -71,18 +70,8 @@ class Order:
         return immediate_dominators(self._next, self.entry.index)
 
     @cached_property
-    def _post_dominator(self) -> list[int]:
-        backwards = reversed_edges(self._next)
-        backwards.append(sorted(self.final))
-        return immediate_dominators(backwards, len(self._next))
-
-    @cached_property
     def _dominator_depth(self) -> list[int]:
         return _depths(self._dominator)
-
-    @cached_property
-    def _post_dominator_depth(self) -> list[int]:
-        return _depths(self._post_dominator)
 
     def reachable(self, point: Point) -> bool:
         """Return whether some path leads from the entry to a point."""
@@ -99,20 +88,6 @@ class Order:
     def as_they_run(self, points: Sequence[Point]) -> list[Point]:
         """Return points that all dominate one other in the order in which they run."""
         return sorted(points, key=lambda one: sum(self.dominates(other, one) for other in points))
-
-    def post_dominates(self, b: Point, a: Point) -> bool:
-        """Return whether every run that goes on from `a` passes `b`; False where none does."""
-        return _above(self._post_dominator, self._post_dominator_depth, b.index, a.index)
-
-    def immediate_dominator(self, point: Point) -> Point | None:
-        """Return the nearest point that every path to `point` passes before; None for the entry and dead points."""
-        found = self._dominator[point.index]
-        return None if found < 0 or found == point.index else self.points[found]
-
-    def immediate_post_dominator(self, point: Point) -> Point | None:
-        """Return the nearest point that every run passes after `point`; None where there is none."""
-        found = self._post_dominator[point.index]
-        return None if not 0 <= found < len(self.points) else self.points[found]
 
     def must_pass(self, a: Point, b: Point, through: Iterable[Point]) -> bool:
         """Return whether every path from `a` to `b` passes one of `through` on the way, between the two."""

@@ -208,21 +208,6 @@ class Paths:
         path = self._from(a, frozenset(p.index for p in avoiding)).path_to(b)
         return None if path is None else (a, *path)
 
-    def feasible(self, path: Sequence[Point]) -> bool:
-        """Return whether a run may take exactly this path, in which each point follows the one before."""
-        states = set(self.states(path[0])) if path else set()
-        at = path[0] if path else None
-        for target in path[1:]:
-            assert at is not None
-            states = {
-                known
-                for facts in states
-                for edge, known in self.steps(at, facts)
-                if edge.target is target
-            }
-            at = target
-        return bool(states) or not path
-
 
 class _Exploration:
     """The states that were reached, the nearest first."""

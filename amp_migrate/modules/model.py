@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.scopes import Scopes
@@ -193,14 +193,6 @@ class CallSite:
     def arguments(self) -> list[ast.expr]:
         """Return the positional arguments, without the function given to ``partial``."""
         return self.call.args[1:] if self.partial else self.call.args
-
-
-def holders(function: Function) -> Iterator[Function]:
-    """Yield the function, the functions around it, and the module's top-level code last."""
-    up: Function | None = function
-    while up is not None:
-        yield up
-        up = up.parent
 
 
 def overriding(function: Function) -> list[Function]:

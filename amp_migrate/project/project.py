@@ -186,7 +186,7 @@ class Project:
         methods = [cls.method(node.attr) for cls in classes]
         return [method for method in methods if method is not None]
 
-    def callees(self, call: ast.Call, function: Function | None = None) -> list[Function]:
+    def callees(self, call: ast.Call) -> list[Function]:
         """Return the functions of the project that `call` may reach (a constructor's ``__init__``)."""
         reached = self.calls.reached.get(call, [])
         functions = [target.function for target in reached if target.function is not None]

@@ -15,8 +15,6 @@ from amp_migrate.training.bindings import bases, values_of
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.steppers import is_optimizer_class
 
-_MODULE = "torch.nn."
-
 
 @dataclass(eq=False)
 class Optimizer:

@@ -12,8 +12,6 @@ from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.links.upstream import APPENDED
 from amp_migrate.values.objects import Bound, Instance
 
-Holder = Function | Class | Module
-
 
 class Nodes:
     """Makes the nodes of a project's variables, attributes and return values as they are asked for."""
@@ -21,7 +19,6 @@ class Nodes:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.graph = Graph(self.attribute)
-        self.labels: list[tuple[int, Holder, str]] = []
         self.mentions: dict[Class, set[str]] = {}
         self.stored: set[str] = set()
         self._objects: dict[Class, int] = {}
@@ -67,7 +64,6 @@ class Nodes:
         if home is None and not below:
             return None
         node = self.graph.plain_field(self.object(cls), name)
-        self.labels.append((node, cls, f"self.{name}"))
         self.graph.keep(node)
         inherits = home is not None and home is not cls and _is_method(home, name)
         if home is not None and inherits:
@@ -88,8 +84,7 @@ class Nodes:
         if not homes:
             homes = [home for home in cls.subclasses() if name in self.mentions.get(home, ())]
         nodes = [self.graph.plain_field(self.object(home), name) for home in homes or [cls]]
-        for home, node in zip(homes or [cls], nodes, strict=True):
-            self.labels.append((node, home, f"self.{name}"))
+        for node in nodes:
             self.graph.keep(node)
             self.graph.merge(nodes[0], node)
         return nodes[0]
@@ -97,8 +92,7 @@ class Nodes:
     def returned(self, function: Function) -> int:
         """Return the node of what a function returns."""
         if function not in self._returns:
-            self._returns[function] = node = self.graph.new()
-            self.labels.append((node, function, "return"))
+            self._returns[function] = self.graph.new()
         return self._returns[function]
 
     def variable(self, module: Module, scope: ScopeNode, name: str) -> int:
@@ -106,7 +100,6 @@ class Nodes:
         key = (scope, name)
         if key not in self._variables:
             self._variables[key] = node = self.graph.new()
-            self.labels.append((node, _holder(module, scope), name))
             if isinstance(scope, ast.Module):
                 self.graph.keep(node)
             if isinstance(scope, ast.ClassDef) and scope in module.classes:
@@ -184,12 +177,6 @@ def _is_method(cls: Class, name: str) -> bool:
     """Tell whether a class defines a method that is called on its objects."""
     method = cls.methods.get(name)
     return method is not None and method.takes_receiver and not method.is_property
-
-
-def _holder(module: Module, scope: ScopeNode) -> Holder:
-    if isinstance(scope, ast.ClassDef):
-        return module.classes.get(scope, module)
-    return module.functions.get(scope) or function_of(module, scope)
 
 
 def function_of(module: Module, node: ast.AST) -> Function:

@@ -14,7 +14,7 @@ from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.inside import inside
 from amp_migrate.values.links.onward import Onward, Ways, onward, ways
 from amp_migrate.values.links.settle import settle
-from amp_migrate.values.nodes import Holder, Nodes
+from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
 
 Named = ast.expr | ast.arg
@@ -95,15 +95,6 @@ class Values:
         if node is None or source is None:
             return False
         return self.graph.find(source) in self.graph.reach(node)[1]
-
-    def members(self, group: int) -> list[tuple[Holder, str]]:
-        """Return the names of a group: the function, class or module they belong to, and their text."""
-        found = {
-            (holder, text): None
-            for node, holder, text in self.nodes.labels
-            if self.graph.find(node) == self.graph.find(group)
-        }
-        return list(found)
 
     def facts(self, module: Module, expression: ast.expr) -> list[Fact]:
         """Return what is known of the objects that `expression` may hold."""

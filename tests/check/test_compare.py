@@ -21,8 +21,9 @@ from check.trainings.programs import PROGRAMS
 from check.trainings.spoilt import SPOILT
 
 from amp_migrate.check.events.claims import Claim, Claims
-from amp_migrate.check.training import Objection, objections
+from amp_migrate.check.training import Judge, Objection
 from amp_migrate.facts.tree import Tree
+from amp_migrate.project import build
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
@@ -34,7 +35,7 @@ def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
     before = {path: Tree(path, text) for path, text in training.before.items()}
     claims = Claims(tuple(Claim(*claim) for claim in training.claims))
     changed = {path: text for path, text in after.items() if text != training.before[path]}
-    return objections(before, changed, claims)
+    return Judge(before, build(before)).judged(changed, claims).objections
 
 
 @pytest.mark.parametrize("training", EVERY, ids=lambda t: t.name)

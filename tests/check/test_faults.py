@@ -7,8 +7,9 @@ from equivalence.faults import FAULTS, Fault
 from equivalence.programs import apex_program, native_program
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.training import objections
+from amp_migrate.check.training import Judge
 from amp_migrate.facts.tree import Tree
+from amp_migrate.project import build
 
 NO_EVENTS = {
     "loss not divided": "what a loss is computed of is no event",
@@ -26,12 +27,21 @@ NO_EVENTS = {
 def test_what_events_show_is_refused(fault: Fault) -> None:
     """Every fault is refused, but for those that are named above with the reason."""
     before = {"train.py": Tree("train.py", apex_program("mlp"))}
-    found = objections(before, {"train.py": fault.seed(native_program("mlp"))}, Claims())
+    found = (
+        Judge(before, build(before))
+        .judged({"train.py": fault.seed(native_program("mlp"))}, Claims())
+        .objections
+    )
     assert bool(found) is (fault.name not in NO_EVENTS)
 
 
 def test_the_migration_without_a_fault_passes() -> None:
     """Nothing is said of the program that the faults are seeded into."""
     before = {"train.py": Tree("train.py", apex_program("mlp"))}
-    assert objections(before, {"train.py": native_program("mlp")}, Claims()) == []
+    assert (
+        Judge(before, build(before))
+        .judged({"train.py": native_program("mlp")}, Claims())
+        .objections
+        == []
+    )
     assert {fault.name for fault in FAULTS} >= NO_EVENTS.keys()

@@ -8,13 +8,12 @@ import textwrap
 import pytest
 
 from amp_migrate.enable.enabling import Choices
-from amp_migrate.enable.run import run_sources
+from amp_migrate.enable.run import run_texts
 from amp_migrate.plan.model import Status
 from amp_migrate.report import Report
 from amp_migrate.rules import enabling, unenabled
 from amp_migrate.rules.base import Safety
 from amp_migrate.settings import Settings
-from amp_migrate.source.file import Source
 
 RULES = (*enabling.RULES, *unenabled.RULES)
 EXAMPLE = "@@"
@@ -104,9 +103,10 @@ def _placed(rule: str, heading: str) -> str:
 
 def _report(program: str, rule: str = "") -> Report:
     compile(program, "train.py", "exec")
-    source = Source.from_bytes("train.py", program.encode())
-    return run_sources(
-        [source], Settings(api="torch.cuda.amp"), Choices(DTYPES.get(rule, "float16"))
+    return run_texts(
+        {"train.py": program.encode()},
+        Settings(api="torch.cuda.amp"),
+        Choices(DTYPES.get(rule, "float16")),
     )
 
 

@@ -12,10 +12,9 @@ from fixture_support import Case, enabled
 
 from amp_migrate.commands.cli import enable
 from amp_migrate.enable.enabling import Choices
-from amp_migrate.enable.run import run_sources
+from amp_migrate.enable.run import run_texts
 from amp_migrate.report import Report
 from amp_migrate.settings import Settings
-from amp_migrate.source.file import Source
 
 CASES = enabled()
 RUNS = [case for case in CASES if case.run]
@@ -28,8 +27,7 @@ def _choices(case: Case) -> Choices:
 
 
 def _report(case: Case, files: dict[str, bytes]) -> Report:
-    sources = [Source.from_bytes(name, data) for name, data in files.items()]
-    return run_sources(sources, Settings(api="torch.cuda.amp"), _choices(case))
+    return run_texts(files, Settings(api="torch.cuda.amp"), _choices(case))
 
 
 @cache

@@ -191,8 +191,6 @@ def _pair(
     single = len(of_a) == len(of_b) == 1 and a != b
     if single and (a, b) in seen.without_before and order.dominates(of_a[0], of_b[0]):
         yield f"{b} ran before {a}, which dominates"
-    if single and (a, b) in seen.without_after and order.post_dominates(of_b[0], of_a[0]):
-        yield f"{a} ran last, without {b}, which post-dominates"
     if (a[1] + b[1]) % 3:
         return
     first = a != b and all(order.must_pass(graph.entry, q, of_a) for q in of_b)
@@ -203,8 +201,6 @@ def _pair(
         yield f"{a} ran last, no {b} after it"
     if single and order.dominates(of_a[0], of_b[0]) is not first:
         yield f"dominators differ {a} {b}"
-    if single and order.post_dominates(of_b[0], of_a[0]) and not last:
-        yield f"post-dominators differ {a} {b}"
 
 
 def _between(graph: Graph, exceptions: bool, places: Places, traces: Sequence[Trace]) -> list[str]:

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from amp_migrate.flow import NEVER, Control, Graph, assume, holds
+from amp_migrate.flow import NEVER, Control, Graph
 from tests.flow.helpers import call, graph_of
 
 
@@ -58,19 +58,13 @@ def test_many_alternatives_stay_small() -> None:
     text = "".join(f"if a{i} and b{i}: return\n" for i in range(60)) + "hit()"
     graph = body(text)
     found = Control(graph.order(exceptions=False)).condition(call(graph, "hit"))
-    assert holds(found, assume({f"a{i}": False for i in range(60)})) is True
-    assert holds(found, assume({"a7": True, "b7": True})) is False
-    assert holds(found, assume({"a7": True})) is None
-
-
-def test_truth_of_a_condition() -> None:
-    graph = body("if a or b:\n    if c: hit()")
-    found = Control(graph.order(exceptions=False)).condition(call(graph, "hit"))
-    assert holds(found, assume({"b": True, "c": True})) is None
-    assert holds(found, assume({"a": False, "b": True, "c": True})) is True
-    assert holds(found, assume({"a": True, "c": True})) is True
-    assert holds(found, assume({"c": False})) is False
-    assert holds(found, assume({"a": False, "b": False})) is False
+    parts, stack = {id(found): found}, [found]
+    while stack:
+        for part in getattr(stack.pop(), "parts", ()):
+            if id(part) not in parts:
+                parts[id(part)] = part
+                stack.append(part)
+    assert len(parts) < 1000
 
 
 def test_direct_edges() -> None:

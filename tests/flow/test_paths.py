@@ -115,19 +115,6 @@ def test_one_truth_along_a_path() -> None:
     assert kept.witness(plain, unscale) is None
 
 
-def test_feasible() -> None:
-    graph = body(CORRELATED)
-    kept = Paths(graph, changes=keeping(cautious(graph), {FP16}), exceptions=False)
-    order = graph.order(exceptions=False)
-    way = order.witness(graph.entry, call(graph, "unscale"), [call(graph, "scale")])
-    assert way is not None
-    assert not kept.feasible(way)
-    assert Paths(graph, exceptions=False).feasible(way)
-    good = kept.witness(graph.entry, call(graph, "unscale"))
-    assert good is not None
-    assert kept.feasible(good)
-
-
 def test_order_of_what_is_left() -> None:
     graph = body(CORRELATED)
     changes = keeping(cautious(graph), {FP16})

@@ -191,7 +191,7 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
         return True
     if any(_is_one(unit, module, node, models) for node in evaluated(unit.project, module, call)):
         return True
-    if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(module, call):
+    if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(call):
         return False
     if isinstance(module.tree.parent(call), ast.Expr) or func.attr in _OF_COLLECTIONS:
         return False

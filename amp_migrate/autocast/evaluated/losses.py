@@ -50,7 +50,7 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     held, under = nodes_in(regions), reached(unit, regions)
     measured = _Measured(unit, models)
     return [
-        _with_its_input(unit, function, stmt, held)
+        _with_its_input(function, stmt, held)
         for function in unit.project.functions()
         if function.module in unit.near and function not in under
         for stmt in walk(function.scope)
@@ -105,7 +105,7 @@ class _Measured:
         return bool(self._losses.networks(function, node, cast=True) & self._models)
 
 
-def _with_its_input(unit: Unit, function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:
+def _with_its_input(function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:
     """Return a loss from the first statement of its block on that computes in fp32 what it is given."""
     tree = function.module.tree
     block = tree.block(stmt)

@@ -26,18 +26,18 @@ class Effects:
     def reads(self, function: Function, node: ast.AST) -> Needed:
         """Return the places that a node reads, itself and in what it calls."""
         found = set(self.places.reads(function.module, node))
-        for read, _ in self._called(function, node):
+        for read, _ in self._called(node):
             found |= read
         return found
 
     def writes(self, function: Function, node: ast.AST) -> Needed:
         """Return the places that a node writes, itself and in what it calls."""
         found = set(self.places.writes(function.module, node))
-        for _, written in self._called(function, node):
+        for _, written in self._called(node):
             found |= written
         return found
 
-    def _called(self, function: Function, node: ast.AST) -> Iterator[Effect]:
+    def _called(self, node: ast.AST) -> Iterator[Effect]:
         for part in walk(node):
             if not isinstance(part, ast.Call):
                 continue

@@ -46,7 +46,7 @@ class Scalers:
                     key(function) in self._old.functions
                     and native.enabled.on(function, call) is wrong
                 ):
-                    if not self._made_before(function, call):
+                    if not self._made_before(call):
                         yield _differs(what, function, call)
 
     def off(self, item: Initialize, native: Casting) -> Iterator[tuple[Key, Difference]]:
@@ -58,7 +58,7 @@ class Scalers:
         ]
         if all(native.enabled.on(function, call) is False for function, call in made):
             for function, call in made[:1]:
-                if not self._made_before(function, call):
+                if not self._made_before(call):
                     yield _differs(DISABLED, function, call)
 
     def outlasting(
@@ -101,7 +101,7 @@ class Scalers:
                 if any(_binds(source, name) & makers for name in names):
                     yield _differs(_STALE, new.project.function_of(module, statement), statement)
 
-    def _made_before(self, function: Function, call: ast.Call) -> bool:
+    def _made_before(self, call: ast.Call) -> bool:
         text = ast.unparse(call)
         return any(ast.unparse(c) == text for _, c in self._native.enabled.makers)
 

@@ -43,18 +43,6 @@ class Graph:
         """Return the edges out of a point, in the order of the text."""
         return self.edges[point.index]
 
-    def predecessors(self, point: Point) -> tuple[Edge, ...]:
-        """Return the edges into a point."""
-        return self._into[point.index]
-
-    @cached_property
-    def _into(self) -> tuple[tuple[Edge, ...], ...]:
-        into: list[list[Edge]] = [[] for _ in self.points]
-        for out in self.edges:
-            for edge in out:
-                into[edge.target.index].append(edge)
-        return tuple(map(tuple, into))
-
     @cached_property
     def _at(self) -> dict[ast.AST, list[Point]]:
         table: dict[ast.AST, list[Point]] = {}
@@ -90,7 +78,11 @@ class Graph:
     @cached_property
     def _sources(self) -> tuple[tuple[Point, ...], ...]:
         """The points straight before each."""
-        return tuple(tuple(edge.source for edge in into) for into in self._into)
+        into: list[list[Point]] = [[] for _ in self.points]
+        for out in self.edges:
+            for edge in out:
+                into[edge.target.index].append(edge.source)
+        return tuple(map(tuple, into))
 
     @cached_property
     def _bind(self) -> dict[str, set[Point]]:

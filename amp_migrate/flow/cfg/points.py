@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -131,12 +130,3 @@ def _is_told_of_the_end(node: ast.AST) -> bool:
         if handler.type is not None
         for part in ast.walk(handler.type)
     )
-
-
-def lines(path: Iterable[Point]) -> tuple[int, ...]:
-    """Return the lines that a path goes through, one after the other, without the whole module's."""
-    found: list[int] = []
-    for point in path:
-        if point.line and (not found or found[-1] != point.line):
-            found.append(point.line)
-    return tuple(found)

@@ -35,7 +35,7 @@ def refuse_apart(training: Masters, found: Found) -> None:
             ]
             for method in ("backward", "zero_grad", "step")
         }
-        calls["zero_grad"] += _may_clear(found, function, graph)
+        calls["zero_grad"] += _may_clear(found, graph)
         _refuse_gradients(training, function)
         copied = list(graph.at(call, Kind.CALL))
         if not calls["backward"] or not calls["step"]:
@@ -63,7 +63,7 @@ def refuse_apart(training: Masters, found: Found) -> None:
             raise _cleared(module, call, function)
 
 
-def _may_clear(found: Found, function: Function, graph: Graph) -> list[Point]:
+def _may_clear(found: Found, graph: Graph) -> list[Point]:
     """Return the calls of a body that may run something which clears or sets gradients."""
     return [
         point

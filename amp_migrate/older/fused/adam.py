@@ -10,7 +10,7 @@ from amp_migrate.facts.stand_ins import NOTHING
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.clips import write_clips
-from amp_migrate.older.fused.makers import Made, fused
+from amp_migrate.older.fused.makers import fused
 from amp_migrate.older.sheet import Sheet
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
@@ -27,7 +27,7 @@ _WHY = {False: "which it takes no longer", True: "which is for FP16_Optimizer al
 def write_fused(training: Fp16, found: Found) -> None:
     """Write the optimizers that are wrapped as those of today, with clips in front of their steps. Raises `Unwritable`."""
     for part, made in fused(training, found):
-        norms = [_norm(part.sheets[module], call, made, found) for module, call in made]
+        norms = [_norm(part.sheets[module], call, found) for module, call in made]
         given = [norm for norm in norms if norm is not None]
         _refuse_own_norms(part)
         if not given:
@@ -41,7 +41,7 @@ def write_fused(training: Fp16, found: Found) -> None:
         write_clips(part, found, made, given[0])
 
 
-def _norm(sheet: Sheet, call: ast.Call, made: list[Made], found: Found) -> ast.expr | None:
+def _norm(sheet: Sheet, call: ast.Call, found: Found) -> ast.expr | None:
     """Take what goes out of a call, and return the norm that it clips by."""
     module = sheet.module
     given = {k.arg: k.value for k in call.keywords}

@@ -224,7 +224,7 @@ def _plain_loss(
         return None
     if optimizers.has(function.module, function, receiver):
         return None
-    if unit.project.callees(call, function) or unit.project.external(function.module, call.func):
+    if unit.project.callees(call) or unit.project.external(function.module, call.func):
         return None
     if unit.forwards.is_network(function.module, receiver) and len(call.args) == 1:
         return None

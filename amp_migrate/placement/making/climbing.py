@@ -55,7 +55,7 @@ def climb(
         elif isinstance(holder, ast.With | ast.Try | ast.ExceptHandler):
             stmt = holder if isinstance(holder, ast.stmt) else tree.parents[holder]
             found.top = tree.statement(stmt)
-        elif isinstance(holder, Loop) and _trains_in(unit, site, holder):
+        elif isinstance(holder, Loop) and _trains_in(unit, holder):
             if function.node is None and _called_behind(unit, site, found.top, uses):
                 break
             raise _not_on_every_way(site)
@@ -82,7 +82,7 @@ def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
             found.top = stmt
 
 
-def _trains_in(unit: Unit, site: Site, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Tell whether a loop around an initialize runs what needs its scaler, which each round makes anew then."""
     users = set(unit.home.users)
     return any(

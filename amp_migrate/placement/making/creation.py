@@ -70,18 +70,18 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
     if not making:
         return casting
     if len(making) == 1 or _sequential(making):
-        either = _choice(unit, function, sites) if casting else None
+        either = _choice(function, sites) if casting else None
         if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
             return [_creation(unit, making[0], uses, function, either)]
         return [_creation(unit, making[0], uses, function), *casting]
-    choice = _choice(unit, function, making)
+    choice = _choice(function, making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
     made = choice is not None and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
 
 
-def _choice(unit: Unit, function: Function, sites: list[Site]) -> ast.If | None:
+def _choice(function: Function, sites: list[Site]) -> ast.If | None:
     """Return the test of which every arm holds one of some initializes, where it always runs."""
     tree = sites[0].module.tree
     top = outermost(tree, sites)

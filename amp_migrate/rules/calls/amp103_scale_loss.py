@@ -70,7 +70,7 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     loss = context.loss_text(block)
     scaled = loss if _is_unscaled(context, block) else f"{scaler}.scale({loss})"
     named = _named(context, block)
-    edits = list(_opened(context, block, f"{block.alias} = {scaled}" if named else None))
+    edits = list(_opened(block, f"{block.alias} = {scaled}" if named else None))
     if named:
         message = f"becomes `{block.alias} = {scaled}`"
         return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
@@ -80,7 +80,7 @@ def _block(context: Context, block: ScaleLoss) -> Decision:
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 
 
-def _opened(context: Context, block: ScaleLoss, named: str | None) -> Iterator[Edit]:
+def _opened(block: ScaleLoss, named: str | None) -> Iterator[Edit]:
     """Yield the edits that leave of the `with` of a block what others enter, and give the scaled loss its name."""
     tree = block.site.module.tree
     span, first = tree.span(block.node), tree.span(block.node.body[0])
@@ -89,12 +89,12 @@ def _opened(context: Context, block: ScaleLoss, named: str | None) -> Iterator[E
     elif named:
         alone = len(block.node.items) == 1
         yield Insert(span if alone else first, named, after=False)
-    if block.entered is not None and _is_read(context, block):
+    if block.entered is not None and _is_read(block):
         return
     yield Hoist(span, "body") if len(block.node.items) == 1 else DropWithItem(span, block.item)
 
 
-def _is_read(context: Context, block: ScaleLoss) -> bool:
+def _is_read(block: ScaleLoss) -> bool:
     """Tell whether an ExitStack is used for more than to enter its block."""
     stack = block.node.items[block.item].optional_vars
     assert isinstance(stack, ast.Name)

@@ -113,7 +113,7 @@ def _refuse_used(context: Context, site: Site) -> None:
             (site.place,),
         )
     for call in calls:
-        if target(project, call.function.module, call.call) is None:
+        if target(project, call.call) is None:
             raise Cannot(
                 "AMP909",
                 call.function.module,

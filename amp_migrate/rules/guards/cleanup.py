@@ -138,7 +138,7 @@ class _Emptied:
             return False
         if isinstance(stmt, ast.Try):
             return self._try(stmt, span)
-        return self._test(stmt, span, states)
+        return self._test(stmt, span)
 
     @staticmethod
     def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
@@ -175,7 +175,7 @@ class _Emptied:
             and not any(self._tree.span(s).contains(at) for s in handled for at in self._edited)
         )
 
-    def _test(self, stmt: ast.If, span: Span, states: list[list[bool]]) -> bool:
+    def _test(self, stmt: ast.If, span: Span) -> bool:
         if not all(map(self._is_gone, stmt.body)):
             return False
         if not stmt.orelse or all(map(self._is_gone, stmt.orelse)):

@@ -209,7 +209,7 @@ def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[De
     call = call_of(site)
     choice = chosen(context, site, TORCH)
     if choice is not None:
-        yield from _chosen(context, site, choice, spelled)
+        yield from _chosen(site, choice, spelled)
         return
     if call is None:
         edits = _renamed(site, spelled)
@@ -220,9 +220,7 @@ def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[De
     yield from _called(context, site, call, spelled.name)
 
 
-def _chosen(
-    context: FileContext, site: Site, choice: Chosen, spelled: Spelled
-) -> Iterator[Decision]:
+def _chosen(site: Site, choice: Chosen, spelled: Spelled) -> Iterator[Decision]:
     """Put torch's class into both arms of a choice, and keep apart at its calls what the two did with buffers."""
     tree, call = site.module.tree, call_of(site)
     edits: list[ReplaceExpression] = []

@@ -20,7 +20,7 @@ def refuse_either(home: Home) -> None:
     able = {member for members in taking.values() for member in members}
     for function in taking:
         for site in project.callers(function):
-            for callee in project.callees(site.call, site.function):
+            for callee in project.callees(site.call):
                 if callee in able or home.name in callee.parameters.names:
                     continue
                 if fills_all(site, function) and _takes_one_more(site, callee):

@@ -141,8 +141,8 @@ class Forwards:
         if external is not None:
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
-            return Forward.NONE if self.keeps_house(module, call) else Forward.NETWORK
-        callees = self._project.callees(call, self._project.function_of(module, call))
+            return Forward.NONE if self.keeps_house(call) else Forward.NETWORK
+        callees = self._project.callees(call)
         if self._runs_given(module, call, callees):
             return Forward.NETWORK
         if callees:
@@ -210,7 +210,7 @@ class Forwards:
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
         }
 
-    def keeps_house(self, module: Module, call: ast.Call) -> bool:
+    def keeps_house(self, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         callees = self._project.callees(call)

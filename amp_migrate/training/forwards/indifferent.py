@@ -95,7 +95,7 @@ class Indifferent:
     def _run(self, function: Function, call: ast.Call) -> list[Function] | None:
         """Return the functions that a call runs; None if casts may change what it computes."""
         project, module, func = self._project, function.module, call.func
-        callees = project.callees(call, function)
+        callees = project.callees(call)
         if callees or project.constructed(call):
             return callees
         if not isinstance(func, ast.Name | ast.Attribute) or self._gives_function(module, call):

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amp_migrate.enable.enabling import Choices
-from amp_migrate.enable.run import run_sources
+from amp_migrate.enable.run import run_texts
 from amp_migrate.settings import Settings
-from amp_migrate.source.file import Source
 from generated.choices.features import OPTIONS
 from generated.choices.sets import Features
 from generated.choices.settle import settled
@@ -192,9 +191,8 @@ def _run(program: Program) -> Run:
 
 
 def _enabled(program: Program, choices: Choices) -> Verdict:
-    sources = [Source.from_bytes(name, data) for name, data in program.files.items()]
     try:
-        report = run_sources(sources, Settings(api="torch.cuda.amp"), choices)
+        report = run_texts(program.files, Settings(api="torch.cuda.amp"), choices)
     except Exception as error:  # it must not raise, whatever it is
         return Verdict("failed", f"raised {type(error).__name__}: {error}")
     after = {**program.files, **{change.path: change.after for change in report.changes}}
