@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.flow.cfg.points import Edge, Point
 from amp_migrate.flow.dominance import (
+    Successors,
     components,
     immediate_dominators,
     reach_masks,
     reverse_postorder,
+    reversed_edges,
 )
 from amp_migrate.flow.loops import Loop, find_loops
 
@@ -35,6 +37,10 @@ class Order:
         self.entry = entry
         self.ends = ends
         self._next = [tuple({e.target.index: None for e in out}) for out in edges]
+
+    @cached_property
+    def _previous(self) -> list[list[int]]:
+        return reversed_edges(self._next)
 
     @cached_property
     def _masks(self) -> list[int]:
@@ -102,9 +108,12 @@ class Order:
 
     def may_run_between(self, a: Point, b: Point, c: Point) -> bool:
         """Return whether `b` may run after `a` and before the next `c`, without another `a` in between."""
-        return self._leads(a, {b.index}, {a.index, c.index}) and self._leads(
-            b, {c.index}, {a.index, c.index}
-        )
+        return b.index in self.between(a, c)
+
+    def between(self, a: Point, c: Point) -> set[int]:
+        """Return the indices of what may run after `a` and before the next `c`, without another `a` in between."""
+        walls = {a.index, c.index}
+        return _met(self._next, a.index, walls) & _met(self._previous, c.index, walls)
 
     def witness(
         self, a: Point, b: Point, avoiding: Iterable[Point] = ()
@@ -185,6 +194,19 @@ class Order:
     def loops_of(self, point: Point) -> tuple[Loop, ...]:
         """Return the loops that a point lies in, the innermost first."""
         return self._loops_of.get(point, ())
+
+
+def _met(successors: Successors, start: int, walls: Collection[int]) -> set[int]:
+    """What paths of one edge or more from a node come to; none goes on from a wall but the start itself."""
+    met: set[int] = set()
+    stack = [start]
+    while stack:
+        for target in successors[stack.pop()]:
+            if target not in met:
+                met.add(target)
+                if target not in walls:
+                    stack.append(target)
+    return met
 
 
 def _depths(parents: Sequence[int]) -> list[int]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amp_migrate.facts.scopes import ScopeNode, assigned
-from amp_migrate.flow import Kind, term
+from amp_migrate.flow import Graph, Kind, Point, term
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.plain.stays import Keeping, Moment
+from amp_migrate.project import Module, Project
 
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
@@ -27,6 +28,10 @@ class Held:
 
 class Holding(Keeping):
     """Follows access paths of one file back to what was stored in them."""
+
+    def __init__(self, project: Project, module: Module) -> None:
+        super().__init__(project, module)
+        self._stores: dict[Graph, dict[str | None, list[Point]]] = {}
 
     def moment(self, node: ast.expr, kind: Kind) -> Moment | None:
         """Return when an expression is evaluated; None where that is not one point."""
@@ -59,10 +64,8 @@ class Holding(Keeping):
             return []
         found = [
             Held(point.value, Moment(at.graph, point), (node,))
-            for point in at.graph.points
-            if point.kind is Kind.STORE
-            and point.value is not None
-            and _spelling(point.node) == node.id
+            for point in self._stores_of(at.graph).get(node.id, ())
+            if point.value is not None
         ]
         whole = len(found) == len(self.module.scopes.bindings(owner, node.id))
         return found if whole else []
@@ -103,11 +106,7 @@ class Holding(Keeping):
         if known is None:
             return None
         order = at.graph.order()
-        stores = [
-            point
-            for point in at.graph.points
-            if point.kind is Kind.STORE and _spelling(point.node) == known.text
-        ]
+        stores = self._stores_of(at.graph).get(known.text, [])
         for point in stores:
             # A variable that is read was bound, whatever decided about that.
             alone = isinstance(node, ast.Name) and len(stores) == 1
@@ -118,6 +117,15 @@ class Holding(Keeping):
                     return None
                 return Held(point.value, Moment(at.graph, point), (node,))
         return None
+
+    def _stores_of(self, graph: Graph) -> dict[str | None, list[Point]]:
+        """The points of a body that store, by what they store into."""
+        if graph not in self._stores:
+            found = self._stores[graph] = {}
+            for point in graph.points:
+                if point.kind is Kind.STORE:
+                    found.setdefault(_spelling(point.node), []).append(point)
+        return self._stores[graph]
 
     def _from_around(self, name: ast.Name, owner: ScopeNode) -> Held | None:
         """Return what the only assignment to a name of an outer scope stores."""
@@ -162,7 +170,9 @@ class Holding(Keeping):
 
     def _is_written(self, base: ast.Name, item: ast.expr | None, made: Held, at: Moment) -> bool:
         """Tell whether an item of a collection, or any, may be another one than it was made with."""
-        known, order = term(item) if item is not None else None, at.graph.order()
+        known = term(item) if item is not None else None
+        here = made.moment.graph is at.graph
+        between = at.graph.order().between(made.moment.point, at.point) if here else set()
         scopes, tree = self.module.scopes, self.module.tree
         items: list[ast.Subscript | ast.Attribute] = [
             *tree.nodes(ast.Subscript),
@@ -178,9 +188,9 @@ class Holding(Keeping):
             if target is not None and known is not None and target.text != known.text:
                 continue
             points = at.graph.at(node)
-            if made.moment.graph is not at.graph or not points:
+            if not here or not points:
                 return True
-            if any(order.may_run_between(made.moment.point, p, at.point) for p in points):
+            if not between.isdisjoint(p.index for p in points):
                 return True
         return False
 

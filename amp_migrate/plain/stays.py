@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root
@@ -35,6 +36,7 @@ class Keeping:
         self.project = project
         self.module = module
         self.graphs = Graphs()
+        self._cautious = cache(cautious)
 
     def stays(self, node: ast.expr, at: Moment, until: Moment) -> bool:
         """Tell whether an expression that was evaluated at one moment gives the same at another one."""
@@ -105,13 +107,12 @@ class Keeping:
         assumed = NOTHING.with_fact(known, Known(True))
         texts = {operand.text for operand in known.operands}
         stay = {text for text in texts if self._is_final(text, at) or self._closed_path(text, at)}
-        changes = keeping(cautious(at.graph), stay)
-        order = at.graph.order()
-        return not any(
-            point not in (at.point, until.point)
-            and order.may_run_between(at.point, point, until.point)
-            and not after(point, assumed, changes)[1].facts
-            for point in at.graph.points
+        changes = keeping(self._cautious(at.graph), stay)
+        points = at.graph.points
+        return all(
+            after(points[index], assumed, changes)[1].facts
+            for index in at.graph.order().between(at.point, until.point)
+            if points[index] not in (at.point, until.point)
         )
 
     def _is_final(self, name: str, at: Moment) -> bool:

@@ -77,7 +77,7 @@ class Values:
     def groups(self, module: Module, expression: Named) -> frozenset[int]:
         """Return the groups of all objects that `expression` may hold, its own included."""
         node = self._node(module, expression)
-        return frozenset() if node is None else frozenset(self.graph.reach(node)[0])
+        return frozenset() if node is None else self.graph.reach(node)[0]
 
     def lineage(self, module: Module, expression: ast.expr) -> frozenset[int]:
         """Return the groups of all objects that `expression` may hold, and of what makes them anew for each call."""
@@ -85,7 +85,7 @@ class Values:
         if node is None:
             return frozenset()
         held, made = self.graph.reach(node)
-        return frozenset(held) | frozenset(made)
+        return held | made
 
     def made_like(
         self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from functools import cached_property, partial
 
+from amp_migrate.facts.below import children
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
@@ -19,9 +20,9 @@ from amp_migrate.training.origins.deferred import Deferred
 from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
 from amp_migrate.training.origins.scale import Scale
+from amp_migrate.training.origins.walk import Place, Step, Walk
 
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
-_Step = tuple[frozenset[int], tuple[Origin, ...]]
 
 
 class Losses:
@@ -34,11 +35,13 @@ class Losses:
         self.reached = Reaching(project, graphs, body)
         self.objects = objects
         self.deferred = Deferred(project, self.reached, body)
-        self._containers = Collected(project, objects)
+        self._containers = Collected(project, objects, body)
         self._lambdas = CalledLambdas(project, body)
         self._scale = Scale(project, objects, self.reached, self._lambdas)
         self._traced: dict[tuple[ast.expr, bool], tuple[set[int], set[ast.AST]]] = {}
-        self._steps: dict[tuple[Function, ast.AST, bool], _Step] = {}
+        self._walks = {
+            cast: Walk(partial(self._step, cast=cast), self._handed_over) for cast in (False, True)
+        }
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
@@ -63,11 +66,12 @@ class Losses:
     @cached_property
     def computing(self) -> set[ast.AST]:
         """The nodes that compute the losses of backward passes."""
-        found: set[ast.AST] = set()
-        for module, call in self.objects.method_calls.get("backward", []):
-            assert isinstance(call.func, ast.Attribute)
-            found |= self._followed(self._body(module, call), call.func.value)[1]
-        return found
+        losses = [
+            (self._body(module, call), call.func.value)
+            for module, call in self.objects.method_calls.get("backward", [])
+            if isinstance(call.func, ast.Attribute)
+        ]
+        return self._walks[False].back(losses)[1]
 
     @cached_property
     def called(self) -> set[int]:
@@ -85,57 +89,13 @@ class Losses:
         self, function: Function, loss: ast.expr, cast: bool = False
     ) -> tuple[set[int], set[ast.AST]]:
         if (loss, cast) not in self._traced:
-            found: set[int] = set()
-            seen: set[ast.AST] = set()
-            self._collect(function, loss, seen, found, cast)
-            self._traced[loss, cast] = found, seen
+            self._traced[loss, cast] = self._walks[cast].back([(function, loss)])
         return self._traced[loss, cast]
 
-    def _collect(
-        self,
-        function: Function,
-        node: ast.expr,
-        seen: set[ast.AST],
-        found: set[int],
-        cast: bool,
-    ) -> None:
-        queue: list[tuple[Function, ast.AST, bool]] = [(function, node, False)]
-        met: set[tuple[ast.AST, bool]] = set()
-        # What a function returns to one call comes of what that call hands in, not of what others do.
-        entered: dict[Function, dict[ast.Call, None]] = {}
-        taken: dict[Function, list[list[Origin]]] = {}
-        while queue:
-            where, part, inside = queue.pop()
-            if (part, inside) in met or (part, False) in met:
-                continue
-            met.add((part, inside))
-            seen.add(part)
-            key = where, part, cast
-            if key not in self._steps:
-                self._steps[key] = self._step(*key)
-            run, onward = self._steps[key]
-            found |= run
-            for one in onward:
-                if one.up is None and one.down is None:
-                    queue.append((one.function, one.node, inside and not one.elsewhere))
-                elif one.up is None and one.down is not None:
-                    queue.append((one.function, one.node, True))
-                    if one.down not in entered.setdefault(one.function, {}):
-                        entered[one.function][one.down] = None
-                        for ups in taken.get(one.function, ()):
-                            queue += _handed_in(ups, one.down)
-            ups = [one for one in onward if one.up is not None]
-            if ups and inside:
-                taken.setdefault(where, []).append(ups)
-                for call in entered.get(where, ()):
-                    queue += _handed_in(ups, call)
-            else:
-                queue += [(one.function, one.node, False) for one in ups]
-
-    def _step(self, where: Function, part: ast.AST, cast: bool) -> _Step:
+    def _step(self, where: Function, part: ast.AST, cast: bool) -> Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
         if _is_settled(part) if cast else self._is_cut_off(where, part):
-            return frozenset(), ()
+            return Step()
         run: set[int] = set()
         onward: list[Origin] = []
         results: list[Origin] = []
@@ -156,20 +116,21 @@ class Losses:
                     onward += [Origin(where, whole) for whole in wholes(where, part)]
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
+        held: frozenset[int] = frozenset()
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
-            onward += self._put_in(where, part)
+            held = self._put_in(where, part)
         if cast and isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             onward += self._handed_out(where, part)
         if results and cast:
-            return frozenset(run), tuple(results)
+            return Step(run, results, held)
         runs = part.func if isinstance(part, ast.Call) else None
         onward += results
         onward += [
             Origin(where, child)
-            for child in ast.iter_child_nodes(part)
+            for child in children(part)
             if child is not runs or not isinstance(child, ast.Name)
         ]
-        return frozenset(run), tuple(onward)
+        return Step(run, onward, held)
 
     def _is_cut_off(self, function: Function, node: ast.AST) -> bool:
         """Tell whether no gradient passes an expression."""
@@ -198,13 +159,16 @@ class Losses:
                 found.append(Origin(holder, value, elsewhere=True))
         return found
 
-    def _put_in(self, function: Function, node: ast.expr) -> list[Origin]:
+    def _put_in(self, function: Function, node: ast.expr) -> frozenset[int]:
         """Return what the container that is read was given: ``outputs.append(network(x))``."""
-        return [
-            Origin(self._body(given.module, given.value), given.value, elsewhere=True)
-            for given in self._containers.within(function.module, node)
-            if self._may_be_one(function, node, given.container)
-        ]
+        held = self._containers.within(function.module, node)
+        own = isinstance(node, ast.Name) and held & self._containers.named(function, node.id)
+        return held.difference(n for n in own or () if not self._may_be_one(function, node, n))
+
+    def _handed_over(self, number: int) -> Place:
+        """Return where a thing is that is put into a container."""
+        given = self._containers.given[number]
+        return self._body(given.module, given.value), given.value
 
     def _handed_out(self, function: Function, node: ast.expr) -> list[Origin]:
         """Return what an object of the project gives where it is gone through, or asked for an item."""
@@ -228,14 +192,10 @@ class Losses:
         functions = self._project.functions()
         return frozenset(f for f in functions if f.cls is not None and f.name in _PROTOCOLS)
 
-    def _may_be_one(self, function: Function, node: ast.expr, container: ast.expr) -> bool:
+    def _may_be_one(self, function: Function, node: ast.expr, number: int) -> bool:
         """Tell whether a variable may hold the object where it is read that it held where that was given something."""
-        if not isinstance(node, ast.Name) or not isinstance(container, ast.Name):
-            return True
-        if node.id != container.id or container not in function.module.tree.parents:
-            return True
-        if self._body(function.module, container) is not function:
-            return True
+        container = self._containers.given[number].container
+        assert isinstance(node, ast.Name) and isinstance(container, ast.Name)
         one, other = self.reaching(function, node), self.reaching(function, container)
         return None in one or not set(one).isdisjoint(other)
 
@@ -261,12 +221,6 @@ class Losses:
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         return self.reached.of(function, name)
-
-
-def _handed_in(ups: list[Origin], call: ast.Call) -> list[tuple[Function, ast.AST, bool]]:
-    """Return what a call hands in for a parameter; what all calls do where it is not among them."""
-    own = [one for one in ups if one.up is call] or ups
-    return [(one.function, one.node, False) for one in own]
 
 
 def _is_settled(node: ast.AST) -> bool:

@@ -142,7 +142,7 @@ class Graph:
             return list(self.stated[root])
         return self._upstream.facts(root, far)
 
-    def reach(self, node: int) -> tuple[set[int], set[int]]:
+    def reach(self, node: int) -> tuple[frozenset[int], frozenset[int]]:
         """Return the objects that `node` may be, as representatives, and those it is made like.
 
         Its own is among them; a container counts as any of its items.

@@ -92,7 +92,7 @@ class Upstream:
 
     def __init__(self, graph: Flows) -> None:
         self._graph = graph
-        self._reached: dict[int, tuple[set[int], set[int]]] = {}
+        self._reached: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._stated: dict[tuple[int, int], list[Fact]] = {}
         self._above: dict[int, list[tuple[int, str]]] = {}
         self._leaning: dict[int, list[_Answer]] = {}
@@ -115,14 +115,14 @@ class Upstream:
                 self._stated[root, far] = known
         return known
 
-    def reach(self, root: int, far: int) -> tuple[set[int], set[int]]:
+    def reach(self, root: int, far: int) -> tuple[frozenset[int], frozenset[int]]:
         """Return the representatives of the objects that one may be, and of those it is made like."""
         known = self._reached.get(root)
         if known is None:
             same, made = self.follow(root, items=True, far=far)
             # Looking may have created attributes, and so merged nodes.
             find = self._graph.find
-            known = ({*map(find, same)}, {*map(find, made)})
+            known = (frozenset(map(find, same)), frozenset(map(find, made)))
             if self._keeps((root, 0)):
                 self._reached[root] = known
         return known

@@ -1,0 +1,131 @@
+"""The way back from values to all that they are computed of, step by step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+from amp_migrate.project import Function
+from amp_migrate.training.origins.origin import Origin
+
+Place = tuple[Function, ast.AST]
+_NONE: frozenset[int] = frozenset()
+
+
+class Step:
+    """The names of what a node runs, the nodes that its value comes from, and what containers were given, by number."""
+
+    __slots__ = ("held", "onward", "run")
+
+    def __init__(
+        self,
+        run: Iterable[int] = (),
+        onward: Sequence[Origin] = (),
+        held: frozenset[int] = _NONE,
+    ) -> None:
+        self.run = frozenset(run)
+        self.onward = onward
+        self.held = held
+
+
+class _Spot:
+    """A node in a function, with the spots that its value comes from, as long as these are known.
+
+    `near` stay within what a call ran that led here, `away` do not, `ups` are what calls hand in, `downs` lead into calls.
+    """
+
+    __slots__ = ("away", "downs", "function", "held", "known", "near", "node", "run", "ups")
+
+    def __init__(self, function: Function, node: ast.AST) -> None:
+        self.function = function
+        self.node = node
+        self.known = False
+        self.run = self.held = _NONE
+        self.near: list[_Spot] = []
+        self.away: list[_Spot] = []
+        self.ups: list[tuple[ast.Call, _Spot]] = []
+        self.downs: list[tuple[ast.Call, _Spot]] = []
+
+
+class Walk:
+    """Goes back from values. Each step is worked out once, for all the values.
+
+    `step` gives what comes straight before a node, `given` where a thing is that is put into a container.
+    """
+
+    def __init__(
+        self, step: Callable[[Function, ast.AST], Step], given: Callable[[int], Place]
+    ) -> None:
+        self._step = step
+        self._given = given
+        self._spots: dict[Place, _Spot] = {}
+
+    def back(self, starts: Iterable[Place]) -> tuple[set[int], set[ast.AST]]:
+        """Return the names of what is run to compute some values, and the nodes that they are computed of.
+
+        What a function returns to one call comes of what that call hands in, not of what others do.
+        """
+        free = [self._spot(*start) for start in starts]
+        bound: list[_Spot] = []
+        freed, met = set(free), set[_Spot]()
+        entered: dict[Function, dict[ast.Call, None]] = {}
+        taken: dict[Function, list[list[tuple[ast.Call, _Spot]]]] = {}
+        opened: set[int] = set()
+        while free or bound:
+            spot = (free or bound).pop()
+            if not spot.known:
+                self._learn(spot)
+            reached: list[_Spot] = []
+            for call, inner in spot.downs:
+                if inner not in met and inner not in freed:
+                    met.add(inner)
+                    bound.append(inner)
+                calls = entered.setdefault(inner.function, {})
+                if call not in calls:
+                    calls[call] = None
+                    for ups in taken.get(inner.function, ()):
+                        reached += _handed_in(ups, call)
+            if spot.held and not spot.held <= opened:
+                reached += [self._spot(*self._given(n)) for n in spot.held - opened]
+                opened |= spot.held
+            if spot in freed:
+                reached += chain(spot.near, spot.away, (up for _, up in spot.ups))
+            else:
+                fresh = [one for one in spot.near if one not in met and one not in freed]
+                met.update(fresh)
+                bound += fresh
+                reached += spot.away
+                if spot.ups:
+                    taken.setdefault(spot.function, []).append(spot.ups)
+                    for call in entered.get(spot.function, ()):
+                        reached += _handed_in(spot.ups, call)
+            fresh = [one for one in dict.fromkeys(reached) if one not in freed]
+            freed.update(fresh)
+            free += fresh
+        met |= freed
+        return set().union(*(spot.run for spot in met)), {spot.node for spot in met}
+
+    def _spot(self, function: Function, node: ast.AST) -> _Spot:
+        found = self._spots.get((function, node))
+        if found is None:
+            found = self._spots[function, node] = _Spot(function, node)
+        return found
+
+    def _learn(self, spot: _Spot) -> None:
+        spot.known = True
+        step = self._step(spot.function, spot.node)
+        spot.run, spot.held = step.run, step.held
+        for one in step.onward:
+            before = self._spot(one.function, one.node)
+            if one.up is not None:
+                spot.ups.append((one.up, before))
+            elif one.down is not None:
+                spot.downs.append((one.down, before))
+            else:
+                (spot.away if one.elsewhere else spot.near).append(before)
+
+
+def _handed_in(ups: list[tuple[ast.Call, _Spot]], call: ast.Call) -> list[_Spot]:
+    """Return what a call hands in for a parameter; what all calls do where it is not among them."""
+    return [up for made, up in ups if made is call] or [up for _, up in ups]
