@@ -5,22 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import walk
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALONE, Sheet
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import dominates
-from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.forwards.forwards import Forwards
-from amp_migrate.training.steppers import is_optimizer
+from amp_migrate.training.steppers import may_train
 
 
 def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list[str]:
     """Return the networks that run behind a call of `amp.init`, by name, where nothing trains. Raises `Unwritable`."""
     module, project = sheet.module, found.project
     function = project.function_of(module, call)
-    if _is_read(found, handles) or any(_trains(found, f) for f in _near(found, function)):
+    if _is_read(found, handles) or may_train(project, function):
         raise Unwritable(
             module,
             call,
@@ -47,25 +46,6 @@ def _is_read(found: Found, handles: Groups) -> bool:
         for module in found.project.modules.values()
         for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute))
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-    )
-
-
-def _near(found: Found, function: Function) -> set[Function]:
-    """Return what runs in the programs that come to a function, and what others may run of its file."""
-    project = found.project
-    above = upwards(project, function)
-    above |= {f for f in function.module.functions.values() if not project.callers(f)}
-    return {below for caller in above for below in reachable(project, caller)}
-
-
-def _trains(found: Found, function: Function) -> bool:
-    """Tell whether a function runs a backward pass, or steps an optimizer."""
-    return any(
-        tail(call) == "backward"
-        or (call.func.attr == "step" and is_optimizer(found.project, function.module, base))
-        for call in walk(function.scope)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        for base in [call.func.value]
     )
 
 

@@ -47,6 +47,7 @@ from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
 from amp_migrate.scaler.naming import free_name
+from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
@@ -200,10 +201,15 @@ def _reach_carriers(unit: Unit) -> None:
     for stored in carriers.stored:
         if unit.home.inits.get(stored.site.function) is None:
             access(stored.site.function, stored.statement)
+    for entry in carriers.entries:
+        access(entry.site.function, entry.site.node)
     for passed in carriers.passed:
         if not carriers.receives(passed):
-            if not unit.project.callees(passed.call):
-                site = passed.site
+            site = passed.site
+            kept = unit.project.callees(passed.call) or only_saved(
+                unit.project, site.module, site.node
+            )
+            if not kept:
                 raise Cannot("AMP909", site.module, site.node, *passed.unfollowed)
             access(passed.site.function, passed.call)
 

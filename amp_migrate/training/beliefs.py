@@ -87,6 +87,10 @@ BEGINS_HOUSEKEEPING = (
 # Methods by which a network of a library is run, beside calling it.
 RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
 
+# Classes of libraries (fvcore, detectron2) that ask what they are given for its state, and load it where a file has one
+# by the same name.
+SAVES_STATES = re.compile(r"(^|\.)\w*Checkpointer$")
+
 # Parts of torch.optim that make no optimizers.
 BESIDE_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
-from amp_migrate.facts.paths import path
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import path, walk
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.beliefs import (
     BESIDE_OPTIMIZERS,
     MAKES_SCHEDULE,
@@ -43,6 +46,30 @@ def is_optimizer(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an object is an optimizer: by what made it, and by its name where nothing in sight did."""
     known = _known(project, module, node, makes_optimizer)
     return bool(OPTIMIZER_NAME.search(path(node) or "")) if known is None else known
+
+
+def may_train(project: Project, function: Function) -> bool:
+    """Tell whether the programs that come to a function run a backward pass or step an optimizer, or others with its file."""
+    above = upwards(project, function)
+    above |= {f for f in function.module.functions.values() if not project.callers(f)}
+    return any(_trains(project, f) for f in closure(above, partial(_runs, project)))
+
+
+def _runs(project: Project, function: Function) -> set[Function]:
+    """Return what a function runs, and all methods of objects that it makes: they may be called in ways that are not seen."""
+    calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+    made = {cls for call in calls for cls in project.constructed(call)}
+    methods = {m for cls in made for base in cls.mro() for m in base.methods.values()}
+    return methods | reachable(project, function)
+
+
+def _trains(project: Project, function: Function) -> bool:
+    return any(
+        call.func.attr == "backward"
+        or (call.func.attr == "step" and is_optimizer(project, function.module, call.func.value))
+        for call in walk(function.scope)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    )
 
 
 def _known(

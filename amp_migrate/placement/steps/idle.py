@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.project import Module, Project
-from amp_migrate.training.steppers import makes_schedule
+from amp_migrate.training.steppers import makes_schedule, may_train
 
 _ASKED = frozenset({"param_groups", "state", "state_dict", "load_state_dict", "zero_grad", "defaults"})  # fmt: skip
 _LOOKING = frozenset({"isinstance", "type", "print", "id", "bool", "repr", "str"})
@@ -17,6 +17,8 @@ _INITIALIZE = "apex.amp.initialize"
 def is_idle(project: Project, module: Module, optimizer: ast.expr) -> bool:
     """Tell whether all uses of an optimizer are seen, and none steps it or hands it to code that may."""
     groups = project.values.groups(module, optimizer)
+    if may_train(project, project.function_of(module, optimizer)):
+        return False
     return bool(groups) and all(
         _is_harmless(project, where, node)
         for where, node in _read(project)

@@ -54,7 +54,8 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import made_after
-from amp_migrate.scaler.routes.carriers import Passed, Stored
+from amp_migrate.rules.carrying.state_keys import native_key
+from amp_migrate.scaler.routes.carriers import Entry, Passed, Stored
 from amp_migrate.scaler.routes.tested import Blank, Tested
 
 RULE = Rule("AMP117", "the GradScaler travels where amp travelled", Safety.FAITHFUL, order=11)
@@ -68,6 +69,9 @@ def decide(context: Context) -> Iterator[Decision]:
     for passed in carriers.passed:
         if not carriers.receives(passed) and not context.is_gone(passed.call):
             yield _passed(context, passed)
+    for entry in carriers.entries:
+        if not context.is_gone(entry.site.node):
+            yield _entry(context, entry)
     for site in carriers.published:
         edits: list[Edit] = [Drop(site.module.tree.span(site.statement))]
         message = "goes with the import that it shared with other functions"
@@ -132,6 +136,18 @@ def _passed(context: Context, passed: Passed) -> Decision:
     if passed.keyword is not None and passed.keyword != name:
         edits.append(RenameKeyword(tree.span(passed.call), passed.keyword, name))
     return decision(RULE, Status.MIGRATED, site.module, site.node, f"passes `{scaler}` on", edits)
+
+
+def _entry(context: Context, entry: Entry) -> Decision:
+    """What a checkpoint saves by its name is the scaler, under a key that no old file has."""
+    site, tree = entry.site, entry.site.module.tree
+    scaler = context.scaler(site.function, site.node)
+    edits: list[Edit] = [ReplaceExpression(site.span, scaler)]
+    if entry.key is not None and entry.key.value == "amp":
+        key = native_key(tree.segment(entry.key))
+        edits.append(ReplaceExpression(tree.span(entry.key), key))
+    message = f"keeps `{scaler}` beside what is saved"
+    return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 
 
 def _parameter(context: Context, function: Function, old: str) -> Decision:

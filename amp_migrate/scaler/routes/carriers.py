@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 from amp_migrate.apex.emptied import Empty, emptied
 from amp_migrate.apex.sites import Kind, Site, amp_expression
@@ -14,6 +15,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.tested import Blank, Tested, tested
 
 _CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
@@ -27,6 +29,14 @@ class Stored:
     site: Site
     statement: ast.Assign
     owner: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Entry:
+    """``{"amp": amp}`` or ``saved["amp"] = amp``: `amp` beside what a checkpoint saves; `key` is its key where that is written."""
+
+    site: Site
+    key: ast.Constant | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,6 +78,7 @@ class Carriers:
         self.paths: dict[Function, str] = {}
         self.stored: list[Stored] = []
         self.passed: list[Passed] = []
+        self.entries: list[Entry] = []
         self.published: list[Site] = []
         self.empty: list[Empty] = []
         self.tested: list[Tested | Blank] = []
@@ -115,6 +126,12 @@ class Carriers:
             if isinstance(target, ast.Subscript) and global_name(target) is not None:
                 self.published.append(site)
                 return
+            if isinstance(target, ast.Subscript):
+                self._enter(site, target.slice)
+                return
+        if isinstance(parent, ast.Dict) and site.node in parent.values:
+            self._enter(site, dict(zip(parent.values, parent.keys, strict=True)).get(site.node))
+            return
         if isinstance(parent, ast.Call) and site.node in parent.args:
             self.passed.append(Passed(site, parent, None))
             return
@@ -123,6 +140,16 @@ class Carriers:
             if isinstance(call, ast.Call):
                 self.passed.append(Passed(site, call, parent.arg))
                 return
+        self._refuse(site)
+
+    def _enter(self, site: Site, key: ast.expr | None) -> None:
+        """Note an entry of a dictionary whose values are asked for nothing but their state."""
+        if not only_saved(self._project, site.module, site.node):
+            self._refuse(site)
+        self.entries.append(Entry(site, key if isinstance(key, ast.Constant) else None))
+
+    @staticmethod
+    def _refuse(site: Site) -> NoReturn:
         raise Cannot(
             "AMP909",
             site.module,
