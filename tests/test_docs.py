@@ -17,6 +17,7 @@ from amp_migrate.rules import rules
 from amp_migrate.settings import parse_toml
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = (ROOT, ROOT / "amp_migrate")
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 PROJECT = parse_toml((ROOT / "pyproject.toml").read_bytes(), "pyproject.toml")["project"]
 # What stands for something of the reader's.
@@ -170,6 +171,17 @@ def test_files_that_are_named_are_there(page: Path) -> None:
         r"`((?:amp_migrate|scripts|fixtures|docs|unit|rules|tests)/[\w./]*)`", text
     ):
         assert (ROOT / name).exists() or (ROOT / "amp_migrate" / name).exists(), name
+
+
+def test_the_way_of_a_site_goes_through_code_that_is_there() -> None:
+    text = (ROOT / "docs/how-it-decides.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| `([\w/]+\.py)` \| `(\w+)` \|", text)
+    assert len(rows) > 12
+    for path, name in rows:
+        body = ast.parse((ROOT / "amp_migrate" / path).read_text(encoding="utf-8")).body
+        assert name in {getattr(statement, "name", "") for statement in body}, path
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+    assert not [path for path in named if not any((root / path).exists() for root in PACKAGE)]
 
 
 def test_anchors_lead_to_headings() -> None:
