@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.older.interface import FP16_UTILS as UTILS
 from amp_migrate.older.interface import FUSED, Interface
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.guards.kept import FP16_UTILS
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.optimizers import Optimizer, Optimizers
@@ -39,7 +39,7 @@ class Found:
     @cached_property
     def optimizers(self) -> Optimizers:
         """The optimizers of the project, with what they train."""
-        return Optimizers(self.project, Program(self.project).training.objects)
+        return Optimizers(self.project, program_of(self.project).training.objects)
 
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression, and those of what makes it anew for each call."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.project.relatives import family
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.optimizers import Optimizer, Optimizers
@@ -50,7 +50,7 @@ class Trainings:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.program = Program(project)
+        self.program = program_of(project)
         self.optimizers = Optimizers(project, self.program.training.objects)
         self.lost: list[tuple[Module, ast.Call]] = []
         self._native = {module for module in project.modules.values() if self._is_native(module)}

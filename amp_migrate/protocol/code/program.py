@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from copy import copy
 from functools import cached_property
 
 from amp_migrate.flow.cfg.build import Graphs
@@ -24,19 +23,29 @@ _OF_CASTS = (
 _ENTERS = ("enter_context", "enter_async_context")
 
 
-class Program:
-    """What a machine runs over: functions with their graphs, events, contexts and calls."""
+class Read:
+    """What was read of the code of a project, whatever happens in it."""
 
     def __init__(self, project: Project) -> None:
-        self._methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
-        self._contexts: dict[ast.expr, Context | None] = {}
-        self._graphs: dict[Function, Graph] = {}
-        self._suspending: dict[Function, bool] = {}
-        self.project = project
         self.exceptions = Exceptions(project)
         self.calls = Calls(project)
         self.graphs = Graphs(self.exceptions.swallows, at_once=True)
-        self.training = Training(project, self.graphs, self.calls.body)
+        self.methods: dict[ast.Call, list[tuple[Class, Function]]] = {}
+        self.contexts: dict[ast.expr, Context | None] = {}
+        self.of: dict[Function, Graph] = {}
+        self.suspending: dict[Function, bool] = {}
+
+
+class Program:
+    """What a machine runs over: functions with their graphs, events, contexts and calls."""
+
+    def __init__(self, project: Project, training: Training, read: Read) -> None:
+        self.project = project
+        self.training = training
+        self.exceptions = read.exceptions
+        self.calls = read.calls
+        self.graphs = read.graphs
+        self._read = read
 
     @cached_property
     def of_gradients(self) -> Program:
@@ -44,11 +53,7 @@ class Program:
 
         A forward is one where an exception of it is survived, which leaves an optimizer without gradients.
         """
-        part = copy(self)
-        for name in ("relevant", "_casting", "_held_by", "entries"):
-            vars(part).pop(name, None)
-        part.training = self.training.only(self._of_gradients)
-        return part
+        return Program(self.project, self.training.only(self._of_gradients), self._read)
 
     def _of_gradients(self, function: Function, event: Event) -> bool:
         if event.kind is Kind.FORWARD:
@@ -100,9 +105,9 @@ class Program:
 
     def graph(self, function: Function) -> Graph:
         """Return the control-flow graph of a function."""
-        found = self._graphs.get(function)
+        found = self._read.of.get(function)
         if found is None:
-            found = self._graphs[function] = self.graphs.of(function.scope)
+            found = self._read.of[function] = self.graphs.of(function.scope)
         return found
 
     def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
@@ -128,9 +133,9 @@ class Program:
 
     def methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
         """Return the classes that the object of a method call may have, and the method that each of them runs."""
-        if call not in self._methods:
-            self._methods[call] = self._found_methods(call)
-        return self._methods[call]
+        if call not in self._read.methods:
+            self._read.methods[call] = self._found_methods(call)
+        return self._read.methods[call]
 
     def _found_methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
         if not isinstance(call.func, ast.Attribute) or not self.project.callees(call):
@@ -148,9 +153,9 @@ class Program:
 
     def context(self, function: Function, node: ast.expr) -> Context | None:
         """Return what entering the context of an expression does."""
-        if node not in self._contexts:
-            self._contexts[node] = context(self.project, function.module, node)
-        return self._contexts[node]
+        if node not in self._read.contexts:
+            self._read.contexts[node] = context(self.project, function.module, node)
+        return self._read.contexts[node]
 
     def decides(self, function: Function, node: ast.expr) -> ast.expr | None:
         """Return what decides whether there are gradients in the context of an expression."""
@@ -167,11 +172,11 @@ class Program:
 
     def suspends(self, function: Function) -> bool:
         """Tell whether a function is a generator, or a context manager made of one."""
-        if function not in self._suspending:
-            self._suspending[function] = function.node is not None and any(
+        if function not in self._read.suspending:
+            self._read.suspending[function] = function.node is not None and any(
                 isinstance(p.node, ast.Yield | ast.YieldFrom) for p in self.graph(function).points
             )
-        return self._suspending[function]
+        return self._read.suspending[function]
 
     @cached_property
     def entries(self) -> tuple[tuple[Function, bool], ...]:
@@ -192,4 +197,5 @@ def _is_module(function: Function) -> bool:
 @once
 def program_of(project: Project) -> Program:
     """Return the program of a project, read once."""
-    return Program(project)
+    read = Read(project)
+    return Program(project, Training(project, read.graphs, read.calls.body), read)
