@@ -9,8 +9,9 @@ from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, walk
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.origins.meant import meant
 
 _TESTS = ast.If | ast.IfExp | ast.While | ast.Assert
 
@@ -55,26 +56,8 @@ def _asked(function: Function) -> Iterator[ast.expr]:
 
 def _is_there(side: Side, function: Function, node: ast.expr) -> bool:
     """Tell whether an expression holds a GradScaler in every run that is seen."""
-    objects = side.program.training.objects
-    if objects.scaler(function.module, node) is None:
+    module = function.module
+    if side.program.training.objects.scaler(module, node) is None:
         return False
-    if isinstance(node, ast.Attribute):
-        stored = [(m, value) for m, _, value in objects.stored.get(node.attr, ())]
-        return bool(stored) and not any(_may_be_none(side, m, value) for m, value in stored)
-    return not _may_be_none(side, function.module, node)
-
-
-def _may_be_none(side: Side, module: Module, node: ast.expr) -> bool:
-    """Tell whether an expression is None, or a variable that gets None, or may come from out of sight."""
-    if is_none(node):
-        return True
-    if not isinstance(node, ast.Name):
-        return isinstance(node, ast.IfExp) and any(map(is_none, (node.body, node.orelse)))
-    function = side.project.function_of(module, node)
-    if node.id not in function.parameters.names:
-        scope = module.scopes.owner(node)
-        bindings = module.scopes.bindings(scope, node.id) if scope is not None else []
-        return any(is_none(getattr(module.tree.parent(b), "value", None)) for b in bindings)
-    calls = side.project.callers(function)
-    given = [side.project.arguments(site, function).get(node.id) for site in calls]
-    return not given or any(value is None or is_none(value) for value in given)
+    found = list(meant(side.project, module, node))
+    return bool(found) and not any(value is None or is_none(value) for value in found)

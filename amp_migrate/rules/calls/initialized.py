@@ -8,11 +8,11 @@ from amp_migrate.apex.apart import elements
 from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.nothing import may_be_none
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.rules.base import Context
+from amp_migrate.training.origins.meant import may_be_none
 
 
 def target_of(context: Context, site: Site) -> str:
@@ -100,7 +100,7 @@ def _values(options: Options) -> list[ast.expr]:
 def result(context: Context, site: Site, options: Options) -> str:
     """Return what the initialize gives as one value: the network alone where there may be no optimizer."""
     pair, values = _pair(site, options), _values(options)
-    if len(values) < 2 or not may_be_none(context.unit.project, site.function, values[1]):
+    if len(values) < 2 or not may_be_none(context.unit.project, site.module, values[1]):
         return pair
     network, optimizer = (site.module.tree.segment(value) for value in values)
     return f"({pair}) if {optimizer} is not None else {network}"

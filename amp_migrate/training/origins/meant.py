@@ -1,0 +1,76 @@
+"""What an expression may be: the values that were written for it, wherever they stand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Module, Project
+from amp_migrate.training.bindings import returned, unpacked
+
+
+def meant(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr | None]:
+    """Yield what names, attributes and parameters were assigned, and functions return; None for what nothing in sight gives."""
+    return _meant(project, module, node, set())
+
+
+def may_be_none(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether None is among the values that were written for an expression."""
+    return any(value is not None and is_none(value) for value in meant(project, module, node))
+
+
+def _meant(
+    project: Project, module: Module, node: ast.expr, seen: set[ast.AST]
+) -> Iterator[ast.expr | None]:
+    if node in seen:
+        return
+    seen.add(node)
+    if isinstance(node, ast.Attribute):
+        for where in project.modules.values():
+            for stored in where.tree.nodes(ast.Attribute):
+                if not isinstance(stored.ctx, ast.Store) or stored.attr != node.attr:
+                    continue
+                if project.values.same(module, node.value, where, stored.value):
+                    value = assigned(where.tree, stored)
+                    if value is not None:
+                        yield from _meant(project, where, value, seen)
+    elif isinstance(node, ast.Name):
+        scope = module.scopes.owner(node)
+        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+            value = assigned(module.tree, binding)
+            if value is not None:
+                yield from _meant(project, module, value, seen)
+            elif isinstance(binding, ast.arg):
+                yield from _given(project, module, binding, seen)
+            else:
+                for part in unpacked(project, module, binding):
+                    yield from _meant(project, project.module_of(part), part, seen)
+    elif isinstance(node, ast.IfExp | ast.BoolOp):
+        ways = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        for way in ways:
+            yield from _meant(project, module, way, seen)
+    elif isinstance(node, ast.Call) and project.callees(node):
+        for function in project.callees(node):
+            for given in returned(function):
+                yield from _meant(project, function.module, given, seen)
+    else:
+        yield node
+
+
+def _given(
+    project: Project, module: Module, parameter: ast.arg, seen: set[ast.AST]
+) -> Iterator[ast.expr | None]:
+    """Yield what a parameter is given by the calls that are seen, and its default for those that leave it out."""
+    function = project.function_of(module, parameter)
+    sites = project.calls_of(function)
+    default = function.parameters.defaults.get(parameter.arg)
+    given = [(s.function.module, project.arguments(s, function).get(parameter.arg)) for s in sites]
+    if not given:
+        yield None
+    if default is not None and (not given or any(argument is None for _, argument in given)):
+        yield from _meant(project, module, default, seen)
+    for where, argument in given:
+        if argument is not None:
+            yield from _meant(project, where, argument, seen)
