@@ -36,7 +36,8 @@ def scales(
         kept_nowhere = claims.note(DIFFERING_BOUNDS, place)
         reported = claims.note(BOUNDS, place)
         for name in POSITIONS:
-            values = [old.constant(item.function, value) or value for value in stated(item, name)]
+            read = stated(old.project, item, name)
+            values = [old.constant(item.function, value) or value for value in read]
             direct = argument(item.call, name, POSITIONS[name])
             named = direct is not None and folded(direct) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
@@ -51,7 +52,7 @@ def scales(
 
 def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
     """Yield the GradScalers with settings of their own, in functions whose `amp.initialize` has none."""
-    plain = {key(item.function) for item in every if _has_none(item)}
+    plain = {key(item.function) for item in every if _has_none(old, item)}
     before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
         name = key(new.project.function_of(module, call))
@@ -75,9 +76,9 @@ def _set_by_hand(old: Side, name: Key) -> set[str]:
     }
 
 
-def _has_none(item: Initialize) -> bool:
+def _has_none(old: Side, item: Initialize) -> bool:
     stars = any(k.arg is None for k in item.call.keywords)
-    return not stars and not any(stated(item, name) for name in POSITIONS)
+    return not stars and not any(stated(old.project, item, name) for name in POSITIONS)
 
 
 class _Given:

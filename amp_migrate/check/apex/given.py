@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.facts.paths import tail
+from amp_migrate.project import Module, Project
+from amp_migrate.training.origins.meant import meant
 
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 _OPERATORS = {
@@ -19,44 +21,68 @@ _OPERATORS = {
 }
 
 
-def stated(item: Initialize, name: str) -> list[ast.expr]:
+def stated(project: Project, item: Initialize, name: str) -> list[ast.expr]:
     """Return what an argument of `amp.initialize` may be, as far as dictionaries that hold it can be read."""
     direct = argument(item.call, name, POSITIONS[name])
     if direct is not None:
         return [direct]
     options = [k.value for k in item.call.keywords if k.arg is None]
-    found = [value for node in options for value in _held(item, node, name, ())]
+    seen: set[ast.AST] = set()
+    module = item.function.module
+    found = [value for node in options for value in _held(project, module, node, name, seen)]
     read = [ast.Subscript(node, ast.Constant(name), ast.Load()) for node in options]
     return [*found, *read] if found else []
 
 
-def _held(item: Initialize, node: ast.expr, name: str, seen: tuple[str, ...]) -> Iterator[ast.expr]:
+def _held(
+    project: Project, module: Module, node: ast.expr, name: str, seen: set[ast.AST]
+) -> Iterator[ast.expr]:
     """Yield what a dictionary may hold under a name."""
-    module = item.function.module
+    if node in seen:
+        return
+    seen.add(node)
     if isinstance(node, ast.Dict):
         for entry, value in zip(node.keys, node.values, strict=True):
             if entry is None:
-                yield from _held(item, value, name, seen)
+                yield from _held(project, module, value, name, seen)
             elif isinstance(entry, ast.Constant) and entry.value == name:
                 yield value
     elif isinstance(node, ast.Call) and tail(node) == "dict":
         yield from (k.value for k in node.keywords if k.arg == name)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        text = ast.unparse(node)
-        if text in seen:
-            return
-        for assign in module.tree.nodes(ast.Assign):
+        for found in (*meant(project, module, node), *_items(project, module, node)):
+            if found is not None:
+                yield from _held(project, project.module_of(found), found, name, seen)
+        yield from _put(project, module, node, name, seen)
+
+
+def _items(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what is assigned to an item that is read."""
+    for where in project.modules.values() if isinstance(node, ast.Subscript) else ():
+        for assign in where.tree.nodes(ast.Assign):
             for target in assign.targets:
-                if ast.unparse(target) == text:
-                    yield from _held(item, assign.value, name, (*seen, text))
-                elif isinstance(target, ast.Subscript) and ast.unparse(target.value) == text:
-                    if isinstance(target.slice, ast.Constant) and target.slice.value == name:
+                stored = isinstance(target, ast.Subscript)
+                if stored and project.values.same(module, node, where, target):
+                    yield assign.value
+
+
+def _put(
+    project: Project, module: Module, node: ast.expr, name: str, seen: set[ast.AST]
+) -> Iterator[ast.expr]:
+    """Yield what a dictionary is given under a name, as an item or by an update."""
+    same = project.values.same
+    for where in project.modules.values():
+        for assign in where.tree.nodes(ast.Assign):
+            for target in assign.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+                    if target.slice.value == name and same(module, node, where, target.value):
                         yield assign.value
-        for call in module.tree.nodes(ast.Call):
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == f"{text}.update":
-                yield from (k.value for k in call.keywords if k.arg == name)
-                for given in call.args:
-                    yield from _held(item, given, name, (*seen, text))
+        for call in where.tree.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "update":
+                if same(module, node, where, call.func.value):
+                    yield from (k.value for k in call.keywords if k.arg == name)
+                    for given in call.args:
+                        yield from _held(project, where, given, name, seen)
 
 
 def folded(node: ast.expr) -> float | None:

@@ -30,9 +30,9 @@ Where = tuple[Key, str]
 """A function, and the text of a call in it."""
 
 
-def is_scaled(item: Initialize) -> bool:
+def is_scaled(side: Side, item: Initialize) -> bool:
     """Tell whether the loss is known to have a scale: a static one of 1 is none."""
-    found = stated(item, "loss_scale")
+    found = stated(side.project, item, "loss_scale")
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
     return not any(folded(value) == 1.0 for value in found)

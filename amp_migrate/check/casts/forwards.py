@@ -169,7 +169,7 @@ class Forwards:
         for function, call in Losses(self.old, self.new, self.networks).uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
-        if item.trains and is_scaled(item):
+        if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
 
