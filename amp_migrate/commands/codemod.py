@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,20 +58,30 @@ def run(paths: tuple[str, ...], options: Options, given: Mapping[str, Any]) -> i
         if given.get("fixes") is False:
             raise click.UsageError("--only-fixes and --no-fixes exclude each other.")
         given = {**given, "fixes": True}
+    return told(paths, options, given, partial(_migrated, paths, options))
+
+
+def told(
+    paths: tuple[str, ...],
+    options: Options,
+    given: Mapping[str, Any],
+    work: Callable[[Settings, bytes | None], Report],
+) -> int:
+    """Run some work on files and folders, or on stdin for "-", and say what it found; return the exit code."""
     stdin = "-" in paths
     if stdin and len(paths) > 1:
         raise click.UsageError("- stands alone.")
-    with console_of(options) as console:
+    with _console(options) as console:
         if console.needs_stdout and (options.diff or (stdin and options.writes)):
             raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
         settings = chosen_settings([options.stdin_filename] if stdin else paths, given)
-        data = standard_input() if stdin else b""
-        report = _migrated(paths, data if stdin else None, options, settings)
-        return answered(report, console, options, settings, data if stdin else None)
+        data = standard_input() if stdin else None
+        report = _guarded(lambda: work(settings, data))
+        return _answered(report, console, options, settings, data)
 
 
 @contextmanager
-def console_of(options: Options) -> Iterator[Console]:
+def _console(options: Options) -> Iterator[Console]:
     """Open where the output goes before anything is done."""
     with nullcontext() if options.file is None else opened(options.file) as file:
         yield Console(options.form, file, options.quiet, options.colour, options.diff)
@@ -119,16 +130,15 @@ def standard_input() -> bytes:
 
 
 def _migrated(
-    paths: tuple[str, ...], data: bytes | None, options: Options, settings: Settings
-) -> Report | None:
+    paths: tuple[str, ...], options: Options, settings: Settings, data: bytes | None
+) -> Report:
     if data is not None:
-        name = options.stdin_filename
-        return guarded(lambda: migrate_source(data, filename=name, settings=settings).report)
+        return migrate_source(data, filename=options.stdin_filename, settings=settings).report
     skips = options.force_exclude
-    return guarded(lambda: migrate_project(paths, settings=settings, force_exclude=skips).report)
+    return migrate_project(paths, settings=settings, force_exclude=skips).report
 
 
-def guarded(work: Callable[[], Report]) -> Report | None:
+def _guarded(work: Callable[[], Report]) -> Report | None:
     """Return what a run finds; None for a fault of the tool itself, which is shown."""
     try:
         with progress.shown(sys.stderr):
@@ -145,7 +155,7 @@ def guarded(work: Callable[[], Report]) -> Report | None:
         return None
 
 
-def answered(
+def _answered(
     report: Report | None,
     console: Console,
     options: Options,

@@ -7,15 +7,10 @@ from typing import Any
 
 import click
 
-from amp_migrate.commands.codemod import (
-    Options,
-    answered,
-    chosen_settings,
-    console_of,
-    guarded,
-    standard_input,
-)
+from amp_migrate.commands.codemod import Options, told
 from amp_migrate.enable.enabling import Choices
+from amp_migrate.report import Report
+from amp_migrate.settings import Settings
 
 
 def run(
@@ -32,18 +27,10 @@ def run(
         raise click.UsageError("--flag and --always exclude each other.")
     if choices.flag is not None and not choices.flag.lstrip("-").replace("-", "_").isidentifier():
         raise click.UsageError(f"{choices.flag} is no name for an option.")
-    stdin = "-" in paths
-    if stdin and len(paths) > 1:
-        raise click.UsageError("- stands alone.")
-    with console_of(options) as console:
-        if console.needs_stdout and (options.diff or (stdin and options.writes)):
-            raise click.UsageError(f"--output-format {options.form} needs --output-file here.")
-        settings = chosen_settings([options.stdin_filename] if stdin else paths, given)
-        data = standard_input() if stdin else None
+
+    def work(settings: Settings, data: bytes | None) -> Report:
         if data is not None:
-            name = options.stdin_filename
-            report = guarded(lambda: run_texts({name: data}, settings, choices))
-        else:
-            skips = options.force_exclude
-            report = guarded(lambda: run_paths(paths, settings, choices, force_exclude=skips))
-        return answered(report, console, options, settings, data)
+            return run_texts({options.stdin_filename: data}, settings, choices)
+        return run_paths(paths, settings, choices, force_exclude=options.force_exclude)
+
+    return told(paths, options, given, work)

@@ -14,6 +14,7 @@ from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.flags import Flags
 from amp_migrate.enable.described.trainings import Training, Trainings
 from amp_migrate.enable.findings import Told, told, without_scaler
+from amp_migrate.enable.hazards.hazard import Hazard
 from amp_migrate.enable.hazards.parallel import inside
 from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate
@@ -22,7 +23,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.plan.model import Finding, Place, Status
 from amp_migrate.project import Module, build
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.report import Compared
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
@@ -107,8 +108,7 @@ class _Attempts:
         wanted = [t for t in self._trainings.every if not t.native]
         while True:
             now = [t for t in wanted if t not in self._left]
-            made = self._attempt(now)
-            if made is not None:
+            if (made := self._attempt(now)) is not None:
                 return made
 
     def _attempt(self, now: list[Training]) -> Enabled | None:
@@ -116,21 +116,9 @@ class _Attempts:
         if not now:
             return self._enabled({}, [], [], now)
         flags = Flags(self._trainings.project, self._choices.flag, self._choices.always)
+        if any(self._forbidden(training, flags) for training in now):
+            return None
         drafts: dict[Module, Draft] = {}
-        for training in now:
-            why = self._additions.forbids(training)
-            if why is not None:
-                line = why.module.tree.span(why.node).line
-                said = why.message, why.advice
-                self._left[training] = Left(why.code, why.module.path, line, *said)
-                return None
-            try:
-                describe([training], flags.condition, {})
-            except Unwritable as cause:
-                line = cause.module.tree.span(cause.node).line
-                said = cause.message, cause.advice
-                self._left[training] = Left("AMP590", cause.module.path, line, *said)
-                return None
         added = self._additions.write(now, drafts)
         describe(now, flags.condition, drafts)
         added += [option(parser, name) for parser, name in flags.write(drafts)]
@@ -152,24 +140,45 @@ class _Attempts:
             for path, text in after.items()
             if text is not None and text != self._sources[path].text
         }
-        if not self._choices.scaled:
-            try:
-                written = without_scale(self._trees, written)
-                spelling = Spelling(self._settings.api == "torch.amp", dtype=self._choices.dtype)
-                places = self._additions.inside(now)
-                written = inside(written, self._trees, places, spelling)
-                spoken.findings = without_scaler(spoken.findings, self._choices.dtype)
-            except Kept as cause:
-                text = "the switch of AMP cannot be brought to where networks run"
-                self._leave(now, cause.path, 1, text)
-                return None
+        unscaled = written if self._choices.scaled else self._unscaled(now, written, spoken)
         if (
-            self._broken(now, written)
-            or self._traced(now, written)
-            or self._untrue(now, written, spoken)
+            unscaled is None
+            or self._broken(now, unscaled)
+            or self._traced(now, unscaled)
+            or self._untrue(now, unscaled, spoken)
         ):
             return None
-        return self._enabled(written, spoken.findings, spoken.compared, now)
+        return self._enabled(unscaled, spoken.findings, spoken.compared, now)
+
+    def _forbidden(self, training: Training, flags: Flags) -> bool:
+        """Leave a training that AMP cannot be added to; tell whether it is one."""
+        hazard = self._additions.forbids(training)
+        why: Hazard | Unwritable | None = hazard
+        if hazard is None:
+            try:
+                describe([training], flags.condition, {})
+            except Unwritable as cause:
+                why = cause
+        if why is not None:
+            code = hazard.code if hazard is not None else "AMP590"
+            line = why.module.tree.span(why.node).line
+            self._left[training] = Left(code, why.module.path, line, why.message, why.advice)
+        return why is not None
+
+    def _unscaled(
+        self, now: list[Training], written: dict[str, str], spoken: Told
+    ) -> dict[str, str] | None:
+        """Return the written texts without a GradScaler; None where the switch of AMP has no way to the networks."""
+        spelling = Spelling(self._settings.api == "torch.amp", dtype=self._choices.dtype)
+        places = self._additions.inside(now)
+        try:
+            plain = inside(without_scale(self._trees, written), self._trees, places, spelling)
+            spoken.findings = without_scaler(spoken.findings, self._choices.dtype)
+        except Kept as cause:
+            what = "the switch of AMP cannot be brought to where networks run"
+            self._leave(now, cause.path, 1, what)
+            return None
+        return plain
 
     def _refused(self, now: list[Training], spoken: Told) -> bool:
         """Leave the trainings that the planner leaves; tell whether there are any."""
@@ -221,7 +230,7 @@ class _Attempts:
             )
         )
         trees = self._trees | {path: Tree(path, text) for path, text in written.items()}
-        after = Program(build(trees))
+        after = program_of(build(trees))
         for item in compare(self._trainings.program, after, claims).parted:
             *_, last = item.difference.steps
             if not str(last.label.kind).endswith(":"):
