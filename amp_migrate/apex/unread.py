@@ -35,13 +35,7 @@ def is_given_on(module: Module, call: ast.Call) -> bool:
 
 
 def _on_self(project: Project, module: Module, target: ast.Attribute) -> bool:
-    function = project.function_of(module, target)
-    names = function.parameters.names
-    return (
-        function.takes_receiver
-        and isinstance(target.value, ast.Name)
-        and target.value.id == names[0]
-    )
+    return project.function_of(module, target).is_receiver(target.value)
 
 
 def _is_read(project: Project, name: str) -> bool:

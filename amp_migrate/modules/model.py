@@ -83,8 +83,24 @@ class Function:
 
     @property
     def takes_receiver(self) -> bool:
-        """Whether the first parameter is ``self`` or ``cls``."""
-        return self.cls is not None and not self.is_static and bool(self.parameters.positional)
+        """Whether the first parameter is ``self`` or ``cls``, whatever it is called."""
+        return self.receiver is not None
+
+    @property
+    def receiver(self) -> str | None:
+        """The name of the object, or class, whose method the function is; None for what is no method."""
+        given = self.parameters.positional
+        return given[0] if self.cls is not None and not self.is_static and given else None
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """The names of the objects whose methods the function is and stands in, inner first."""
+        around = self.parent.receivers if self.parent is not None else ()
+        return around if self.receiver is None else (self.receiver, *around)
+
+    def is_receiver(self, node: ast.AST | None) -> bool:
+        """Tell whether an expression is the object whose method the function is."""
+        return isinstance(node, ast.Name) and node.id == self.receiver
 
     def __repr__(self) -> str:
         """Name the function."""

@@ -58,7 +58,7 @@ def _stores(program: Program, method: Function) -> Iterator[tuple[str, Point]]:
         if (
             point.kind is Kind.STORE
             and isinstance(point.node, ast.Attribute)
-            and _of_self(point.node, method.parameters.positional[:1])
+            and method.is_receiver(point.node.value)
             and objects.scaler(method.module, point.node) is not None
         ):
             yield point.node.attr, point
@@ -96,10 +96,6 @@ def tests_above(module: Module, node: ast.AST) -> set[str]:
     return found - {"self", "args"}
 
 
-def _of_self(node: ast.Attribute, receiver: tuple[str, ...]) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id in receiver
-
-
 def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[Function]) -> bool:
     """Tell whether anything but its constructor and what that calls may give objects of a class an attribute."""
     family = {*cls.mro(), *cls.subclasses()}
@@ -114,7 +110,7 @@ def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[F
             if node.attr == attr and isinstance(node.ctx, ast.Store):
                 function = program.project.function_of(module, node)
                 others = function.cls is not None and function.cls not in family
-                if others and _of_self(node, function.parameters.positional[:1]):
+                if others and function.is_receiver(node.value):
                     continue
                 if function not in making:
                     return True
@@ -129,7 +125,7 @@ def _read(cls: Class, attr: str, tests: set[str]) -> ast.Attribute | None:
         for method in cls.methods.values()
         for node in (ast.walk(method.node) if method.node is not None else ())
         if isinstance(node, ast.Attribute) and node.attr == attr and isinstance(node.ctx, ast.Load)
-        if _of_self(node, method.parameters.positional[:1])
+        if method.is_receiver(node.value)
         if not tests & tests_above(module, node)
     ]
     return min(found, key=lambda node: (node.lineno, node.col_offset), default=None)

@@ -273,7 +273,7 @@ CRITERION_NAME = re.compile(
     r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
 )
 # What runs a backward of its own, or hands one on: none of these is a tensor.
-NEVER_A_LOSS = ("self", "super", "cls", "torch.autograd", "optimizer", "engine", "ctx")
+NEVER_A_LOSS = ("super", "torch.autograd", "optimizer", "engine", "ctx")
 LOSS_NAME = re.compile(r"loss|cost|err", re.I)
 # Engines of libraries take the loss as an argument of their backward.
 ENGINE_NAME = re.compile(r"(accelerator|engine|fabric|strategy)$", re.I)

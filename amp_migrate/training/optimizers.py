@@ -142,7 +142,11 @@ class Optimizers:
             for method in cls.methods.values():
                 for node in ast.walk(method.scope):
                     stores = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-                    if stores and isinstance(node, ast.Attribute) and path(node.value) == "self":
+                    if (
+                        stores
+                        and isinstance(node, ast.Attribute)
+                        and method.is_receiver(node.value)
+                    ):
                         if self._objects.groups(cls.module, node) & groups:
                             return f"{target}.{node.attr}"
         return None
@@ -175,10 +179,14 @@ class Optimizers:
     def _bound(self, module: Module, node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from values_of(module, node)
-        elif isinstance(node, ast.Attribute) and _is_own(node):
+        elif isinstance(node, ast.Attribute) and self._is_own(module, node):
             cls = self._class_of(module, node)
             for where, target, value in self._objects.stored.get(node.attr, ()):
-                if where is module and _is_own(target) and self._class_of(module, target) is cls:
+                if (
+                    where is module
+                    and self._is_own(module, target)
+                    and self._class_of(module, target) is cls
+                ):
                     yield value
 
     def _class_of(self, module: Module, node: ast.AST) -> Class | None:
@@ -219,16 +227,15 @@ class Optimizers:
             for group in self._objects.groups(module, call.func)
         )
 
+    def _is_own(self, module: Module, node: ast.Attribute) -> bool:
+        return self.project.function_of(module, node).is_receiver(node.value)
+
     def _visible(self, module: Module, function: Function, node: ast.expr) -> bool:
         held = self.project.function_of(module, node)
         if held is function or held.node is None:
             return True
-        own = isinstance(node, ast.Attribute) and _is_own(node)
-        return own and held.cls is not None and held.cls is function.cls
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
+        own = isinstance(node, ast.Attribute) and held.is_receiver(node.value)
+        return own and held.cls is function.cls and held.receiver == function.receiver
 
 
 def _name(statement: ast.stmt, call: ast.Call) -> str | None:

@@ -44,11 +44,7 @@ class Flow:
         for cls in module.classes.values():
             names = {name for name in module.scopes.names(cls.node) if not name.startswith("__")}
             self.nodes.mentions.setdefault(cls, set()).update(names)
-        receivers = {
-            function.parameters.positional[0]
-            for function in module.functions.values()
-            if function.takes_receiver
-        }
+        receivers = {function.receiver for function in module.functions.values()} - {None}
         for node in module.tree.parents:
             if isinstance(node, ast.Attribute) and _is_stored(module, node):
                 self.nodes.stored.add(node.attr)

@@ -143,8 +143,7 @@ class Nodes:
         function = module.functions.get(module.scopes.scope_of(binding))
         if function is None:
             return
-        first = function.parameters.positional[:1] == (binding.arg,)
-        if first and function.takes_receiver and function.cls is not None:
+        if function.cls is not None and function.receiver == binding.arg:
             if function.is_class:
                 self.graph.state(node, function.cls)
             else:

@@ -77,8 +77,7 @@ class Earlier:
         self, method: Function, kept: set[tuple[str, ...]]
     ) -> list[tuple[Function, list[ast.stmt]]]:
         tree = method.module.tree
-        own = method.parameters.positional[0] if method.takes_receiver else ""
-        needed = {Place(method.scope, own, steps) for steps in kept}
+        needed = {Place(method.scope, method.receiver or "", steps) for steps in kept}
         stmts = [
             stmt
             for stmt in every(method.scope)

@@ -211,8 +211,11 @@ def _receiver(site: CallSite) -> ast.expr | None:
 
 def _first(function: Function) -> ast.expr | None:
     """Return an expression that reads the first parameter of a function."""
-    name = function.parameters.positional[0]
     for node in ast.walk(function.scope):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+        if (
+            function.is_receiver(node)
+            and isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+        ):
             return node
     return None

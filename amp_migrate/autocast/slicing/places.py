@@ -176,5 +176,4 @@ def item(key: object) -> str:
 
 def is_kept(function: Function, place: Place) -> bool:
     """Tell whether a place is an attribute of the object whose method a function is."""
-    own = function.parameters.positional[:1] if function.takes_receiver else ()
-    return place.owner is function.scope and place.name in own and bool(place.steps)
+    return place.owner is function.scope and place.name == function.receiver and bool(place.steps)

@@ -78,15 +78,14 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         off += [missed] if missed is not None else []
         on = refine(on, test, truth)
     level = argument(call, "opt_level", _LEVEL)
-    if _casts_nothing(call, level):
-        level = ast.Constant("O0")
-    on, by_level = _switched(on, level, None)
+    nothing = _casts_nothing(call, level)
+    never: list[Assumption] = [on] if on is not None else []
+    on, by_level = (None, never) if nothing else _switched(on, level, None)
     on, by_switch = _switched(on, argument(call, "enabled", _ENABLED), True)
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
     )
-    own = own or (level is not None and level is not argument(call, "opt_level", _LEVEL))
-    scaled = tuple(by_level) if own else ()
+    scaled = tuple(by_level) if own or nothing else ()
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
     return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers, aside)
@@ -230,7 +229,7 @@ def _means_same(term: Term, stated: Function, function: Function) -> bool:
     paths = [o.text for o in term.operands if o.aspect is Aspect.PATH]
     for operand in term.operands:
         name = re.split(r"[.\[]", operand.text, maxsplit=1)[0]
-        if name in ("self", "cls"):
+        if name in stated.receivers:
             if _class(function) != _class(stated):
                 return False
         elif not any(text.startswith((f"{name}.", f"{name}[")) for text in paths):

@@ -46,7 +46,7 @@ class Lacking:
         had = (
             self._old.names(key(function)) if key(function) in self._old.functions else frozenset()
         )
-        own = {name for method in _around(function) for name in method.parameters.names[:1]}
+        own = function.receivers
         nodes = walk(function.scope) if function.node is None else every(function.scope)
         for node in nodes:
             for keyword in node.keywords if isinstance(node, ast.Call) else ():
@@ -123,15 +123,6 @@ def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:
         if isinstance(up, ast.Attribute) and use is None:
             use = up
     return use
-
-
-def _around(function: Function) -> Iterator[Function]:
-    """Yield the methods that a function is, or is nested in."""
-    around: Function | None = function
-    while around is not None:
-        if around.takes_receiver:
-            yield around
-        around = around.parent
 
 
 def _is_called(function: Function, node: ast.Attribute) -> bool:

@@ -107,9 +107,7 @@ class Losses:
             scope = module.scopes.owner(func)
             found = module.scopes.bindings(scope, func.id) if scope is not None else ()
             return any(not isinstance(binding, ast.alias) for binding in found)
-        own = function.parameters.names[:1] if function.takes_receiver else []
-        held = func.value if isinstance(func, ast.Attribute) else None
-        return isinstance(held, ast.Name) and held.id in own
+        return isinstance(func, ast.Attribute) and function.is_receiver(func.value)
 
     def _is_method(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call is one of a method of an initialized network, whose code is not in sight."""

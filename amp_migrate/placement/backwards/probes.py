@@ -66,7 +66,7 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
             barred |= set(_of_parameters(unit, backward, node))
         elif isinstance(node, ast.Call) and node in unit.losses.objects.makes:
             barred |= {name for n in ast.walk(node) if (name := path(n))}
-    return found - barred - {"self", ""}
+    return found - barred - {*function.receivers, ""}
 
 
 def _of_parameters(

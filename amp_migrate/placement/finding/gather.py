@@ -218,7 +218,7 @@ def _plain_loss(
     unit: Unit, optimizers: Optimizers, function: Function, call: ast.Call
 ) -> ast.expr | None:
     receiver = backward_of(call)
-    if receiver is None or path(receiver) in NEVER_A_LOSS:
+    if receiver is None or path(receiver) in (*NEVER_A_LOSS, *function.receivers):
         return None
     if root(receiver) is None and not isinstance(receiver, ast.BinOp):
         return None

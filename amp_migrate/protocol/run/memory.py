@@ -193,8 +193,8 @@ class Memory:
                 found.setdefault(text, name)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         text = path(receiver) if receiver is not None else None
-        if text is not None and callee.takes_receiver and not callee.is_class:
-            found[text] = callee.parameters.positional[0]
+        if text is not None and callee.receiver is not None and not callee.is_class:
+            found[text] = callee.receiver
         return found
 
     def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:

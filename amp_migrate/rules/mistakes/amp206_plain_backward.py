@@ -149,15 +149,15 @@ def _optimizers(context: Context, backward: Backward) -> str:
 
 
 def _elsewhere(context: Context, backward: Backward) -> Iterator[tuple[str, Step]]:
-    """Yield the optimizers stepped by other methods of the same object, as `self.optimizer`."""
-    cls = backward.function.cls
-    if cls is None or len(context.unit.backwards) > 1:
+    """Yield the optimizers stepped by other methods of the same object, as the method of a backward calls them."""
+    cls, receiver = backward.function.cls, backward.function.receiver
+    if cls is None or receiver is None or len(context.unit.backwards) > 1:
         return
     for step in context.unit.steps:
         other = step.function.cls
-        text = step.tree.segment(step.optimizer)
-        if other is not None and other in family(cls) and text.startswith("self."):
-            yield text, step
+        base, _, attribute = step.tree.segment(step.optimizer).partition(".")
+        if other is not None and other in family(cls) and base == step.function.receiver:
+            yield f"{receiver}.{attribute}", step
 
 
 def _free_name(backward: Backward) -> str:

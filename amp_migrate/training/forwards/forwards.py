@@ -242,7 +242,8 @@ class Forwards:
         if CRITERION_NAME.search(tail):
             return Forward.CRITERION
         if isinstance(node, ast.Attribute):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            receivers = self._project.function_of(module, node).receivers
+            own = isinstance(node.value, ast.Name) and node.value.id in receivers
             return Forward.UNKNOWN if own and tail not in KEEPS_HOUSE else Forward.NONE
         if tail in _BUILTINS or isinstance(self._project.resolve(module, node), Class):
             return Forward.NONE

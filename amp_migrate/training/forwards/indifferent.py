@@ -168,8 +168,7 @@ class Indifferent:
 
 def _is_own(function: Function, node: ast.expr) -> bool:
     """Tell whether a node is the object whose method a function is: what it keeps in an attribute may be a layer."""
-    own = function.parameters.positional[:1] if function.cls is not None else ()
-    return isinstance(node, ast.Name) and node.id in own
+    return function.is_receiver(node)
 
 
 def _is_cast(node: ast.BinOp | ast.AugAssign) -> bool:

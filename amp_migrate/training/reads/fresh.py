@@ -44,9 +44,8 @@ class Fresh:
         """Tell whether a call makes an object, is a method of one that is new, or hands a new one on."""
         if self._project.constructed(call):
             return True
-        if function.is_class and isinstance(call.func, ast.Name):
-            if call.func.id == function.parameters.positional[0]:
-                return True
+        if function.is_class and function.is_receiver(call.func):
+            return True
         name = self._project.external(function.module, call.func) or ""
         if name.startswith("torch.nn."):
             return True
@@ -62,8 +61,7 @@ class Fresh:
         """Return what may have bound a variable of a function, or an attribute in a constructor, where it is read."""
         module, text = function.module, path(node)
         if isinstance(node, ast.Attribute):
-            own = function.name == "__init__" and function.parameters.positional[:1]
-            if not own or not isinstance(node.value, ast.Name) or node.value.id != own[0]:
+            if function.name != "__init__" or not function.is_receiver(node.value):
                 return []
         else:
             scope = module.scopes.owner(node)

@@ -9,7 +9,6 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.reads.writes import is_receiver
 from amp_migrate.values.objects import Instance, Made, Written
 from amp_migrate.values.wrappers import SELF_METHODS
 
@@ -52,10 +51,9 @@ class Own:
     @staticmethod
     def is_receiver(function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is the object of the method it stands in, which nothing else gets the name of."""
-        if function.is_class or not is_receiver(function, node):
+        if function.is_class or not isinstance(node, ast.Name) or not function.is_receiver(node):
             return False
-        first = function.parameters.positional[0]
-        return len(function.module.scopes.bindings(function.scope, first)) == 1
+        return len(function.module.scopes.bindings(function.scope, node.id)) == 1
 
     def _is_made_inside(self, cls: Class, name: str) -> bool:
         """Tell whether all that an attribute of a class may hold is made by methods of it for their object."""

@@ -26,11 +26,10 @@ class Parts:
         cls, part = function.cls, call.func
         if cls is None or not isinstance(part, ast.Attribute) or self._project.callees(call):
             return frozenset()
-        receiver = function.parameters.positional[:1]
         base: ast.expr = part
         while isinstance(base, ast.Attribute):
             base = base.value
-        if not isinstance(base, ast.Name) or base.id not in receiver:
+        if not function.is_receiver(base):
             return frozenset()
         if part.attr in RUNS_NO_FORWARD or not self._stops_gradients(cls):
             return frozenset()

@@ -12,7 +12,7 @@ from amp_migrate.training.bindings import values_of
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.unseen import is_known
-from amp_migrate.training.reads.writes import Writes, is_receiver, spelt
+from amp_migrate.training.reads.writes import Writes, spelt
 
 
 class Runs:
@@ -63,7 +63,7 @@ class Runs:
         found: Groups = frozenset()
         own = function.cls is not None and bool(self._writes.own & {*function.cls.mro()})
         for part in spelt(value):
-            if own or not is_receiver(function, part.value):
+            if own or not function.is_receiver(part.value):
                 found |= self._objects.groups(function.module, part.value)
         return found
 

@@ -59,7 +59,7 @@ class Writes:
         for module, _, networks in self._all:
             for network in networks:
                 function = self._project.function_of(module, network)
-                if function.cls is not None and is_receiver(function, network):
+                if function.cls is not None and function.is_receiver(network):
                     found.add(function.cls)
         return frozenset(found)
 
@@ -92,7 +92,7 @@ class Writes:
         function = self._project.function_of(module, network)
         found = self._objects.groups(module, network)
         for part in spelt(network):
-            if not is_receiver(function, part.value):
+            if not function.is_receiver(part.value):
                 found |= self._objects.groups(module, part.value)
         return found
 
@@ -179,13 +179,6 @@ def spelt(node: ast.expr) -> Iterator[ast.Attribute | ast.Subscript]:
     while isinstance(node, ast.Attribute | ast.Subscript):
         yield node
         node = node.value
-
-
-def is_receiver(function: Function, node: ast.expr) -> bool:
-    """Tell whether an expression is the object whose method a function is."""
-    if not function.takes_receiver or not isinstance(node, ast.Name):
-        return False
-    return node.id == function.parameters.positional[0]
 
 
 def _in_turn(module: Module, binding: ast.AST, value: ast.expr) -> bool:

@@ -201,8 +201,7 @@ def _item(function: Function, node: ast.expr) -> str | None:
 
 def _is_receiver(function: Function, node: ast.expr) -> bool:
     module = function.module
-    if not isinstance(node, ast.Name) or not function.takes_receiver:
+    if not isinstance(node, ast.Name) or not function.is_receiver(node):
         return False
     bindings = module.scopes.bindings(function.scope, node.id)
-    first = function.parameters.positional[0] == node.id
-    return first and len(bindings) == 1 and module.scopes.owner(node) is function.scope
+    return len(bindings) == 1 and module.scopes.owner(node) is function.scope
