@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from amp_migrate.apex.sites import Site
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.cut import Cut
 from amp_migrate.dual.engines import engine
@@ -12,7 +12,7 @@ from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
 from amp_migrate.dual.native import beside_native, holds_native
 from amp_migrate.dual.tried import tried
-from amp_migrate.dual.twins import with_twins
+from amp_migrate.dual.twins import chosen_beside_native, with_twins
 from amp_migrate.dual.unreachable import unreachable
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
@@ -34,14 +34,16 @@ def without_apex(
     if gone is not None:
         return gone
     modules = dict.fromkeys(site.module for site in found)
-    if not any(holds_native(project, module) for module in modules):
+    chosen = _chooses(project, found)
+    if not chosen and not any(holds_native(project, module) for module in modules):
         return None
     if any(beside_native(project, site) is not None for site in found):
         gone = unreachable(*given)
         if gone is None:
             raise not_apart(project, availability, found)
         return gone
-    if with_twins(project, found) and (gone := unreachable(*given)) is not None:
+    chosen = chosen or bool(with_twins(project, found))
+    if chosen and (gone := unreachable(*given)) is not None:
         return gone
     try:
         refuse_doubled(project, found)
@@ -50,3 +52,10 @@ def without_apex(
         if gone is None:
             raise
     return gone
+
+
+def _chooses(project: Project, found: list[Site]) -> bool:
+    """Tell whether a unit without a training initializes only where its program has chosen Apex beside native AMP."""
+    initialized = [s for s in found if s.kind is Kind.INITIALIZE]
+    trains = any(s.kind is Kind.SCALE_LOSS for s in found)
+    return not trains and all(chosen_beside_native(project, s) for s in initialized)

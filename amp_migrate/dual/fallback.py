@@ -166,10 +166,20 @@ def _unset(
 
 
 def _leads_to_native(project: Project, arm: Arm) -> bool:
-    """Tell whether the other branches of a test set native AMP up."""
+    """Tell whether another branch of the chain that a branch is of sets native AMP up, before it or behind it."""
     module, rest = arm.module, arm.node.orelse
-    nodes = [n for stmt in rest for n in ast.walk(stmt)] if isinstance(rest, list) else []
+    leaving = {n for part in arm.parts() for n in ast.walk(part)}
+    chain = [*(rest if isinstance(rest, list) else []), *_earlier(module, arm.node)]
+    nodes = [n for stmt in chain for n in ast.walk(stmt) if n not in leaving]
     return any(is_native(project, module, n) or names_native(project, module, n) for n in nodes)
+
+
+def _earlier(module: Module, node: ast.If | ast.IfExp) -> Iterator[ast.stmt]:
+    """Yield what the branches in front of an ``elif`` hold."""
+    up = module.tree.parents.get(node)
+    while isinstance(up, ast.If) and up.orelse == [node]:
+        yield from up.body
+        node, up = up, module.tree.parents.get(up)
 
 
 def _definitions(
