@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from textwrap import dedent
 
 import pytest
-from pyflakes import api, reporter
 
 from generated.refactor.bases import base, names
+from generated.refactor.judging.migrated import messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 
@@ -1006,11 +1004,5 @@ def test_any_base(name: str) -> None:
         for path, text in (changed or project).files.items():
             if text != project.files[path]:
                 compile(text, path, "exec", dont_inherit=True)
-                assert not messages(text) - messages(project.files[path]), text
-
-
-def messages(text: str) -> Counter[str]:
-    """Return what pyflakes says of a file, without the lines."""
-    stream = io.StringIO()
-    api.check(text, "", reporter.Reporter(stream, stream))
-    return Counter(line.partition(" ")[2] for line in stream.getvalue().splitlines())
+                said = messages(path, text.encode())
+                assert not said - messages(path, project.files[path].encode()), text

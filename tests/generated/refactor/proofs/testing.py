@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import io
 import textwrap
 from collections import Counter
 from random import Random
 
-from pyflakes import api, reporter
-
 from generated.refactor.bases import base, names
+from generated.refactor.judging.migrated import messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 
@@ -34,20 +32,12 @@ def reaches(name: str, project: Project, after: str, path: str = "main.py") -> b
     return any(f is not None and f.files.get(path) == wanted for f in found)
 
 
-def messages(project: Project) -> Counter[str]:
+def said(project: Project) -> Counter[str]:
     """Return what pyflakes says of a project, without lines."""
     found: Counter[str] = Counter()
     for path, text in project.files.items():
-        stream = io.StringIO()
-        api.check(text, path, reporter.Reporter(stream, stream))
-        found.update(line.partition(" ")[2] for line in stream.getvalue().splitlines())
-    return Counter(
-        {
-            m: n
-            for m, n in found.items()
-            if "may be undefined" not in m and "unable to detect" not in m
-        }
-    )
+        found.update(messages(path, text.encode()))
+    return found
 
 
 def sound(family: str, seed: int, count: int) -> list[str]:
@@ -67,6 +57,6 @@ def sound(family: str, seed: int, count: int) -> list[str]:
         except SyntaxError as error:
             wrong.append(f"{refactoring.name}: {error}")
             continue
-        new = messages(changed) - messages(start)
+        new = said(changed) - said(start)
         wrong += [f"{refactoring.name}: {message}" for message in new]
     return wrong

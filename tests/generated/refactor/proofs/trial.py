@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import io
 import keyword
 import re
-from collections import Counter
 from random import Random
 from textwrap import dedent
 
-from pyflakes import api, reporter
-
 from generated.refactor.bases import base, names
+from generated.refactor.judging.migrated import messages
 from generated.refactor.project import Project
 from generated.refactor.refactoring import catalogue
 
@@ -65,27 +61,8 @@ def flaws(name: str, wanted: int = 3, tries: int = 15) -> tuple[int, list[str]]:
             before = project.files.get(path, "")
             if text != before:
                 compile(text, path, "exec", dont_inherit=True)
-                wrong += [f"{seed}: {m}" for m in messages(text) - messages(before)]
+                new = messages(path, text.encode()) - messages(path, before.encode())
+                wrong += [f"{seed}: {message}" for message in new]
         if found == wanted:
             break
     return found, wrong
-
-
-def messages(text: str) -> Counter[str]:
-    """Return what pyflakes says about a text, without places.
-
-    Beside a star import it doubts every name that a function binds by ``global``; that is left out.
-    """
-    stream = io.StringIO()
-    api.check(text, "file", reporter.Reporter(stream, stream))
-    said = Counter(line.partition(" ")[2] for line in stream.getvalue().splitlines())
-    listed = {
-        name
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Global)
-        for name in node.names
-    }
-    for name in listed:
-        for message in [m for m in said if m.startswith(f"'{name}' may be undefined")]:
-            del said[message]
-    return said
