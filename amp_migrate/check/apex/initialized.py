@@ -71,6 +71,16 @@ class Initialized:
             if entries is None or function in entries
         )
 
+    def may_come(self, entries: Collection[Function]) -> bool:
+        """Tell whether any of the calls may run, in a run that begins so, or in what that hands to a library to run."""
+        return self.may_run(entries) or any(
+            True in self._exits.get((started, False), frozenset())
+            for function, start in self.spread(entries).items()
+            for call, _ in self.calls(function, start)
+            if not self._program.calls.run(call)
+            for started in handed(self._program, call)
+        )
+
     @cached_property
     def _exits(self) -> dict[_Run, States]:
         """Whether Apex may be on behind each function that leads to a call, where it was off before."""

@@ -68,7 +68,7 @@ class Forwards:
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
                 entries, calls = self._entries(item, way[0]), {i.call for i in self._live}
-                if not Initialized(self.old.program, calls, facts).may_run(entries):
+                if not Initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
             if item.trains and not self._stays(item):
