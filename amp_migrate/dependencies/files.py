@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from amp_migrate.settings import Settings
 from amp_migrate.source.discover import shown
-from amp_migrate.source.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
+from amp_migrate.source.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns, listed
 
 REQUIREMENTS = (
     "*requirements*.txt",
@@ -61,14 +61,9 @@ def _read(file: str) -> bytes:
 
 def _below(folder: str, rules: IgnoreRules) -> Iterator[str]:
     try:
-        with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
+        entries, rules = listed(folder, rules)
     except OSError:
         return
-    names = [entry.name for entry in entries]
-    if "pyvenv.cfg" in names:
-        return
-    rules = rules.entered(folder, names)
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if not rules.skip_folder(entry.path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amp_migrate.settings import Settings, SettingsError
-from amp_migrate.source.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns
+from amp_migrate.source.ignore import DEFAULT_EXCLUDES, IgnoreRules, Patterns, listed
 from amp_migrate.source.tracked import GitError, Repository, repository
 from amp_migrate.words import os_reason
 
@@ -132,15 +132,10 @@ def shown(path: str) -> str:
 def _walk(folder: str, rules: IgnoreRules, top: str) -> Iterator[Hit | Other | Skipped]:
     """Walk a folder, its files first; links to folders are not followed."""
     try:
-        with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
+        entries, rules = listed(folder, rules)
     except OSError as error:
         yield Skipped(shown(folder), f"cannot be listed: {os_reason(error)}", error=True)
         return
-    names = [entry.name for entry in entries]
-    if "pyvenv.cfg" in names:
-        return
-    rules = rules.entered(folder, names)
     for entry in entries:
         if entry.name.endswith(SUFFIXES) and entry.is_file() and not _inner_link(entry, top):
             item = _look(entry.path)

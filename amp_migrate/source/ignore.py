@@ -127,6 +127,19 @@ class IgnoreRules(NamedTuple):
         return False
 
 
+def listed(folder: str, rules: IgnoreRules) -> tuple[list[os.DirEntry[str]], IgnoreRules]:
+    """Return the entries of a folder by name and the rules that hold in it; none of a virtual environment.
+
+    Raises `OSError`.
+    """
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    names = [entry.name for entry in entries]
+    if "pyvenv.cfg" in names:
+        return [], rules
+    return entries, rules.entered(folder, names)
+
+
 def _lines(file: str) -> tuple[str, ...]:
     try:
         text = Path(file).read_bytes().decode("utf-8", "surrogateescape")
