@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
@@ -22,6 +23,14 @@ _WHY = "the program falls back to native AMP where Apex is missing"
 _BEHIND = "is never true without Apex, and goes: such a run does what it did where Apex was missing"
 
 
+class _Ways(NamedTuple):
+    """The imports of Apex that may fail, the arms that no run takes without it, and those of them that follow from others."""
+
+    guards: list[tuple[Module, ast.Try]]
+    arms: list[Arm]
+    along: list[Arm]
+
+
 def fallback(
     project: Project,
     availability: Mapping[Module, Availability],
@@ -31,19 +40,35 @@ def fallback(
     """Return what goes from a unit whose program has a native way for when Apex is missing; None for others."""
     modules = list(dict.fromkeys(site.module for site in found))
     sites = [s for s in everywhere if s.module in modules]
-    guards: list[tuple[Module, ast.Try]] = []
-    arms: list[Arm] = []
-    along: list[Arm] = []
+    ways = _ways(modules, availability)
+    if ways is None or not any(_leads_to_native(project, arm) for arm in ways.arms):
+        return None
+    return _cut(project, availability, modules, sites, ways)
+
+
+def _ways(modules: list[Module], availability: Mapping[Module, Availability]) -> _Ways | None:
+    """Return what asks in some files whether Apex is there; None where one of them does not."""
+    found = _Ways([], [], [])
     for module in modules:
         tried = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
         if not availability[module].flags and not tried:
             return None
-        guards += [(module, node) for node in tried]
+        found.guards.extend((module, node) for node in tried)
         dead, implied = _never(availability[module].without_apex())
-        arms += [*dead, *implied]
-        along += implied
-    if not any(_leads_to_native(project, arm) for arm in arms):
-        return None
+        found.arms.extend([*dead, *implied])
+        found.along.extend(implied)
+    return found
+
+
+def _cut(
+    project: Project,
+    availability: Mapping[Module, Availability],
+    modules: list[Module],
+    sites: list[Site],
+    ways: _Ways,
+) -> Cut | None:
+    """Return what goes with the ways through Apex; None where what stays needs some of it."""
+    guards, arms, along = ways
     going = {node for arm in arms for part in arm.leaving() for node in ast.walk(part)}
     going |= {n for _, guard in guards for n in ast.walk(guard)}
     tests = list(_narrowed(modules, availability, guards, going))

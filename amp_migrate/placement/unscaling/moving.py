@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
@@ -44,24 +45,13 @@ def across(
         result.outside = limit
         return result
     if more:
-        raise Cannot(
-            "AMP908",
-            step.module,
-            more[0],
-            "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
-            "once per step",
-            f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
-        )
-    after = [
-        stmt
-        for level in levels(tree, limit)
-        for stmt in tree.block(level)[position(tree, level) + 1 :]
-    ]
+        raise _cannot(step, limit, more[0])
     between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
     if result.accumulates:
         result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
         tops += result.reports
-    later = [stmt for stmt in [*between, *after] if stmt not in tops and written & uses(stmt)]
+    after = [*between, *_behind(tree, limit)]
+    later = [stmt for stmt in after if stmt not in tops and written & uses(stmt)]
     if later and not result.accumulates:
         result.outside = limit
         return result
@@ -73,6 +63,23 @@ def across(
         [*inner, outermost_anchor(step, steps), _ahead(step, limit, outside, steps)], key=key
     )
     return result
+
+
+def _cannot(step: Step, limit: ast.If, reading: ast.stmt) -> Cannot:
+    return Cannot(
+        "AMP908",
+        step.module,
+        reading,
+        "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
+        "once per step",
+        f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
+    )
+
+
+def _behind(tree: Tree, limit: ast.If) -> Iterator[ast.stmt]:
+    """Yield the statements behind one in its block, then those behind the blocks around it."""
+    for level in levels(tree, limit):
+        yield from tree.block(level)[position(tree, level) + 1 :]
 
 
 def _is_around(stmt: ast.stmt, uses_of: list[Use]) -> bool:
