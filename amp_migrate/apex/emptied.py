@@ -177,14 +177,7 @@ def _is_other_way(empty: Empty, body: list[ast.stmt], site: Site) -> bool:
 
 
 def _on_self(function: Function, node: ast.expr) -> bool:
-    names = function.parameters.names
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and bool(names)
-        and node.value.id == names[0]
-        and not function.is_static
-    )
+    return isinstance(node, ast.Attribute) and function.is_receiver(node.value)
 
 
 def _is_object_of(

@@ -120,10 +120,9 @@ class Found:
         own = [n for n in names if self.project.function_of(module, n) is function]
         given = set(function.parameters.names) if function.node is not None else set()
         yield from (n for n in own if n.id in given)
-        if function.cls is not None and function.parameters.names:
-            first = function.parameters.names[0]
+        if function.receiver is not None:
             for attribute in tree.nodes(ast.Attribute):
-                if path(attribute.value) == first and isinstance(attribute.ctx, ast.Load):
+                if function.is_receiver(attribute.value) and isinstance(attribute.ctx, ast.Load):
                     if self.project.function_of(module, attribute) is function:
                         yield attribute
         yield from (n for n in own if scopes.owner(n) is function.scope)

@@ -96,8 +96,7 @@ def _spelt(node: ast.AST, operand: Operand) -> bool:
 
 def _is_made(function: Function, node: ast.Attribute) -> bool:
     """Tell whether a constructor sets an attribute of the object that it makes."""
-    receiver = function.parameters.names[:1] if function.name == "__init__" else []
-    return isinstance(node.value, ast.Name) and node.value.id in receiver
+    return function.name == "__init__" and function.is_receiver(node.value)
 
 
 def _made_of_itself(function: Function, node: ast.AST, name: str) -> bool:

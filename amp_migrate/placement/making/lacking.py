@@ -52,7 +52,7 @@ def _objects(home: Home, function: Function, text: str) -> Iterator[Class]:
         method = method.parent
     if name != home.name or not owner or function in home.carriers.paths:
         return
-    if method.cls is not None and method.parameters.names[:1] == (owner,):
+    if method.cls is not None and method.receiver == owner:
         if home.keepers & set(family(method.cls)):
             yield from (c for c in (method.cls, *method.cls.subclasses()) if runs(c, method))
         return

@@ -143,11 +143,5 @@ def on_self(project: Project, function: Function, node: ast.AST) -> bool:
 
 
 def _of_own_object(call: CallSite) -> bool:
-    names = call.function.parameters.names
     func = call.call.func
-    return (
-        call.function.cls is not None
-        and isinstance(func, ast.Attribute)
-        and isinstance(func.value, ast.Name)
-        and func.value.id in names[:1]
-    )
+    return isinstance(func, ast.Attribute) and call.function.is_receiver(func.value)
