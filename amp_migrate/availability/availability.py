@@ -11,6 +11,7 @@ from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
 from amp_migrate.availability.optional import Optional, imported, optional
+from amp_migrate.availability.versions import Versions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition, reduce, speller
 from amp_migrate.flow.evaluate import evaluate
@@ -30,6 +31,7 @@ class Availability:
         self.flags = frozenset(flags(module))
         self._imported = frozenset(imported_flags(project, module))
         self._probes = True
+        self._versions: Versions | None = None
         self.optional = Optional()
         self.optional = optional(module, self.known, lambda attr: only_used(project, attr))
         self.switched = bool(self.optional.names)
@@ -46,8 +48,17 @@ class Availability:
         absent.installed = False
         return absent
 
+    def with_native(self, versions: Versions) -> Availability:
+        """Return the answers for runs with a torch that has native AMP."""
+        modern = copy.copy(self)
+        modern._versions = versions
+        return modern
+
     def known(self, test: ast.expr) -> bool | None:
         """Return what a test amounts to where Apex is installed; None where it says something else."""
+        told = self._versions.known(test) if self._versions is not None else None
+        if told is not None:
+            return told
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._compare(test)
         if isinstance(test, ast.Call):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.availability.versions import Versions
 from amp_migrate.dual.arms import Arm, around, is_shut
 from amp_migrate.dual.cut import Cut, Definition, importing, imports_instead
 from amp_migrate.dual.native import is_native, names_native
@@ -21,14 +22,19 @@ _SIDES = ("body", "orelse")
 _HANDLER = (ast.Assign, ast.Pass, ast.Import, ast.ImportFrom)
 _WHY = "the program falls back to native AMP where Apex is missing"
 _BEHIND = "is never true without Apex, and goes: such a run does what it did where Apex was missing"
+_OLDER = "is never true without Apex or with a torch that has native AMP, and goes: such a run does what it did there"
 
 
 class _Ways(NamedTuple):
-    """The imports of Apex that may fail, the arms that no run takes without it, and those of them that follow from others."""
+    """The imports of Apex that may fail, the arms that no run takes without it, and those of them that follow from others.
+
+    `by_version` are the arms for which torch's version was asked too.
+    """
 
     guards: list[tuple[Module, ast.Try]]
     arms: list[Arm]
     along: list[Arm]
+    by_version: list[Arm]
 
 
 def fallback(
@@ -40,21 +46,31 @@ def fallback(
     """Return what goes from a unit whose program has a native way for when Apex is missing; None for others."""
     modules = list(dict.fromkeys(site.module for site in found))
     sites = [s for s in everywhere if s.module in modules]
-    ways = _ways(modules, availability)
+    ways = _ways(project, modules, availability, sites)
     if ways is None or not any(_leads_to_native(project, arm) for arm in ways.arms):
         return None
     return _cut(project, availability, modules, sites, ways)
 
 
-def _ways(modules: list[Module], availability: Mapping[Module, Availability]) -> _Ways | None:
+def _ways(
+    project: Project,
+    modules: list[Module],
+    availability: Mapping[Module, Availability],
+    sites: list[Site],
+) -> _Ways | None:
     """Return what asks in some files whether Apex is there; None where one of them does not."""
-    found = _Ways([], [], [])
+    found = _Ways([], [], [], [])
     for module in modules:
         tried = [node for node in module.tree.nodes(ast.Try) if _is_guard(node)]
-        if not availability[module].flags and not tried:
+        versions = Versions(project, module)
+        if not availability[module].flags and not tried and not versions.asks:
             return None
         found.guards.extend((module, node) for node in tried)
-        dead, implied = _never(availability[module].without_apex())
+        absent = availability[module].without_apex()
+        dead, implied = _never(absent)
+        if versions.asks:
+            dead, implied = _with_native(absent.with_native(versions), dead + implied, sites)
+            found.by_version.extend(dead)
         found.arms.extend([*dead, *implied])
         found.along.extend(implied)
     return found
@@ -68,7 +84,7 @@ def _cut(
     ways: _Ways,
 ) -> Cut | None:
     """Return what goes with the ways through Apex; None where what stays needs some of it."""
-    guards, arms, along = ways
+    guards, arms, along, by_version = ways
     going = {node for arm in arms for part in arm.leaving() for node in ast.walk(part)}
     going |= {n for _, guard in guards for n in ast.walk(guard)}
     tests = list(_narrowed(modules, availability, guards, going))
@@ -86,7 +102,7 @@ def _cut(
         _WHY,
         tuple(sites),
         tuple(arms),
-        _BEHIND,
+        _OLDER if by_version else _BEHIND,
         definitions=definitions,
         aliases=aliases,
         guards=tuple(guards),
@@ -126,6 +142,22 @@ def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
             return dead, implied
         dead += more
         implied += others
+
+
+def _with_native(
+    availability: Availability, without: list[Arm], sites: list[Site]
+) -> tuple[list[Arm], list[Arm]]:
+    """Return the branches that no run takes with native AMP in torch either, where they use Apex or went before.
+
+    Other branches for an old torch are none of Apex's, and stay.
+    """
+    used = {site.node for site in sites}
+    dead, implied = _never(availability)
+
+    def kept(arm: Arm) -> bool:
+        return arm in without or any(n in used for part in arm.parts() for n in ast.walk(part))
+
+    return [arm for arm in dead if kept(arm)], [arm for arm in implied if kept(arm)]
 
 
 def _fails(availability: Availability, side: Arm, assumed: Assumption) -> bool:
