@@ -239,7 +239,9 @@ class Training:
         elsewhere = name is not None or any(scaler is not None for scaler in scalers)
         for given, scaler in zip(arguments, scalers, strict=True):
             optimizers = self.objects.optimizers_of(module, given)
-            if scaler is not None or optimizers:
+            if (scaler is not None or optimizers) and not self._unseen.is_uncallable(
+                function, call
+            ):
                 yield Event(Kind.HANDED, call, optimizers or None, scaler, assumed=elsewhere)
 
     def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:

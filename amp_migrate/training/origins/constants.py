@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.project import Function, Project
 from amp_migrate.training.origins.reaching import Reaching
 
+_COLLECTIONS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _Value = tuple[Function, ast.expr]
 
 
@@ -22,17 +24,36 @@ def constant_of(
 
     Without `through_calls` a parameter is none, whatever its calls in sight give.
     """
-    queue: list[_Value] = [(function, value)]
     found: dict[tuple[type, object], ast.Constant] = {}
+    for node in _ends(project, reaching, function, value, through_calls):
+        if not isinstance(node, ast.Constant):
+            return None
+        found[type(node.value), node.value] = node
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def is_collection(
+    project: Project, reaching: Reaching, function: Function, value: ast.expr
+) -> bool:
+    """Tell whether an expression of a function is a list, a dictionary or the like on every way to it, or None: no call of it runs."""
+    found = list(_ends(project, reaching, function, value, through_calls=True))
+    return all(
+        isinstance(node, _COLLECTIONS) or (isinstance(node, ast.Constant) and node.value is None)
+        for node in found
+    )
+
+
+def _ends(
+    project: Project, reaching: Reaching, function: Function, value: ast.expr, through_calls: bool
+) -> Iterator[ast.expr]:
+    """Yield what an expression may be, followed through names and parameters; a name where that is not told."""
+    queue: list[_Value] = [(function, value)]
     for where, node in queue:
-        if isinstance(node, ast.Constant):
-            found[type(node.value), node.value] = node
-            continue
         onward = _onward(project, reaching, where, node, through_calls)
         if onward is None:
-            return None
-        queue += [item for item in onward if item not in queue]
-    return next(iter(found.values())) if len(found) == 1 else None
+            yield node
+        else:
+            queue += [item for item in onward if item not in queue]
 
 
 def _onward(

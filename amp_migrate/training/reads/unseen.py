@@ -22,6 +22,7 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.origins.constants import is_collection
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.steppers import makes_schedule
@@ -46,6 +47,8 @@ class Unseen:
         module = function.module
         if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
             return set()
+        if self.is_uncallable(function, call):
+            return set()
         if any(word in tail(call) for word in REDUCES):
             return set()
         found: set[int] = set()
@@ -65,6 +68,8 @@ class Unseen:
         """
         module = function.module
         if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
+            return set()
+        if self.is_uncallable(function, call):
             return set()
         if name is None or name.partition(".")[0] in LEAVE_HOLDERS_ALONE or makes_schedule(name):
             return set()
@@ -88,6 +93,11 @@ class Unseen:
     def _is_tensor(self, module: Module, node: ast.expr) -> bool:
         facts = self._project.values.facts(module, node)
         return bool(facts) and all(isinstance(f, Made) and gives_tensor(f.name) for f in facts)
+
+    def is_uncallable(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call is of a variable that only ever holds lists or the like, so that it never comes to run."""
+        named = isinstance(call.func, ast.Name)
+        return named and is_collection(self._project, self._losses.reached, function, call.func)
 
     def _is_harmless(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a lambda, or a method of a text, a logger or the like, which use no gradients."""
