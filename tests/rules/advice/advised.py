@@ -827,6 +827,34 @@ ADVISED = (
         (('opt_level="O3"', 'opt_level="O1"'),),
     ),
     Advised(
+        "refused/optimizer_of_an_evaluation_handed_on",
+        "or delete this call where nothing does",
+        (
+            (
+                '    net, optimizer = amp.initialize(net, optimizer, opt_level="O1", enabled=half)\n',
+                "",
+            ),
+            ("from apex import amp\n", ""),
+        ),
+    ),
+    Advised(
+        "refused/casts_disabled_while_scaling",
+        "call a function of its own here",
+        (
+            (
+                "def main():\n",
+                "def clean_loss(model, batches):\n"
+                "    with torch.no_grad():\n"
+                "        return sum(F.cross_entropy(model(x), y).item() for x, y in batches)\n"
+                "\n\ndef main():\n",
+            ),
+            (
+                "            print(repr(robust_loss(model, batches, optimizer, half)))\n",
+                "            print(repr(clean_loss(model, batches)))\n",
+            ),
+        ),
+    ),
+    Advised(
         "older/left_handle_without_optimizer",
         "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`",
         (

@@ -18,8 +18,10 @@ CASES = {case.name: case for case in cases()}
 # Where the advice is to give the files that are missing, to migrate by hand, or needs options of the case: nothing of
 # it can be tried here.
 ELSEWHERE = {
+    "refused/amp_among_what_a_library_takes",
     "refused/amp_in_a_dictionary_filled_later",
     "refused/amp_stored_out_of_sight",
+    "refused/callback_of_a_library_or_a_list",
     "refused/criterion_out_of_sight",
     "refused/flag_of_a_library_inverted",
     "refused/flag_passed_by_a_caller",
