@@ -99,8 +99,9 @@ def _attributes(project: Project, function: Function, name: str) -> Iterable[ast
         for node in module.tree.nodes(ast.Attribute):
             if node.attr != name or isinstance(node.ctx, ast.Load):
                 continue
-            around = project.class_of(project.function_of(module, node))
-            if path(node.value) == "self" and around is not None and around not in own:
+            holder = project.function_of(module, node)
+            around = project.class_of(holder)
+            if path(node.value) in holder.receivers and around is not None and around not in own:
                 continue
             stmt = module.tree.statement(node)
             yield stmt if isinstance(stmt, ast.Assign) else ast.Assign([], ast.Constant(None))

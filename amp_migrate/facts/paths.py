@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.below import children, every
 
@@ -55,6 +55,12 @@ def is_super(node: ast.AST) -> bool:
 def calls_anything(node: ast.AST) -> bool:
     """Tell whether a statement or expression calls something itself."""
     return any(isinstance(part, ast.Call) for part in walk(node))
+
+
+def is_attribute_of(names: Collection[str], node: ast.AST) -> bool:
+    """Tell whether an expression is an attribute, at any depth, of one of some variables."""
+    base, _, inner = (path(node) or "").partition(".")
+    return bool(inner) and base in names
 
 
 def mentions(node: ast.AST, name: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amp_migrate import migrate_source
+from amp_migrate import migrate_project, migrate_source
 from amp_migrate.settings import Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -25,17 +25,30 @@ def _renamed(text: str, *methods: str) -> str:
     return text
 
 
+def _migrated(files: dict[str, str], folder: Path) -> dict[str, str]:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    changes = migrate_project([str(folder)], settings=NATIVE).report.changes
+    return {Path(change.path).name: change.text for change in changes}
+
+
 @pytest.mark.parametrize(
     "name",
     [
         "fixes/plain_backward_in_method",
         "fixes/mmcv_plain_backward",
+        "several/gan_forward_method",
+        "project/optimizer_from_a_registry",
     ],
 )
-def test_all_methods_call_their_object_otherwise(name: str) -> None:
-    text = (FIXTURES / name / "before.py").read_text(encoding="utf-8")
-    wanted = _renamed(migrate_source(text, settings=NATIVE).text)
-    assert migrate_source(_renamed(text), settings=NATIVE).text == wanted != _renamed(text)
+def test_all_methods_call_their_object_otherwise(name: str, tmp_path: Path) -> None:
+    before = [*(FIXTURES / name).glob("before.py"), *(FIXTURES / name).glob("before/*.py")]
+    files = {path.name: path.read_text(encoding="utf-8") for path in before}
+    found = _migrated(files, tmp_path)
+    assert found
+    wanted = {path: _renamed(text) for path, text in found.items()}
+    others = {path: _renamed(text) for path, text in files.items()}
+    assert _migrated(others, tmp_path) == wanted
 
 
 def test_the_method_that_steps_calls_its_object_otherwise() -> None:

@@ -12,7 +12,7 @@ from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
 from amp_migrate.autocast.slicing.ungraded import Ungraded
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import is_attribute_of, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
@@ -102,7 +102,7 @@ class RegionFinder:
         """Tell whether a region is no more than calls of methods that run a network."""
         return all(
             isinstance(stmt, ast.Expr)
-            and (path(getattr(stmt.value, "func", stmt.value)) or "").startswith("self.")
+            and is_attribute_of(region.function.receivers, getattr(stmt.value, "func", stmt.value))
             and self._forwards.strength(region.module, stmt) is Forward.NETWORK
             for stmt in region.statements()
         )

@@ -142,7 +142,8 @@ class Trainings:
         held = optimizer.function
         if held is function or (held.node is None and held.module is function.module):
             return True
-        attribute = (optimizer.name or "").startswith("self.")
+        base, _, inner = (optimizer.name or "").partition(".")
+        attribute = bool(inner) and base in {*held.receivers} & {*function.receivers}
         own, cls = self.project.class_of(function), self.project.class_of(held)
         return attribute and own is not None and cls is not None and own in family(cls)
 

@@ -26,7 +26,7 @@ class Trains:
             unit.project.function_of(module, node)
             for module in unit.near
             for node in module.tree.nodes(ast.Call)
-            if isinstance(node, ast.Call) and _is_backward(node)
+            if isinstance(node, ast.Call) and self._is_backward(node)
         }
         self._functions -= unit.copying
         self._nodes -= {b.node for b in unit.probes if b.function in unit.copying}
@@ -44,7 +44,7 @@ class Trains:
         if not isinstance(node, ast.Call):
             return False
         callees = self._project.callees(node)
-        return _is_backward(node) or any(map(self._reaches, callees)) or self._may_train(node)
+        return self._is_backward(node) or any(map(self._reaches, callees)) or self._may_train(node)
 
     def _may_train(self, call: ast.Call) -> bool:
         """Tell whether a call runs a ``functools.partial`` of something that is unpacked, whatever that is."""
@@ -58,7 +58,9 @@ class Trains:
             self._known[function] = known
         return known
 
-
-def _is_backward(node: ast.Call) -> bool:
-    loss = backward_of(node)
-    return loss is not None and path(loss) not in ("self", "super", "torch.autograd")
+    def _is_backward(self, node: ast.Call) -> bool:
+        loss = backward_of(node)
+        if loss is None or path(loss) in ("super", "torch.autograd"):
+            return False
+        around = self._project.function_of(self._project.module_of(node), node)
+        return path(loss) not in around.receivers

@@ -49,7 +49,7 @@ class Asked:
             origin = creation.site.function
             if is_one_variable(self._unit.project, name, origin, function):
                 continue
-            if name == "self" and function.cls is not None and origin.cls is not None:
+            if name == function.receiver == origin.receiver and origin.cls is not None:
                 if function.cls in family(origin.cls):
                     continue
             if not self._same_value(name, creation, function, training):

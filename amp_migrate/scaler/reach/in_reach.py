@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import is_attribute_of, path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
@@ -32,16 +32,18 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
     if not keepers:
         return None
     bases = {base for keeper in keepers for base in keeper.mro()}
-    scopes = [(function.module, function.scope)]
-    if function.cls is not None:
-        methods = [m for cls in function.cls.mro() for m in cls.methods.values()]
-        scopes += [(m.module, m.scope) for m in methods]
-    for i, (module, scope) in enumerate(scopes):
-        for node in ast.walk(scope):
+    functions = [function]
+    if function.cls is not None and function.receiver is not None:
+        functions += [m for cls in function.cls.mro() for m in cls.methods.values()]
+    for i, method in enumerate(functions):
+        module = method.module
+        for node in ast.walk(method.scope):
             dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
-            if dotted is None or (i and not dotted.startswith("self.")) or dotted == "self":
+            if dotted is None or dotted in method.receivers:
                 continue
-            if not i and not _is_seen_from(module, scope, node):
+            if i and not is_attribute_of((method.receiver or "",), node):
+                continue
+            if not i and not _is_seen_from(module, method.scope, node):
                 continue
             if _is_wrapped(project, module, node):  # type: ignore[arg-type]
                 continue
@@ -51,7 +53,7 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
             if may_be_foreign(project, module, node):  # type: ignore[arg-type]
                 continue
             if _is_set(project, module, node):
-                return dotted
+                return f"{function.receiver}.{dotted.partition('.')[2]}" if i else dotted
     return None
 
 
