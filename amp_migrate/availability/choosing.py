@@ -60,9 +60,7 @@ def chooses(
 
     What only sets a choice that ends in an error does not count: `raising` are the tests that lead there.
     """
-    asked = [n for test in raising for n in ast.walk(test)]
-    chosen = {path(n) for n in asked} - {None}
-    values: set[object] = {True, *(n.value for n in asked if isinstance(n, ast.Constant))}
+    raising = list(raising)
     tree = module.tree
     for node in tree.nodes(ast.Name, ast.Call, ast.Compare):
         if node in gone or availability.known(node) is None:
@@ -75,10 +73,17 @@ def chooses(
         if not (isinstance(stmt, ast.If) and inside(tree, node, stmt.test) and not stmt.orelse):
             return True
         imports = all(isinstance(s, ast.Import | ast.ImportFrom) for s in stmt.body)
-        chooses_error = all(_sets(s, chosen, values) for s in stmt.body)
-        if not (imports or chooses_error or isinstance(stmt.body[-1], ast.Raise)):
+        if not (imports or only_sets(stmt.body, raising) or isinstance(stmt.body[-1], ast.Raise)):
             return True
     return False
+
+
+def only_sets(body: Iterable[ast.stmt], tests: Iterable[ast.expr]) -> bool:
+    """Tell whether statements do nothing but give variables of some tests a value that these ask for."""
+    asked = [n for test in tests for n in ast.walk(test)]
+    chosen = {path(n) for n in asked} - {None}
+    values: set[object] = {True, *(n.value for n in asked if isinstance(n, ast.Constant))}
+    return all(_sets(stmt, chosen, values) for stmt in body)
 
 
 def _sets(stmt: ast.stmt, chosen: set[str | None], values: set[object]) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
-from amp_migrate.availability.choosing import announces, answers, chooses, may_be_off
+from amp_migrate.availability.choosing import announces, answers, chooses, may_be_off, only_sets
 from amp_migrate.dual.arms import Arm, around, runs, shut
 from amp_migrate.dual.cut import Cut, importing
 from amp_migrate.dual.mixed import needed_by_native, without_native
@@ -69,6 +69,8 @@ def _cut(
         return None
     noticed = any(_raises_else(arm.node) for arm in search.arms)
     raising = [] if noticed else [arm.node.test for arm in search.raising]
+    choosing = [arm for m in search.modules for arm in _choosing(availability[m], raising, gone)]
+    gone |= {node for arm in choosing for node in arm.nodes()}
     for m in search.modules:
         known = answers(availability[m], [s for s in everywhere if s.module is m])
         if chooses(known, m, gone, raising):
@@ -76,13 +78,25 @@ def _cut(
     return Cut(
         _WHY if noticed else f"{_WHY}, and choosing Apex raises",
         tuple(s for s in everywhere if s in search.found or s.node in gone),
-        tuple(search.arms),
+        (*search.arms, *choosing),
         _BEHIND,
         raising=() if noticed else tuple(search.raising),
+        along=tuple(choosing),
         definitions=tuple(search.definitions),
         aliases=aliases,
         guards=guards,
     )
+
+
+def _choosing(
+    availability: Availability, raising: list[ast.expr], gone: set[ast.AST]
+) -> Iterator[Arm]:
+    """Yield the branches that choose what raises now for Apex being installed alone, without being asked for it."""
+    absent = availability.without_apex()
+    for node in availability.module.tree.nodes(ast.If):
+        if node not in gone and raising and absent.known(node.test) is False:
+            if only_sets(node.body, raising):
+                yield Arm(availability.module, node, "body")
 
 
 def _has_native(project: Project, availability: Availability, site: Site) -> bool:
