@@ -26,6 +26,7 @@ from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.imported import coming
+from amp_migrate.project.later import Later
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
@@ -204,6 +205,15 @@ class Casts:
             replace(c, casts=as_bool(c.casts_at(node, options[c.site].casts), self._unit.not_bools))
             for c in best
         ]
+
+    def set_before(self, function: Function, node: ast.AST) -> int | None:
+        """Return the line that may set a part of the condition once AMP is on, and before a node; None if nothing does."""
+        project = self._unit.project
+        for setting in self._asked.settings(self._of(function), self.condition.text):
+            holder = project.function_of(project.module_of(setting), setting)
+            if Later(project, (holder, setting)).reaches(function, node):
+                return setting.lineno
+        return None
 
     def repeatable(self, functions: Iterable[Function]) -> bool:
         """Tell whether all functions can see what the condition reads."""

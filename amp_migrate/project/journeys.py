@@ -57,19 +57,23 @@ class Journeys:
                     self._renamed.add(node.name)
 
     def closed(self, module: Module, node: ast.expr, function: Function) -> bool:
-        """Tell whether all that becomes of a function that `node` gives is calls that are known to run it alone."""
+        """Tell whether all that becomes of a function that `node` gives is calls that are known to run it alone.
+
+        What is only handed back to a statement that drops it (``bus.on("step", handler)``) needs none.
+        """
         queue: list[Place] = [(module, node)]
         seen: set[ast.expr] = {node}
-        run = False
+        run, dropped = False, True
         for where, here in queue:
             onward = self._onward(where, here, function)
             if onward is None:
                 return False
             up = where.tree.parents.get(here)
             run = run or (isinstance(up, ast.Call) and up.func is here)
+            dropped = dropped and isinstance(up, ast.Return | ast.Expr)
             queue += [place for place in onward if place[1] not in seen]
             seen |= {place[1] for place in onward}
-        return run
+        return run or dropped
 
     def _onward(self, module: Module, node: ast.expr, function: Function) -> list[Place] | None:
         """Return where the object of an expression is seen next; None where that is not known."""

@@ -25,6 +25,7 @@ from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated
 from amp_migrate.protocol.switched import switched
+from amp_migrate.protocol.ungrouped import ungrouped
 from amp_migrate.training.events import Kind
 
 
@@ -53,6 +54,8 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in _casts(program, memory, Search(program, memory)):
         found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
+        found.setdefault(_key(fault), fault)
+    for fault in ungrouped(program):
         found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
         found.setdefault(_key(fault), fault)

@@ -36,6 +36,19 @@ def is_optimizer_class(cls: Class) -> bool:
     return any(map(makes_optimizer, cls.externals()))
 
 
+def has_groups(cls: Class) -> bool:
+    """Tell whether the objects of a class have parameter groups, which a GradScaler asks an optimizer for."""
+    if not {"param_groups", "__getattr__", "__getattribute__"}.isdisjoint(cls.methods):
+        return True
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "param_groups"
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        for node in ast.walk(cls.node)
+    )
+
+
 def is_schedule(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an object sets learning rates: by what made it, and by its name where nothing in sight did."""
     known = _known(project, module, node, makes_schedule)

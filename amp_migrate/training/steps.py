@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root, same, stored, tail
+from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, in_branch, inside, levels, position
+from amp_migrate.training.origins.repeated import visits
 
 _BACKWARD = ("backward", "scale_loss")
 
@@ -71,13 +72,13 @@ def holds_backward(stmt: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) and tail(n) in _BACKWARD for n in ast.walk(stmt))
 
 
-def anchor_of(tree: Tree, call: ast.Call) -> ast.stmt:
+def anchor_of(project: Project, module: Module, call: ast.Call) -> ast.stmt:
     """Return the statement that steps: the loop, where a loop only visits optimizers."""
-    stmt = tree.statement(call)
+    stmt = module.tree.statement(call)
     optimizer = root(call.func)
-    for level in levels(tree, stmt):
-        if isinstance(level, ast.For) and level is not stmt:
-            if optimizer in stored(level.target):
+    for level in levels(module.tree, stmt):
+        if isinstance(level, ast.For) and level is not stmt and optimizer is not None:
+            if visits(project, module, level, optimizer):
                 return level
     return stmt
 

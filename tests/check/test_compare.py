@@ -18,6 +18,7 @@ from check.trainings.claimed import CLAIMED
 from check.trainings.helpers import HELPERS
 from check.trainings.planted import TRAININGS, Training
 from check.trainings.programs import PROGRAMS
+from check.trainings.rounds import ROUNDS
 from check.trainings.same_names import SAME_NAMES
 from check.trainings.spoilt import SPOILT
 
@@ -28,7 +29,7 @@ from amp_migrate.project import build
 
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
-    *SWITCHED, *DISABLED, *HOLDERS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
+    *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
 )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ class Losses:
         if isinstance(func, ast.Name):
             scope = module.scopes.owner(func)
             found = module.scopes.bindings(scope, func.id) if scope is not None else ()
-            return any(not isinstance(binding, ast.alias) for binding in found)
+            return any(not isinstance(binding, ast.alias | ast.ClassDef) for binding in found)
         return isinstance(func, ast.Attribute) and function.is_receiver(func.value)
 
     def _is_method(self, function: Function, call: ast.Call) -> bool:

@@ -13,12 +13,12 @@ from amp_migrate.placement.finding.alternatives import is_alternative, refuse_be
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.project import Class, Function, Module
+from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive, inside, key
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME, NEVER_A_LOSS
-from amp_migrate.training.steppers import is_optimizer, is_optimizer_class, is_schedule
+from amp_migrate.training.steppers import has_groups, is_optimizer, is_optimizer_class, is_schedule
 from amp_migrate.training.steps import Backward, Step, anchor_of, backward_of
 
 
@@ -72,14 +72,14 @@ def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterato
                 function = unit.project.function_of(module, node)
                 own = optimizers.has(module, function, node.func.value)
                 if own and _delegates(function) is wrapped:
-                    anchor = anchor_of(module.tree, node)
+                    anchor = anchor_of(unit.project, module, node)
                     yield Step(module, function, node, node.func.value, anchor)
 
 
 def _innermost(unit: Unit, steps: list[Step]) -> list[Step]:
     """Drop the calls of a wrapper's own `step`, which steps the optimizer that it holds."""
     stepping = {step.function for step in steps}
-    reached = {step: stepping & set(unit.project.callees(step.call)) for step in steps}
+    reached = {step: stepping & reached_by(unit.project, step.call) for step in steps}
     wrappers = {function for found in reached.values() for function in found}
     return [step for step in steps if not reached[step] or step.function in wrappers]
 
@@ -89,20 +89,7 @@ def _delegates(function: Function) -> bool:
     cls = function.cls
     if function.name != "step" or cls is None:
         return False
-    return is_optimizer_class(cls) or any(map(_has_groups, cls.mro()))
-
-
-def _has_groups(cls: Class) -> bool:
-    """Tell whether the objects of a class have parameter groups, which a GradScaler asks an optimizer for."""
-    if not {"param_groups", "__getattr__", "__getattribute__"}.isdisjoint(cls.methods):
-        return True
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == "param_groups"
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        for node in ast.walk(cls.node)
-    )
+    return is_optimizer_class(cls) or any(map(has_groups, cls.mro()))
 
 
 def _is_step(unit: Unit, module: Module, call: ast.Call) -> bool:

@@ -32,8 +32,12 @@ class Asked:
 
     def set_later(self, creations: list[Creation], text: str) -> int | None:
         """Return the line that may set a part of a condition once an initialize has run; None if nothing does."""
+        return next((node.lineno for node in self.settings(creations, text)), None)
+
+    def settings(self, creations: list[Creation], text: str) -> list[ast.expr]:
+        """Return what may set a part of a condition once an initialize has run."""
         found = [self._changed(c, text) for c in creations] if text else []
-        return next((node.lineno for node in found if isinstance(node, ast.expr)), None)
+        return [node for node in found if isinstance(node, ast.expr)]
 
     def _changed(self, creation: Creation, text: str) -> ast.AST | None:
         key = creation.site, text

@@ -22,9 +22,13 @@ class Later:
     def lasts(self, function: Function, node: ast.AST) -> bool:
         """Tell whether what a node does may be there once the first one has run: it runs later, and may do so last."""
         leading = self._coming.nodes.get(function, [])
-        if not (function in self._run or self.follows(function, node)):
+        if not self.reaches(function, node):
             return False
         return not leading or may_end(self._project, function, node, leading)
+
+    def reaches(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a node may run once the first one has run."""
+        return function in self._run or self.follows(function, node)
 
     def follows(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a node may run behind the first one in the same run of its function."""

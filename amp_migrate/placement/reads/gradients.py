@@ -68,9 +68,8 @@ def _before_loops(unit: Unit, use: Use, course: Course, steps: list[Step]) -> Us
     tree = module.tree
     for level in levels(tree, use.statement):
         if isinstance(level, ast.For | ast.While) and not unit.trains(module, level):
-            follows = any(
-                not inside(tree, s.call, level) for s in course.next_steps(use.node, steps)
-            )
+            behind = course.next_steps(use.node, steps)
+            follows = not steps or any(not inside(tree, s.call, level) for s in behind)
             if not follows or _visits_optimizers(level, use):
                 break
             use = replace(use, statement=level)

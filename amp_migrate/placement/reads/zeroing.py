@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from amp_migrate.availability.dead import is_uncalled
 from amp_migrate.facts.paths import stored, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
@@ -14,7 +15,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside, loop_of, position
-from amp_migrate.project.reach import reached_by, upwards
+from amp_migrate.project.reach import reachable, reached_by, upwards
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
@@ -123,15 +124,17 @@ def _reaches(unit: Unit, call: ast.Call, functions: set[Function]) -> bool:
     return not functions.isdisjoint(reached_by(unit.project, call))
 
 
-def backward_before(unit: Unit, step: Step, gone: set[ast.AST]) -> Backward | None:
-    """Return the backward of its loop that runs last before a step in a round."""
+def backward_before(
+    unit: Unit, step: Step, gone: set[ast.AST], called: bool = False
+) -> Backward | None:
+    """Return the backward of its loop that runs last before a step in a round; `called`: or of its function, outside of loops."""
     loop = loop_of(step.tree, step.anchor)
-    if loop is None:
+    if loop is None and not called:
         return None
     found = {
         b.node: b
         for b in unit.backwards_of(step.function)
-        if b.node not in gone and inside(step.tree, b.node, loop)
+        if b.node not in gone and (loop is None or inside(step.tree, b.node, loop))
     }
     nodes = last_before(unit.project, step.function, found, step.call)
     return found[nodes[-1]] if nodes else None
@@ -149,7 +152,7 @@ def in_region(region: Region) -> list[ast.stmt]:
 def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
     for step in unit.steps:
-        backward = backward_before(unit, step, gone)
+        backward = backward_before(unit, step, gone, called=step.function.node is not None)
         anchor = outermost_anchor(step)
         own = unit.steps_of(step.function)
         alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
@@ -207,11 +210,32 @@ def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
 def zeroes_nowhere(unit: Unit) -> bool:
     """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
     looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
-    return looped and bool(unit.steps) and not any(map(_zeroes, unit.project.modules.values()))
-
-
-def _zeroes(module: Module) -> bool:
-    """Tell whether a file zeroes gradients, or names what may."""
-    return any(word in module.tree.text for word in MAY_CLEAR) or any(
-        map(clears, module.tree.nodes(ast.Call, ast.Assign, ast.Delete))
+    return (
+        looped
+        and bool(unit.steps)
+        and not any(map(_Alive(unit).anywhere, unit.project.modules.values()))
     )
+
+
+class _Alive:
+    """Asks files whether they zero gradients, but for functions that nothing uses and that come to no Apex."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._project = unit.project
+        self._using = {site.function for site in unit.sites}
+
+    def anywhere(self, module: Module) -> bool:
+        """Tell whether a file zeroes gradients, or names what may."""
+        text = module.tree.text
+        if any(word in text for word in MAY_CLEAR):
+            for function in filter(self._is_dead, module.functions.values()):
+                assert function.node is not None
+                text = text.replace(module.tree.segment(function.node), "")
+        return any(word in text for word in MAY_CLEAR) or any(
+            clears(node) and not self._is_dead(self._project.function_of(module, node))
+            for node in module.tree.nodes(ast.Call, ast.Assign, ast.Delete)
+        )
+
+    def _is_dead(self, function: Function) -> bool:
+        uncalled = is_uncalled(self._project, function)
+        return uncalled and self._using.isdisjoint(reachable(self._project, function))

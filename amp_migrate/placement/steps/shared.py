@@ -14,6 +14,8 @@ from amp_migrate.project import CallSite, Function
 from amp_migrate.project.order import inside, levels
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.protocol.code.program import program_of
+from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.training.steps import Step
 
 
@@ -57,6 +59,7 @@ class _Finder:
         self._unit = unit
         self._gone = gone
         self._trained = {b.function for b in [*unit.backwards, *unit.probes]}
+        self._turns = Turns(program_of(unit.project))
         self.helpers = self._step_only()
 
     def _step_only(self) -> list[Function]:
@@ -124,6 +127,7 @@ class _Finder:
         backwards = list(self._backwards(site.function))
         for level in levels(tree, site.call):
             if isinstance(level, ast.For) and defs(level.target) & uses(site.call):
-                if not any(inside(tree, b, level) for b in backwards):
+                once = self._turns.once(site.function, level)
+                if not once and not any(inside(tree, b, level) for b in backwards):
                     found = level
         return found

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.origins.repeated import visits
 from amp_migrate.training.reads.gradients import hands_out
 
 _OF_GRADIENTS = (Kind.ZERO_GRAD, Kind.READ_GRAD)
@@ -41,7 +42,7 @@ class Visits:
         """Tell whether an event concerns the optimizer that a loop around it visits."""
         named = event.named()
         return named is not None and any(
-            _binds(loop, named) for loop in self._loops(function, event.node)
+            self._visits(function, loop, named) for loop in self._loops(function, event.node)
         )
 
     @cached_property
@@ -53,7 +54,7 @@ class Visits:
                 loops = found.setdefault(function, set())
                 for event in held:
                     if (named := event.named()) is not None:
-                        loops.update(x for x in around if _binds(x, named))
+                        loops.update(x for x in around if self._visits(function, x, named))
                     elif event.kind in _OF_GRADIENTS:
                         loops.update(self._over_gradients(function, node, around))
         for function in self._program.relevant:
@@ -61,6 +62,12 @@ class Visits:
                 if isinstance(loop, ast.For) and self._hands_on(function, loop):
                     found.setdefault(function, set()).add(loop)
         return found
+
+    def _visits(self, function: Function, loop: _Loop, named: ast.expr) -> bool:
+        """Tell whether a loop goes over what an event names."""
+        project = self._program.project
+        names = (n.id for n in ast.walk(named) if isinstance(n, ast.Name))
+        return any(visits(project, function.module, loop, name) for name in names)
 
     def _hands_on(self, function: Function, loop: ast.For) -> bool:
         """Tell whether a loop over parameters leaves their gradients to functions that do nothing else."""

@@ -14,14 +14,17 @@ once, at the step: a plain backward would be divided by 65536.
     scaler.scale(penalty).backward()
 
 ## Safety
-Faithful: the accumulated gradients are the same bits.
+Faithful: the accumulated gradients are the same bits. Where a flag says whether the loss is scaled, and is set to something else
+while AMP is on, a note says what differs from then on: fp16 keeps small gradients, and steps whose gradients overflow are skipped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.amp103_scale_loss import late
 from amp_migrate.training.steps import Backward
@@ -40,6 +43,22 @@ def decide(context: Context) -> Iterator[Decision]:
             yield late(backward.module, backward.node)
         else:
             yield scaled(context, RULE, backward, Status.ROUTINE)
+            yield from _doubted(context, backward)
+
+
+def _doubted(context: Context, backward: Backward) -> Iterator[Decision]:
+    """Say of the alternative to a scaled loss that runs may take it with AMP on, where the flag is set anew."""
+    runs = partial(runs_before, context.unit.project, backward.function)
+    scaling = [b.node for b in context.unit.backwards_of(backward.function) if b.scaled]
+    if not any(not runs(n, backward.node) and not runs(backward.node, n) for n in scaling):
+        return
+    line = context.casts.set_before(backward.function, backward.node)
+    if line is not None:
+        message = (
+            f"Apex did not scale this loss once line {line} had set the flag anew: small gradients were lost, infinite ones "
+            "stepped; the GradScaler, still on, scales it and skips a step whose gradients overflow"
+        )
+        yield decision(RULE, Status.NOTE, backward.module, backward.node, message)
 
 
 def scaled(context: Context, rule: Rule, backward: Backward, status: Status) -> Decision:
