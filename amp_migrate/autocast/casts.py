@@ -23,10 +23,10 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.asked import Asked
 from amp_migrate.placement.making.at_hand import at_hand
 from amp_migrate.placement.making.creation import Creation
+from amp_migrate.placement.making.later import Later
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.imported import coming
-from amp_migrate.project.later import Later
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow

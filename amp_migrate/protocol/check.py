@@ -23,9 +23,8 @@ from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
-from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated
+from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated, ungrouped
 from amp_migrate.protocol.switched import switched
-from amp_migrate.protocol.ungrouped import ungrouped
 from amp_migrate.training.events import Kind
 
 

@@ -1,4 +1,4 @@
-"""Whether a GradScaler has something to update from, or to step with: it raises where nothing was unscaled or scaled."""
+"""Whether a GradScaler has something to update from, or to step with: it raises where nothing was unscaled or scaled, or is no optimizer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import tail
-from amp_migrate.project import Function
+from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved
@@ -16,6 +16,7 @@ from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.switched import Switch
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.steppers import has_groups
 
 _USES = (Kind.STEP, Kind.UNSCALE)
 _UPDATES = (Kind.UPDATE, Kind.SET_SCALE, Kind.HANDED)
@@ -148,3 +149,31 @@ def _used(
                 inner, on = (state.state, state.on) if isinstance(state, Switch) else (state, True)
                 assert isinstance(inner, Scaling)
                 yield event, inner.scaled or not on or (event.unsure and inner is state)
+
+
+def ungrouped(program: Program) -> Iterator[Fault]:
+    """Yield the calls of GradScalers that raise, as what they are given is no optimizer: it only steps one."""
+    for function, held in program.training.by_function.items():
+        for node, events in held.items():
+            asking = (e.named() for e in events if e.kind in _USES)
+            if any(given is not None and _lacks(program, function, given) for given in asking):
+                place = Place(function.module.path, getattr(node, "lineno", 1))
+                yield Fault(Breach.UNGROUPED, place, (place,))
+
+
+def _lacks(program: Program, function: Function, given: ast.expr) -> bool:
+    """Tell whether an expression holds an object of a class without groups, on some way or on all that are known."""
+    project = program.project
+    if isinstance(given, ast.Name):
+        held = program.training.losses.reaching(function, given)
+        made = [project.constructed(value) for value in held if isinstance(value, ast.Call)]
+        return any(classes and all(map(_is_bare, classes)) for classes in made)
+    classes = project.instance_classes(function.module, given)
+    known = project.values.made_by(function.module, given)
+    return bool(classes) and not known and all(map(_is_bare, classes))
+
+
+def _is_bare(cls: Class) -> bool:
+    """Tell whether objects of a class have no groups of parameters, as far as all of its bases are seen."""
+    outside = {name.rpartition(".")[2] for name in cls.externals()} - {"object", "ABC"}
+    return not outside and not any(map(has_groups, cls.mro()))

@@ -111,9 +111,6 @@ WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 # What runs its first argument with what the others hold.
 RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
 
-# What gives the same objects again and again.
-GIVES_AGAIN = frozenset({"itertools.cycle", "itertools.repeat"})
-
 # What goes through what it is given only as somebody goes through its result.
 LAZILY = frozenset(
     {"enumerate", "filter", "iter", "map", "zip", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm"}

@@ -6,11 +6,12 @@ import ast
 
 from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import GIVES_AGAIN, RUNS_FIRST
+from amp_migrate.training.beliefs import RUNS_FIRST
 from amp_migrate.training.bindings import bound_value, is_generator, meant
 
 _Loop = ast.For | ast.AsyncFor | ast.comprehension
 _Made = ast.GeneratorExp | ast.ListComp
+_GIVES_AGAIN = frozenset({"itertools.cycle", "itertools.repeat"})
 _ARGUMENTS_SIDE_BY_SIDE = frozenset({"zip", "itertools.zip_longest"})
 
 
@@ -69,7 +70,7 @@ class _Rounds:
 
     def _called(self, module: Module, call: ast.Call, where: tuple[int, ...]) -> bool:
         name = meant(self._project, module, call.func)
-        if name in GIVES_AGAIN:
+        if name in _GIVES_AGAIN:
             return True
         if name in _ARGUMENTS_SIDE_BY_SIDE and where and where[0] < len(call.args):
             return self.repeat(module, call.args[where[0]], where[1:])
