@@ -86,6 +86,7 @@ def prepare(
     unscales = _unscales(unit, gone)
     refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
+    unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
     unit.regions, entropies = all_kept_out(unit)
     spelling = replace(spelling, remembers=asks(unit, gone))
     if not spelling.remembers and not _offers_plain_steps(unit):

@@ -31,7 +31,9 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     if other:
         makers = {site.function.cls for site in unit.of(Kind.INITIALIZE)} - {None}
         refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
-    steps = _innermost(unit, [s for s in found if s.function not in other])
+    without = unit.home.beside.without  # where the gradients are those of a GradScaler that is off
+    found = [s for s in found if s.function not in other and s.function not in without]
+    steps = _innermost(unit, found)
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [b for block in scaled.values() for b in _scaled_backwards(unit, block)]
     aliases = {call for block in scaled.values() for call in (*block.backwards, *block.reached)}

@@ -53,6 +53,15 @@ class Handed:
         text = path(asked.func.value) if isinstance(asked.func, ast.Attribute) else None
         return text is not None and known.get(_off(text)) is not None
 
+    def is_unscaled(self, node: ast.AST, known: Assumption) -> bool:
+        """Tell whether a backward is that of ``scaler.scale(loss)`` with a GradScaler that is off."""
+        func = node.func if isinstance(node, ast.Call) else None
+        scaled = func.value if isinstance(func, ast.Attribute) else None
+        if not isinstance(scaled, ast.Call) or tail(scaled) != "scale":
+            return False
+        text = path(scaled.func.value) if isinstance(scaled.func, ast.Attribute) else None
+        return text is not None and known.get(_off(text)) is not None
+
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
         named = event.named()

@@ -93,6 +93,8 @@ class Memory:
         if event.network is not None and not event.certain:
             trained = self.handed.trained(event.network, known)
             event = event if trained is None else replace(event, optimizers=trained)
+        if event.scaled and self.handed.is_unscaled(event.node, known):
+            event = replace(event, scaled=False)
         if event.loss is None:
             return event
         if event.optimizers is None or len(event.optimizers) > 1:

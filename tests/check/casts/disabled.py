@@ -152,6 +152,67 @@ def main(model, optimizer, x, y):
     with torch.cuda.amp.autocast(enabled=False):
         attack(model, x, y, optimizer, False, torch.cuda.amp.GradScaler(enabled=False))
 """
+_HELPER = """from apex import amp
+
+def backward(loss, optimizer, args):
+    if getattr(args, "fp16", False):
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+    else:
+        loss.backward()
+"""
+_HALF = """import torch
+from apex import amp
+from data import args, batches, net
+from helper import backward
+
+def main(args, net, batches):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer = amp.initialize(net, optimizer, opt_level="O1", enabled=args.fp16)
+    for x in batches:
+        optimizer.zero_grad()
+        loss = net(x).pow(2).mean()
+        backward(loss, optimizer, args)
+        optimizer.step()
+
+main(args, net, batches)
+"""
+_HALF_NOW = """import torch
+from data import args, batches, net
+from helper import backward
+
+def main(args, net, batches):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled=args.fp16)
+    for x in batches:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=args.fp16):
+            loss = net(x).pow(2).mean()
+        backward(loss, optimizer, args, scaler)
+        scaler.step(optimizer)
+        scaler.update()
+
+main(args, net, batches)
+"""
+_FULL = """import torch
+from data import args, batches, net
+from helper import backward
+
+def main(args, net, batches):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in batches:
+        optimizer.zero_grad()
+        loss = net(x).pow(2).mean()
+        backward(loss, optimizer, args)
+        optimizer.step()
+
+main(args, net, batches)
+"""
+_OFF = "torch.cuda.amp.GradScaler(enabled=False)"
+_FULL_NOW = _FULL.replace("args)\n        opt", f"args, {_OFF})\n        opt")
+_HELPER_NOW = """def backward(loss, optimizer, args, scaler):
+    scaler.scale(loss).backward()
+"""
 _LOSS = "        loss = torch"
 DISABLED = (
     Training(
@@ -170,6 +231,12 @@ DISABLED = (
     _training("casts disabled by a generator", "with exact(model):", _GENERATOR),
     _training("casts disabled by what a function returns", "with exact():", _RETURNED),
     _training("casts disabled on a stack", _STACK),
+    Training(
+        "a shared helper of a program in full precision",
+        {"helper.py": _HELPER, "half.py": _HALF, "full.py": _FULL},
+        {"helper.py": _HELPER_NOW, "half.py": _HALF_NOW, "full.py": _FULL_NOW},
+        {"it is handed a scaler that is on": ((_OFF, "torch.cuda.amp.GradScaler()"),)},
+    ),
     Training(
         "a shared helper without casts",
         {"main.py": _SHARED},
