@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amp_migrate.facts.mentions import uses_apex
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Outcome, Read
-from amp_migrate.plan.model import Plan, Status
+from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
 from amp_migrate.processes import each
@@ -43,6 +43,7 @@ class Attempts:
         self._read = read
         self._before = dict(read.refused)
         self._refused: dict[object, Refusal] = {}
+        self._texts: dict[tuple[str, tuple[Edit, ...]], str | Refusal] = {}
         self._judge = cache(self._judge_without)
 
     def last(self) -> tuple[Plan, list[UnitSummary], Judgement | None]:
@@ -75,9 +76,13 @@ class Attempts:
 
         def made(path: str) -> str | Refusal:
             before, made = self._outcomes[path].before.text, partial(self._makes_optimizer, path)
-            return rewritten(plan, self._trees[path], before, made)
+            return rewritten(list(edits[path]), self._trees[path], before, made)
 
-        texts = each(made, paths, self._settings.jobs)
+        edits = {path: tuple(plan.edits(path)) for path in paths}
+        fresh = [path for path in paths if (path, edits[path]) not in self._texts]
+        texts = each(made, fresh, self._settings.jobs)
+        self._texts |= {(p, edits[p]): text for p, text in zip(fresh, texts, strict=True)}
+        texts = [self._texts[path, edits[path]] for path in paths]
         for path, after in zip(paths, texts, strict=True):
             if isinstance(after, str) and after != self._trees[path].text:
                 self._outcomes[path].after = after
@@ -151,8 +156,8 @@ class Attempts:
         return found
 
 
-def rewritten(plan: Plan, tree: Tree, before: str, made: Made) -> str | Refusal:
-    """Return the new text of a file, or why it is not used.
+def rewritten(planned: list[Edit], tree: Tree, before: str, made: Made) -> str | Refusal:
+    """Return the new text of a file after some edits, or why it is not used.
 
     `before` is the text before Apex was spelt out in it; `made` tells which expressions make an optimizer.
     """
@@ -162,7 +167,7 @@ def rewritten(plan: Plan, tree: Tree, before: str, made: Made) -> str | Refusal:
     from amp_migrate.rules.guards.leftovers import leftovers
 
     path = tree.path
-    edits = tidied(tree, list(plan.edits(path)))
+    edits = tidied(tree, planned)
     try:
         after = rewrite(tree.text, edits)
         while more := leftovers(tree, after, unused(before, after, path), edits, made):

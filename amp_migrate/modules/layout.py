@@ -44,6 +44,7 @@ class Layout:
         self.folders: set[str] = set()
         self._bases: dict[str, list[str]] = {}
         self._added: dict[str, list[str]] = {}
+        self._read: dict[tuple[str, str], str | Folder | None] = {}
         self.renamed: Mapping[str, str] = {}
         for path in self.files:
             for folder in _above(path):
@@ -64,6 +65,7 @@ class Layout:
             known += [clean for clean in map(_clean, tries) if clean in self.folders]
         if known:
             self._added[path] = known
+            self._read.clear()
 
     def package(self, path: str) -> bool:
         """Tell whether the file is the ``__init__.py`` of a package."""
@@ -93,15 +95,21 @@ class Layout:
 
     def absolute(self, importer: str, dotted: str) -> str | Folder | None:
         """Return the file or folder that ``import dotted`` in `importer` reads; None if it is not here."""
-        parts = dotted.split(".")
+        if (importer, dotted) not in self._read:
+            self._read[importer, dotted] = self._searched(importer, dotted.split("."))
+        found = self._read[importer, dotted]
+        first, *rest = dotted.split(".")
+        if found is None and first in self.renamed:
+            return self.entry(self.renamed[first], rest)
+        return found
+
+    def _searched(self, importer: str, parts: Sequence[str]) -> str | Folder | None:
         for base in self._search_folders(importer, parts[0]):
             entry = self.entry(base, parts)
             # A folder without __init__.py never hides an installed package.
             hidden = isinstance(entry, Folder) and parts[0] in INSTALLED
             if entry is not None and entry != importer and not hidden:
                 return entry
-        if parts[0] in self.renamed:
-            return self.entry(self.renamed[parts[0]], parts[1:])
         return None
 
     def candidates(self, names: Iterable[str]) -> Iterator[str]:

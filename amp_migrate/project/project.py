@@ -35,6 +35,7 @@ class Project:
         self.lookup = lookup
         self._places: dict[ast.Module, Module] = {m.tree.module: m for m in modules.values()}
         self._last: Module | None = None
+        self._holding: dict[ast.AST, Module] = {}
         self._externals: dict[ast.expr, str | None] = {}
         self._meant: dict[ast.expr, tuple[int, list[Meaning]]] = {}
         self._families: dict[Function, list[Function]] = {}
@@ -94,9 +95,11 @@ class Project:
         """Return the module whose tree holds `node`. Raises `KeyError` for a foreign node."""
         if self._last is not None and node in self._last.tree.parents:
             return self._last
+        if node in self._holding:
+            return self._holding[node]
         for module in self.modules.values():
             if node in module.tree.parents:
-                self._last = module
+                self._last = self._holding[node] = module
                 return module
         return self._places[node]  # type: ignore[index]
 
@@ -188,7 +191,9 @@ class Project:
 
     def callees(self, call: ast.Call) -> list[Function]:
         """Return the functions of the project that `call` may reach (a constructor's ``__init__``)."""
-        reached = self.calls.reached.get(call, [])
+        reached = self.calls.reached.get(call)
+        if not reached:
+            return []
         functions = [target.function for target in reached if target.function is not None]
         return list(dict.fromkeys(functions))
 

@@ -45,13 +45,31 @@ def made_with_object(project: Project, function: Function) -> bool:
 
 def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:
     """Return the functions that a call runs, directly or not; none for what is no call."""
-    callees = project.callees(node) if isinstance(node, ast.Call) else []
-    return frozenset().union(*(reachable(project, callee) for callee in callees))
+    callees = tuple(project.callees(node)) if isinstance(node, ast.Call) else ()
+    if len(callees) == 1:
+        return reachable(project, callees[0])
+    known = _reached_together(project)
+    if callees not in known:
+        known[callees] = frozenset().union(*(reachable(project, callee) for callee in callees))
+    return known[callees]
+
+
+def runs_one(project: Project, call: ast.Call, functions: AbstractSet[Function]) -> bool:
+    """Tell whether a call runs one of some functions, directly or not."""
+    return not all(
+        functions.isdisjoint(reachable(project, callee)) for callee in project.callees(call)
+    )
 
 
 @once
 def _reached(project: Project) -> dict[Function, frozenset[Function]]:
     """Return what the functions that were asked about reach."""
+    return {}
+
+
+@once
+def _reached_together(project: Project) -> dict[tuple[Function, ...], frozenset[Function]]:
+    """Return what some functions reach together, as far as that was asked."""
     return {}
 
 

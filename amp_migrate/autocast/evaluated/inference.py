@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.once import once
+from amp_migrate.project.reach import runs_one
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
 from amp_migrate.training.bindings import run_first
@@ -105,12 +107,12 @@ def before_apex(unit: Unit, region: Region) -> bool:
 
 def runs_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
     """Tell whether programs that initialize run a node, and always before they do."""
-    return set(_ways(unit, function, node, frozenset())) - {_Way.NEVER} == {_Way.BEFORE}
+    return _ways(unit, function, node) - {_Way.NEVER} == {_Way.BEFORE}
 
 
 def may_run_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:
     """Tell whether some way of a program that initializes comes to a node before it does."""
-    return _Way.BEFORE in _ways(unit, function, node, frozenset())
+    return _Way.BEFORE in _ways(unit, function, node)
 
 
 class _Way(Enum):
@@ -121,19 +123,36 @@ class _Way(Enum):
     NEVER = auto()
 
 
-def _ways(
-    unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]
-) -> Iterator[_Way]:
-    begins = _begins(unit, function)
-    if any(_precedes(unit, function, begin, node) for begin in begins):
-        yield _Way.AFTER
-        return
-    calls = unit.project.callers(function) if function not in around else []
-    if not calls or _initializes(unit, function):
-        yield _Way.BEFORE if begins else _Way.NEVER
-        return
-    for site in calls:
-        yield from _ways(unit, site.function, site.call, around | {function})
+def _ways(unit: Unit, function: Function, node: ast.AST) -> set[_Way]:
+    """Return where the ways to a node come from; one that comes round to a function it was in goes no further."""
+    found: set[_Way] = set()
+    gone: dict[Function, list[Function]] = {}
+    rounds: list[tuple[Function, Function | None, _Way]] = []
+    queue: list[tuple[Function, ast.AST, Function | None]] = [(function, node, None)]
+    seen = set(queue)
+    for where, at, called in queue:
+        begins = _begins(unit, where)
+        if any(_precedes(unit, where, begin, at) for begin in begins):
+            found.add(_Way.AFTER)
+            continue
+        end = _Way.BEFORE if begins else _Way.NEVER
+        if where in gone:
+            rounds.append((where, called, end))
+            continue
+        calls = unit.project.callers(where)
+        if not calls or _initializes(unit, where):
+            found.add(end)
+            continue
+        gone[where] = [site.function for site in calls]
+        for site in calls:
+            one = site.function, site.call, where
+            if one not in seen:
+                seen.add(one)
+                queue.append(one)
+    for where, called, end in rounds:
+        if end not in found and called in closure([where], lambda one: gone.get(one, ())):
+            found.add(end)
+    return found
 
 
 def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> bool:
@@ -154,8 +173,16 @@ def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
 
 def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
     """Yield the calls and imports of a function that lead to an initialize."""
-    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    made = frozenset(site.function for site in unit.of(Kind.INITIALIZE))
     yield from unit.beginning.imports.get(function, ())
-    for node in walk(function.scope):
-        if isinstance(node, ast.Call) and made & reached_by(unit.project, node):
-            yield node
+    known = _leading(unit.project)
+    if (function, made) not in known:
+        calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+        known[function, made] = [call for call in calls if runs_one(unit.project, call, made)]
+    yield from known[function, made]
+
+
+@once
+def _leading(project: Project) -> dict[tuple[Function, frozenset[Function]], list[ast.Call]]:
+    """Return the calls of functions that run some others, as far as they were asked for."""
+    return {}

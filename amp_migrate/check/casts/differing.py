@@ -40,6 +40,8 @@ def is_scaled(side: Side, item: Initialize) -> bool:
 
 def scales(side: Side, function: Function) -> bool:
     """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
+    if "scale_loss" not in function.module.tree.text:
+        return False
     calls = (p.node for p in side.program.graph(function).points)
     return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
 

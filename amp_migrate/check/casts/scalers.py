@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
@@ -81,11 +82,15 @@ class Scalers:
     def _scales_in(self, item: Initialize, loop: Loop) -> bool:
         """Tell whether a loop holds an initialize and comes to a loss that is scaled."""
         calls = {p.node for p in loop.body if isinstance(p.node, ast.Call)}
-        scaling = [f for f in self._old.project.functions() if scales(self._old, f)]
         return item.call in calls and any(
-            tail(call) == "scale_loss" or reached_by(self._old.project, call) & set(scaling)
+            tail(call) == "scale_loss" or reached_by(self._old.project, call) & self._scaling
             for call in calls
         )
+
+    @cached_property
+    def _scaling(self) -> frozenset[Function]:
+        """The functions that scale a loss by Apex."""
+        return frozenset(f for f in self._old.project.functions() if scales(self._old, f))
 
     def stale(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the imports by name of a GradScaler that a function of its file makes, which they do not follow."""

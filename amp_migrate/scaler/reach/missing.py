@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 from amp_migrate.facts.paths import path, prefixes, walk
 from amp_migrate.flow import NOTHING, Operand, Paths, Point, evaluate, refine, steady
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import graph_of, points_of
 
@@ -48,7 +50,8 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
     )
     owners = {*prefixes(holder)} - {holder}
 
-    def makes(point: Point, _: Operand) -> bool:
+    @cache
+    def makes_one(point: Point) -> bool:
         call = point.node
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return False
@@ -59,6 +62,9 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
             return not there.reachable(point)
         return any(_stores(project, callee, holder.rpartition(".")[2]) for callee in callees)
 
+    def makes(point: Point, _: Operand) -> bool:
+        return makes_one(point)
+
     gone = Paths(graph, refine(NOTHING, lacking, True) or NOTHING, changes=makes, exceptions=False)
     if gone.order.edges == there.order.edges:
         return False
@@ -67,8 +73,20 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
 
 
 def _stores(project: Project, function: Function, attribute: str) -> bool:
-    return any(
-        isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
-        for body in (function, *reachable(project, function))
-        for n in walk(body.scope)
-    )
+    known = _stored(project)
+    for body in (function, *reachable(project, function)):
+        if body not in known:
+            known[body] = frozenset(
+                n.attr
+                for n in walk(body.scope)
+                if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+            )
+        if attribute in known[body]:
+            return True
+    return False
+
+
+@once
+def _stored(project: Project) -> dict[Function, frozenset[str]]:
+    """Return the attributes that functions store, as far as that was asked."""
+    return {}
