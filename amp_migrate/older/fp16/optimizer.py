@@ -31,6 +31,8 @@ _SETTINGS = {
     "min_loss_scale": "_min_loss_scale",
     "max_loss_scale": "_max_loss_scale",
 }
+_DEFAULTS = {"init_scale": 2.0**16, "scale_window": 2000.0, "scale_factor": 2.0}
+"""What a dynamic loss scaler does where it is told nothing."""
 
 
 class Training(Fp16):
@@ -170,13 +172,29 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool)
     elif isinstance(node, ast.Call) and path(node.func) == "dict" and not node.args:
         entries = {k.arg or "": k.value for k in node.keywords}
     known = {*_SETTINGS, "scale_factor"}
-    if not entries or not set(entries) <= known or not is_true(given.get("dynamic_loss_scale")):
+    if not entries or not set(entries) <= known:
+        raise _unread(wrap)
+    entries = {k: v for k, v in entries.items() if _number(v) != _DEFAULTS.get(k)}
+    if entries and not is_true(given.get("dynamic_loss_scale")):
         raise _unread(wrap)
     return "".join(
         f"; {STATE}.{_SETTINGS[key]} = {sheet.text(value)}"
         for key, value in entries.items()
         if key in _SETTINGS
     )
+
+
+def _number(node: ast.expr) -> float | None:
+    """Return the value of a number, or of a power of two numbers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base, exponent = _number(node.left), _number(node.right)
+        if base is None or exponent is None or not 0 <= base <= 16 or not 0 <= exponent <= 64:
+            return None
+        return float(base**exponent)
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
 
 
 def _unread(wrap: Wrap) -> Unwritable:
