@@ -155,8 +155,8 @@ class GradientMachine:
         if event.kind is Kind.STEP:
             return _step(state) if event.scaler is not None else _plain_step(state)
         if event.kind is Kind.HANDED and event.scaler is None and not event.assumed:
-            bad = state.grad in (*_SCALED, Grad.TRUE)
-            return Moved((state,), (Breach.HANDED,) if bad else ())
+            checked = state.grad is Grad.TRUE and state.stage is Stage.UNSCALED
+            return Moved((state,), (Breach.HANDED,) if checked or state.grad in _SCALED else ())
         return Moved((state,))
 
     def _backward(self, state: State, event: Event) -> Moved:

@@ -94,7 +94,7 @@ class Objects:
 
     @cached_property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """The optimizers of torch, and what else GradScalers step or unscale: one for each call that makes one."""
+        """The optimizers of torch, and what else GradScalers step or unscale, or Apex scales for: one for each call that makes one."""
         held: list[tuple[str, Groups]] = [("", frozenset({group})) for group in self._makers]
         steps: list[tuple[int, Groups]] = []
         for method in ("step", "unscale_"):
@@ -105,6 +105,7 @@ class Objects:
                     groups = self.groups(module, call.args[0])
                     held.append((ast.unparse(call.args[0]), groups))
                     steps.append((scaler, groups))
+        held += self._scaled_for()
         found = self._told_apart(held)
         for optimizer in found:
             optimizer.networks, optimizer.within = self._trained(optimizer.groups)
@@ -113,6 +114,16 @@ class Objects:
                 if optimizer.groups & groups:
                     self.scalers[scaler].optimizers.add(optimizer.number)
         return found
+
+    def _scaled_for(self) -> list[tuple[str, Groups]]:
+        """Return what the blocks of Apex name as the optimizer of a loss."""
+        named = (
+            (module, call.args[1])
+            for module, call in self.method_calls.get("scale_loss", [])
+            if len(call.args) > 1 and self._project.apex(module, call.func)
+        )
+        held = [(ast.unparse(node), self.groups(module, node)) for module, node in named]
+        return [(text, groups) for text, groups in held if groups]
 
     def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
         found: list[tuple[str, set[int]]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 
 from amp_migrate.check.apex.assumed import Facts
@@ -10,9 +9,8 @@ from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting
 from amp_migrate.check.events.sides import Side
-from amp_migrate.flow.assumption import NOTHING, Assumption
-from amp_migrate.flow.refine import assume
-from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project import Function
+from amp_migrate.training.origins.constants import settled
 
 
 def called_again(
@@ -31,16 +29,5 @@ def called_again(
                     continue
                 for site in project.callers(callee):
                     if site.call is call:
-                        known = callee, _settled(project, site, callee)
+                        known = callee, settled(project, site, callee)
                         yield callee, Casting(new.program, Facts((known, *facts.stated)))
-
-
-def _settled(project: Project, site: CallSite, callee: Function) -> Assumption:
-    """Return what the constants say that a call gives for parameters, which the function never binds anew."""
-    scopes, known = callee.module.scopes, NOTHING
-    given = {**callee.parameters.defaults, **project.arguments(site, callee)}
-    for name, value in given.items():
-        bindings = scopes.bindings(callee.scope, name)
-        if isinstance(value, ast.Constant) and all(isinstance(b, ast.arg) for b in bindings):
-            known = assume({name: value.value}, known)
-    return known

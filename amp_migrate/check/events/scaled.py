@@ -80,9 +80,15 @@ def _backwards(
 
 def _is_late(side: Side, function: Function, backward: ast.Call) -> bool:
     """Tell whether a backward may run between `unscale_` and the step, when gradients are true already."""
+    scaler = side.program.training.objects.scaler
 
     def ends(point: Point) -> bool:
-        return isinstance(point.node, ast.Call) and tail(point.node) in _ENDS
+        called = point.node.func if isinstance(point.node, ast.Call) else None
+        return (
+            isinstance(called, ast.Attribute)
+            and called.attr in _ENDS
+            and scaler(function.module, called.value) is not None
+        )
 
     before = side.program.graph(function).nearest_before(backward, ends)
     return any(isinstance(p.node, ast.Call) and tail(p.node) == "unscale_" for p in before)

@@ -8,6 +8,7 @@ from functools import cached_property
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.imported import Node, coming
+from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow
 
@@ -32,8 +33,30 @@ class Later:
 
     def follows(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a node may run behind the first one in the same run of its function."""
-        leading = self._coming.nodes.get(function, [])
-        return any(may_follow(self._project, function, first, node) for first in leading)
+        leading, tree = self._coming.nodes.get(function, []), function.module.tree
+        return any(
+            (first is not node and isinstance(node, ast.expr) and inside(tree, first, node))
+            or may_follow(self._project, function, first, node)
+            for first in leading
+        )
+
+    def precedes(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a function, which does not come to the first node, is seen to run a node before it alone."""
+        if function in self._coming.nodes:
+            return False
+        queue: list[Node] = [(function, node)]
+        seen = {function}
+        for here, at in queue:
+            if here in self._run or self.follows(here, at):
+                return False
+            if here in self._coming.nodes:
+                continue
+            sites = self._project.callers(here)
+            if not sites or any(True for _ in self._project.escapes(here)):
+                return False
+            queue += [(site.function, site.call) for site in sites if site.function not in seen]
+            seen |= {site.function for site in sites}
+        return True
 
     @cached_property
     def _run(self) -> frozenset[Function]:

@@ -229,6 +229,9 @@ def _readers(project: Project) -> dict[Function, bool]:
 
 def _reads_itself(project: Project, function: Function) -> bool:
     tree = function.module.tree
+    events = program_of(project).training.by_function.get(function, {})
+    if any(event.kind is Read.READ_GRAD for held in events.values() for event in held):
+        return True
     for node in walk(function.node) if function.node is not None else ():
         if isinstance(node, ast.Attribute):
             if _reads_groups(tree, node) or _is_read(project, function, node):

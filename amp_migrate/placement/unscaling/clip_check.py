@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.surviving import leaves_out
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
@@ -71,7 +72,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
 def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[Function]) -> bool:
     """Tell whether a call runs a backward, and no step after it."""
     reached = reached_by(unit.project, call)
-    return bool(reached & trained) and not reached & stepped
+    return bool(reached & trained) and not reached & stepped and not leaves_out(unit, call)
 
 
 def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:

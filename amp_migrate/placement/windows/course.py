@@ -28,8 +28,22 @@ class Course:
 
     @cached_property
     def indirect(self) -> list[Indirect]:
-        """The steps that helpers take for the function."""
+        """The steps that helpers take for the function, without those of trainings that a call runs from end to end."""
+        return [i for i in self._through if not self._is_whole(i.own)]
+
+    @cached_property
+    def _through(self) -> list[Indirect]:
         return indirect(self._unit, self.function, self._gone)
+
+    def _is_whole(self, step: Step) -> bool:
+        """Tell whether the function of a step always runs a backward before it, and leaves none without it."""
+        graph = graph_of(self._unit.project, step.function)
+        order = graph.order(exceptions=False)
+        trains = training(self._unit, step.function, graph)
+        taken = points_of(self._unit.project, step.function, step.call)
+        return all(order.witness(graph.entry, point, trains) is None for point in taken) and all(
+            order.witness(point, graph.exit, taken) is None for point in trains
+        )
 
     @cached_property
     def trains(self) -> list[Point]:
@@ -50,8 +64,8 @@ class Course:
         return runs_before(self._unit.project, self.function, first, then, between)
 
     def is_behind_backward(self, node: ast.AST) -> bool:
-        """Tell whether a backward of the function may run before a node; so it may where it has none."""
-        return not self.backwards or any(self.follows(node, b.node) for b in self.backwards)
+        """Tell whether a backward may run before a node, here or in a call; so it may where none does."""
+        return not self.trains or self.may_train(node, ())
 
     def may_train(self, node: ast.AST, between: Iterable[ast.AST]) -> bool:
         """Tell whether a backward may run before a node, here or in a call, with nothing of `between` on the way."""
@@ -76,8 +90,10 @@ class Course:
 
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
         """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""
+        if not steps and not self.backwards:
+            return not self._through  # those are trainings that are over with their calls
         if not steps:
-            return not self.backwards or any(self.before(b.node, node) for b in self.backwards)
+            return any(self.before(b.node, node) for b in self.backwards)
         if self.next_steps(node, steps):
             return self.is_behind_backward(node)
         calls = [step.call for step in steps]

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Graph, Kind, Paths, Point
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.project import Function
 from amp_migrate.project.order import in_branch
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import graph_of
+from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.steps import Backward
 
 
@@ -109,6 +112,31 @@ def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
         if node in own:
             held = node.items[0].context_expr if isinstance(node, ast.With) else node
             points += graph.within(held)[-1:]
-        elif running & reached_by(unit.project, node):
+        elif running & reached_by(unit.project, node) and not leaves_out(unit, node):
             points += graph.at(node, Kind.CALL)
     return points
+
+
+def leaves_out(unit: Unit, node: ast.AST) -> bool:
+    """Tell whether a call says by a constant that what it runs leaves out its backward: ``step(x, backward=False)``."""
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    running = {b.function for b in unit.backwards}
+    for callee in callees:
+        below = running & reachable(unit.project, callee)
+        sites = [site for site in unit.project.callers(callee) if site.call is node]
+        if below and (below != {callee} or not sites):
+            return False
+        known = [settled(unit.project, site, callee) for site in sites]
+        if not all(_is_refuted(b, k) for b in unit.backwards_of(callee) for k in known):
+            return False
+    return True
+
+
+def _is_refuted(backward: Backward, known: Assumption) -> bool:
+    """Tell whether a test around a backward comes out otherwise."""
+    tree = backward.module.tree
+    return any(
+        evaluate(up.test, known) is (not in_branch(tree, backward.node, up.body))
+        for up in tree.ancestors(backward.node)
+        if isinstance(up, ast.If)
+    )

@@ -38,18 +38,20 @@ class Calls:
         return known or self._first(call) or self._looked_up(call)
 
     def _looked_up(self, call: ast.Call) -> list[Function]:
-        """Return the methods that a call of ``getattr(hook, moment)`` may run: those that no other call does."""
+        """Return the methods that a call of ``getattr(hook, moment)`` may run: those that no other call does, or so named."""
         found = looked_up(call.func)
         module = self._module_of.get(call)
         if found is None or module is None:
             return []
         site = CallSite(self.body(module, call), call, bound=True)
+        names = self._project.values.calls.spoken.names(site.function, found[1])
         return [
             method
             for cls in self._project.instance_classes(module, found[0])
             for method in cls.methods.values()
             if method.takes_receiver and not method.name.startswith("__")
-            if fits(site, method) and not self._project.callers(method)
+            if fits(site, method)
+            if (not self._project.callers(method) if names is None else method.name in names)
         ]
 
     def _first(self, call: ast.Call) -> list[Function]:

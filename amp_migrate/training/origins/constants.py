@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.project import Function, Project
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.refine import assume
+from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.training.origins.reaching import Reaching
 
 _COLLECTIONS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -100,3 +102,14 @@ def _given(project: Project, function: Function, name: str) -> list[_Value] | No
             return None
         found.append((site.function, value))
     return found
+
+
+def settled(project: Project, site: CallSite, callee: Function) -> Assumption:
+    """Return what the constants say that a call gives for parameters, which the function never binds anew."""
+    scopes, known = callee.module.scopes, NOTHING
+    given = {**callee.parameters.defaults, **project.arguments(site, callee)}
+    for name, value in given.items():
+        bindings = scopes.bindings(callee.scope, name)
+        if isinstance(value, ast.Constant) and all(isinstance(b, ast.arg) for b in bindings):
+            known = assume({name: value.value}, known)
+    return known

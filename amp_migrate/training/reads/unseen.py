@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
@@ -62,16 +62,18 @@ class Unseen:
         return found | (self._kept(module, call) if name is None else set())
 
     def optimizers(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
-        """Return the numbers of the optimizers that a call of a library is given, itself or in an object that holds them.
+        """Return the numbers of the optimizers that a call of code out of sight is given in an object that holds them.
 
-        One that holds the network alone counts as its optimizers.
+        A library may be given them themselves, too. An object that holds the network alone counts as its optimizers.
         """
         module = function.module
         if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
             return set()
         if self.is_uncallable(function, call):
             return set()
-        if name is None or name.partition(".")[0] in LEAVE_HOLDERS_ALONE or makes_schedule(name):
+        if name is None and (_is_inherited(function, call) or self._is_looked_up(module, call)):
+            return set()
+        if name is not None and (_leaves_alone(name) or makes_schedule(name)):
             return set()
         if any(word in tail(call) for word in REDUCES):
             return set()
@@ -84,7 +86,8 @@ class Unseen:
             held = self._objects.groups(module, given)
             if held & self._trained or self._fresh.is_new(function, given):
                 continue  # networks are asked for by themselves
-            held |= self._project.values.inside(module, given)
+            inside = self._project.values.inside(module, given)
+            held = held | inside if name is not None else inside - held
             for optimizer in self._objects.optimizers:
                 if (optimizer.groups | (optimizer.networks or set())) & held:
                     found.add(optimizer.number)
@@ -113,6 +116,11 @@ class Unseen:
             return isinstance(receiver.value, str)
         made = self._project.values.made_by(module, receiver)
         return bool(made) and {name.partition(".")[0] for name in made} <= _REPORTS
+
+    def _is_looked_up(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call runs a method by its name, of objects whose classes are in sight."""
+        found = looked_up(call.func)
+        return found is not None and bool(self._project.instance_classes(module, found[0]))
 
     def _networks(self, module: Module, node: ast.expr) -> frozenset[int]:
         """Return the names of a network that some optimizer trains."""
@@ -158,6 +166,17 @@ class Unseen:
         if isinstance(argument, ast.Name | ast.Attribute):
             return set(self._networks(module, argument))
         return set()
+
+
+def _is_inherited(function: Function, call: ast.Call) -> bool:
+    """Tell whether a call is one of a method that the object itself has from a class out of sight."""
+    own = function.parameters.names[:1] if function.takes_receiver else ()
+    called = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(called, ast.Name) and called.id in own
+
+
+def _leaves_alone(name: str) -> bool:
+    return name.partition(".")[0] in LEAVE_HOLDERS_ALONE
 
 
 def hands_over(module: Module, node: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from amp_migrate.values.calling.lambdas import Lambdas
 from amp_migrate.values.calling.looked_up import LookedUp
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.results import Results
+from amp_migrate.values.calling.spoken import Spoken
 from amp_migrate.values.calling.targets import Target, Targets
 from amp_migrate.values.calling.tools import Tools, stores_of
 from amp_migrate.values.expressions import Expressions
@@ -46,7 +47,8 @@ class Calls:
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
         self.lambdas = Lambdas(nodes, expressions)
-        self._looked_up = LookedUp(nodes, expressions, self._passing)
+        self.spoken = Spoken(nodes.lookup.modules)
+        self._looked_up = LookedUp(nodes, expressions, self._passing, self.spoken)
         self._entered = Entered(nodes, expressions)
         self._decorators = Decorators(nodes, expressions, self.targets)
         self._tools = Tools(nodes, expressions, self._passing)

@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.model import CallSite, Function, Module
 from amp_migrate.values.calling.passing import Passing
+from amp_migrate.values.calling.spoken import Spoken
 from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
@@ -18,10 +19,13 @@ from amp_migrate.values.objects import Instance
 class LookedUp:
     """Lets what such a call gives flow into each method that it fits; which of them runs is not told here."""
 
-    def __init__(self, nodes: Nodes, expressions: Expressions, passing: Passing) -> None:
+    def __init__(
+        self, nodes: Nodes, expressions: Expressions, passing: Passing, spoken: Spoken
+    ) -> None:
         self._graph = nodes.graph
         self._expressions = expressions
         self._passing = passing
+        self._spoken = spoken
         self._linked: set[tuple[ast.Call, Function]] = set()
 
     def link(self, module: Module, call: ast.Call) -> None:
@@ -30,18 +34,19 @@ class LookedUp:
         base = self._expressions.node(module, found[0]) if found is not None else None
         if found is None or base is None:
             return
-        site = CallSite(function_of(module, call), call, bound=True)
+        function = function_of(module, call)
+        site = CallSite(function, call, bound=True)
+        names = self._spoken.names(function, found[1])
         for fact in list(self._graph.facts(base, MIDDLE)):
-            for method in _methods(fact, found[1]) if isinstance(fact, Instance) else ():
+            for method in _methods(fact, names) if isinstance(fact, Instance) else ():
                 if (call, method) not in self._linked and fits(site, method):
                     self._linked.add((call, method))
                     self._passing.arguments(module, site, Target(method, bound=True))
 
 
-def _methods(instance: Instance, name: ast.expr) -> list[Function]:
-    """Return the methods of an object that a name may mean, all but special ones where it is not written out."""
+def _methods(instance: Instance, names: frozenset[str] | None) -> list[Function]:
+    """Return the methods of an object that some names mean, all but special ones where the names are not told."""
     classes = [instance.cls, *(() if instance.exact else instance.cls.subclasses())]
-    wanted = name.value if isinstance(name, ast.Constant) else None
     return list(
         dict.fromkeys(
             method
@@ -49,6 +54,6 @@ def _methods(instance: Instance, name: ast.expr) -> list[Function]:
             for base in cls.mro()
             for method in base.methods.values()
             if method.takes_receiver and not method.is_property
-            if (method.name == wanted if wanted is not None else not method.name.startswith("__"))
+            if (method.name in names if names is not None else not method.name.startswith("__"))
         )
     )
