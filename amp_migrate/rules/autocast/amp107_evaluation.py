@@ -57,10 +57,11 @@ def decide(context: Context) -> Iterator[Decision]:
     aside = [
         region
         for region in others(context.unit, context.gone_nodes, regions)
-        if context.casts.runs(region.function) and not serves_others(context.unit, region.function)
+        if context.casts.runs(region.function)
     ]
     apart = cast_at(context, aside, disabled)
-    regions += apart.regions
+    shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]
+    regions += [r for r in apart.regions if r not in shared]
     decisions = [(region, _evaluation(context, region)) for region in regions]
     trained = (r for r in context.unit.regions if not disabled.holds(r.function))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
@@ -74,6 +75,8 @@ def decide(context: Context) -> Iterator[Decision]:
         yield made
     for region in (region for region, made in decisions if made.edits):
         yield from _without_apex(context, region)
+    for region in shared:
+        yield _left_in_fp32(context, region)
     for region, blind in (*places.blind, *apart.blind):
         yield _left_in_fp32(context, region, [spoken(function) for function in blind])
     for function, call in copied(context.unit, cast) if not context.unit.plain else ():
