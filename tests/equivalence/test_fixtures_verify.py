@@ -24,13 +24,14 @@ LOGIC = CaptureConfig("", casts=False, inject=(2,), growth=3)
 NUMERIC = CaptureConfig("", census=True, inject=(2,))
 CENSUS = "dtype census"
 # An injected overflow would part the two loss scales of Apex from the one of GradScaler, stop one optimizer of a
-# list where Apex stops them all, stand in a gradient that the program zeroes before the step, or hit a step that
-# is not taken: Apex then skips the next one.
+# list where Apex stops them all, stand in a gradient that the program zeroes before the step, hit a step that
+# is not taken, where Apex then skips the next one, or stay in a penalty, whose loss is not scaled natively.
 NOT_INJECTED = {
     "project/apex_behind_a_module",
     "clip/step_in_a_helper",
     "clip/gradients_zeroed_by_name",
     "clip/skipped_when_too_large",
+    "several/penalty_behind_an_update",
 }
 # Two set how the loss scale grows themselves, where verify lets it grow in its own way. One overflows at its first
 # scale, which Apex halves at once and GradScaler at the end of a round. What one trains is not scaled, before or after.
@@ -211,6 +212,7 @@ OVERFLOWING_AT = {("missing unscale_", "clip/gradients_set_to_zero_by_a_helper")
 # The penalty that scaled gradients make too large is a loss of its own; an overflow that is zeroed skips no step.
 EARLIER = {
     ("missing unscale_", "several/penalty_behind_a_read"): "loss",
+    ("step not rewritten", "several/penalty_behind_an_update"): "loss",
     ("missing unscale_", "clip/gradients_set_to_zero_by_a_helper"): "skipped steps",
 }
 
