@@ -68,7 +68,40 @@ def scaled_reads(
 
 def does_more(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement that reads gradients changes other things too, so that it must not run less often."""
-    return any(_adds(node) or _helper_changes(unit, node) for node in walk(stmt))
+    return any(_adds(node) or _helper_changes(unit, node) for node in walk(stmt)) or _runs_unseen(
+        unit, stmt
+    )
+
+
+def _runs_unseen(unit: Unit, stmt: ast.stmt) -> bool:
+    """Tell whether a statement hands gradients to code out of sight, itself or in a helper: that does what it likes."""
+    own = unit.project.function_of(unit.project.module_of(stmt), stmt)
+    nodes = set(walk(stmt))
+    called = {f for n in nodes if isinstance(n, ast.Call) for f in unit.project.callees(n)}
+    helpers = {f for callee in called for f in reachable(unit.project, callee)}
+    return any(
+        isinstance(node, ast.Call) and _is_unseen(unit, function, node)
+        for function in (own, *helpers)
+        for node in (nodes if function is own else walk(function.scope))
+    )
+
+
+def _is_unseen(unit: Unit, function: Function, call: ast.Call) -> bool:
+    """Tell whether a call runs something held in a variable whose code is not in sight, as a callback of a library."""
+    if not isinstance(call.func, ast.Name):
+        return False
+    module = function.module
+    held = module.scopes.owner(call.func)
+    name = unit.project.external(module, call.func) or ""
+    return (
+        held is not None
+        and held is not module.tree.module
+        and all(
+            isinstance(b, ast.arg | ast.Name) for b in module.scopes.bindings(held, call.func.id)
+        )
+        and name.partition(".")[0] != "torch"
+        and not unit.project.callees(call)
+    )
 
 
 def tells(unit: Unit, stmt: ast.stmt) -> bool:

@@ -92,7 +92,7 @@ def messages(name: str, data: bytes) -> Counter[str]:
     stream = io.StringIO()
     api.check(data.decode(), name, reporter.Reporter(stream, stream))
     texts = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
-    texts = [re.sub(r" on line \d+", "", text) for text in texts]
+    texts = [re.sub(r" (on|from) line \d+", "", text) for text in texts]
     return Counter(t for t in texts if "may be undefined" not in t and "unable to detect" not in t)
 
 
