@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module, Project
 
@@ -22,14 +24,19 @@ class Versions:
     def __init__(self, project: Project, module: Module) -> None:
         self._project = project
         self._module = module
-        self.flags: dict[str, bool] = {}
-        self._run(module.tree.module.body, self.flags)
-        top = module.tree.module
+
+    @cached_property
+    def flags(self) -> dict[str, bool]:
+        """The variables of the top level that are known at its end, which nothing else binds."""
+        known: dict[str, bool] = {}
+        top, scopes = self._module.tree.module, self._module.scopes
+        self._run(top.body, known)
         own = set(walk(top))
-        for name in list(self.flags):
-            bound = module.scopes.bindings(top, name)
-            if not all(isinstance(node, ast.Name) and node in own for node in bound):
-                del self.flags[name]
+        return {
+            name: value
+            for name, value in known.items()
+            if all(isinstance(n, ast.Name) and n in own for n in scopes.bindings(top, name))
+        }
 
     @property
     def asks(self) -> bool:
@@ -62,7 +69,7 @@ class Versions:
 
     def _is_torch(self, node: ast.expr) -> bool:
         """Tell whether an expression is torch's version, parsed: as text, 1.13 comes before 1.6."""
-        if not isinstance(node, ast.Call) or _last(node.func) not in _PARSERS or not node.args:
+        if not isinstance(node, ast.Call) or last_name(node.func) not in _PARSERS or not node.args:
             return False
         return self._project.external(self._module, node.args[0]) == "torch.__version__"
 
@@ -85,15 +92,9 @@ class Versions:
                 known |= {t.id: value.value for t in targets if isinstance(t, ast.Name)}
 
 
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _release(node: ast.expr) -> tuple[int, ...] | None:
     """Return the release that a constant names, parsed or not; trailing zeros say nothing."""
-    if isinstance(node, ast.Call) and _last(node.func) in _PARSERS and node.args:
+    if isinstance(node, ast.Call) and last_name(node.func) in _PARSERS and node.args:
         node = node.args[0]
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None

@@ -58,4 +58,5 @@ def _chooses(project: Project, found: list[Site]) -> bool:
     """Tell whether a unit without a training initializes only where its program has chosen Apex beside native AMP."""
     initialized = [s for s in found if s.kind is Kind.INITIALIZE]
     trains = any(s.kind is Kind.SCALE_LOSS for s in found)
-    return not trains and all(chosen_beside_native(project, s) for s in initialized)
+    alone = bool(initialized) and not trains
+    return alone and all(chosen_beside_native(project, s) for s in initialized)

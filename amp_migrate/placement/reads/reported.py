@@ -77,11 +77,9 @@ def _runs_unseen(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement hands gradients to code out of sight, itself or in a helper: that does what it likes."""
     own = unit.project.function_of(unit.project.module_of(stmt), stmt)
     nodes = set(walk(stmt))
-    called = {f for n in nodes if isinstance(n, ast.Call) for f in unit.project.callees(n)}
-    helpers = {f for callee in called for f in reachable(unit.project, callee)}
     return any(
         isinstance(node, ast.Call) and _is_unseen(unit, function, node)
-        for function in (own, *helpers)
+        for function in (own, *_helpers(unit, nodes))
         for node in (nodes if function is own else walk(function.scope))
     )
 
@@ -107,10 +105,14 @@ def _is_unseen(unit: Unit, function: Function, call: ast.Call) -> bool:
 def tells(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement that reads gradients reports or collects what it finds, itself or in a helper."""
     nodes = list(walk(stmt))
-    called = {f for n in nodes if isinstance(n, ast.Call) for f in unit.project.callees(n)}
-    for helper in {f for callee in called for f in reachable(unit.project, callee)}:
+    for helper in _helpers(unit, nodes):
         nodes += walk(helper.scope)
     return any(isinstance(n, ast.Call) and tail(n) in _REPORTERS | MUTATORS for n in nodes)
+
+
+def _helpers(unit: Unit, nodes: Iterable[ast.AST]) -> set[Function]:
+    """Return the functions that the calls among some nodes run, directly or not."""
+    return {f for node in nodes for f in reached_by(unit.project, node)}
 
 
 def _readers(unit: Unit, use: Use) -> list[Function]:

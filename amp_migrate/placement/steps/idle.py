@@ -56,8 +56,7 @@ def _keeps(project: Project, module: Module, target: ast.expr) -> bool:
     """Tell whether an optimizer is assigned to a name, or to an attribute of an object whose code is all seen."""
     if isinstance(target, ast.Attribute):
         function = project.function_of(module, target)
-        own = [*function.parameters.names[:1]] if function.cls is not None else []
-        named = isinstance(target.value, ast.Name) and target.value.id in own
+        named = function.is_receiver(target.value)
         return named and function.cls is not None and all(map(_is_seen, function.cls.externals()))
     return isinstance(target, ast.Name)
 

@@ -170,9 +170,7 @@ class Unseen:
 
 def _is_inherited(function: Function, call: ast.Call) -> bool:
     """Tell whether a call is one of a method that the object itself has from a class out of sight."""
-    own = function.parameters.names[:1] if function.takes_receiver else ()
-    called = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return isinstance(called, ast.Name) and called.id in own
+    return isinstance(call.func, ast.Attribute) and function.is_receiver(call.func.value)
 
 
 def _leaves_alone(name: str) -> bool:
