@@ -40,8 +40,7 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
     """
     nones = [
         (project.function_of(module, node), node)
-        for module in project.modules.values()
-        for node in module.tree.nodes(ast.Assign)
+        for module, node in project.nodes(ast.Assign)
         if is_none(node.value)
         if any(isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets)
     ]
@@ -77,15 +76,14 @@ def asked_otherwise(module: Module, node: ast.AST, attribute: ast.expr) -> Canno
 def may_be_none(project: Project) -> frozenset[str]:
     """Return the names of the attributes that are None somewhere in a project, or get what a caller gives as None."""
     found: set[str] = set()
-    for module in project.modules.values():
-        for node in module.tree.nodes(ast.Assign):
-            in_class = isinstance(module.tree.holder(node), ast.ClassDef)
-            for target in node.targets:
-                name = target.attr if isinstance(target, ast.Attribute) else ""
-                name = target.id if in_class and isinstance(target, ast.Name) else name
-                function = project.function_of(module, node)
-                if name and name not in found and _gives_none(project, function, node.value, set()):
-                    found.add(name)
+    for module, node in project.nodes(ast.Assign):
+        in_class = isinstance(module.tree.holder(node), ast.ClassDef)
+        for target in node.targets:
+            name = target.attr if isinstance(target, ast.Attribute) else ""
+            name = target.id if in_class and isinstance(target, ast.Name) else name
+            function = project.function_of(module, node)
+            if name and name not in found and _gives_none(project, function, node.value, set()):
+                found.add(name)
     return frozenset(found)
 
 
@@ -114,8 +112,7 @@ def only_used(project: Project, attr: str) -> bool:
     """Tell whether every read of an attribute of some name uses what it holds: ``self.amp.scale_loss``."""
     reads = [
         module.tree.parents[node]
-        for module in project.modules.values()
-        for node in module.tree.nodes(ast.Attribute)
+        for module, node in project.nodes(ast.Attribute)
         if node.attr == attr and isinstance(node.ctx, ast.Load)
         and project.external(module, node) in (None, *HANDED_ON)
     ]  # fmt: skip

@@ -38,8 +38,7 @@ def _either(module: Module, nodes: list[ast.expr], seen: frozenset[str]) -> froz
 
 
 def _variable(module: Module, node: ast.Name, seen: frozenset[str]) -> frozenset[str] | None:
-    owner = module.scopes.owner(node)
-    bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+    bindings = module.scopes.bound(node)
     values = [assigned(module.tree, b) if isinstance(b, ast.Name) else None for b in bindings]
     known = [value for value in values if value is not None]
     return _either(module, known, seen) if known and len(known) == len(values) else None

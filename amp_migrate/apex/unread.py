@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Module, Project
 
 
 def is_unread(project: Project, module: Module, call: ast.Call) -> bool:
     """Tell whether nothing uses what a call makes: it is stored, or given to functions that never look at it."""
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = all_given(call)
     if any(isinstance(n, ast.Call | ast.NamedExpr) for part in given for n in ast.walk(part)):
         return False
     stmt = module.tree.parent(call)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import all_given, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.contexts import in_autocast
@@ -178,7 +178,7 @@ def _always_runs(found: Called) -> bool:
 def _taken_along(node: ast.Call) -> bool:
     """Tell whether what a call is given beside what it compares may be computed without casts."""
     compared = inputs(node)
-    rest = [*node.args, *(keyword.value for keyword in node.keywords)]
+    rest = all_given(node)
     return all(part in compared or taken_apart(part) for part in rest)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import tail, variables
 from amp_migrate.flow import Point
 from amp_migrate.flow.changes import runs_code
 from amp_migrate.placement.finding.unit import Unit
@@ -96,5 +96,5 @@ def _given_name(loss: ast.expr) -> str | None:
 
 def _free(function: Function, names: Iterable[str], taken: Iterable[str] = ()) -> str:
     top = function.node if function.node is not None else function.module.tree.module
-    taken = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)} | set(taken)
+    taken = variables(top) | set(taken)
     return next((name for name in names if name not in taken), "scaled_input")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, sets
 from amp_migrate.project import CallSite, Class, Function, Project
 from amp_migrate.project.order import in_branch
 from amp_migrate.project.relatives import family
@@ -67,7 +67,7 @@ def _entry(project: Project, site: Site) -> Entry | None:
 def _taker(project: Project, function: Function, flag: str) -> tuple[Function, str] | None:
     """Return the function that takes a flag as a parameter, and its name there."""
     if flag in function.parameters.names and project.family(function) == [function]:
-        return (function, flag) if not _stores(function, flag) else None
+        return (function, flag) if not sets(function.scope, flag) else None
     first = next(iter(function.parameters.names), None)
     receiver, _, attribute = flag.rpartition(".")
     if function.cls is None or function.is_static or receiver != first:
@@ -80,7 +80,7 @@ def _taker(project: Project, function: Function, flag: str) -> tuple[Function, s
     if stmt not in init.node.body or not isinstance(stmt.value, ast.Name):
         return None
     name = stmt.value.id
-    if name not in init.parameters.names or _stores(init, name):
+    if name not in init.parameters.names or sets(init.scope, name):
         return None
     return init, name
 
@@ -95,23 +95,15 @@ def _constructor(cls: Class) -> Function | None:
 def _attributes(project: Project, function: Function, name: str) -> Iterable[ast.Assign]:
     """Yield the statements that may assign an attribute of the objects of a method's class."""
     own = family(function.cls) if function.cls is not None else []
-    for module in project.modules.values():
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr != name or isinstance(node.ctx, ast.Load):
-                continue
-            holder = project.function_of(module, node)
-            around = project.class_of(holder)
-            if path(node.value) in holder.receivers and around is not None and around not in own:
-                continue
-            stmt = module.tree.statement(node)
-            yield stmt if isinstance(stmt, ast.Assign) else ast.Assign([], ast.Constant(None))
-
-
-def _stores(function: Function, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function.scope)
-    )
+    for module, node in project.nodes(ast.Attribute):
+        if node.attr != name or isinstance(node.ctx, ast.Load):
+            continue
+        holder = project.function_of(module, node)
+        around = project.class_of(holder)
+        if path(node.value) in holder.receivers and around is not None and around not in own:
+            continue
+        stmt = module.tree.statement(node)
+        yield stmt if isinstance(stmt, ast.Assign) else ast.Assign([], ast.Constant(None))
 
 
 def _left_off(project: Project, function: Function, flag: str) -> Entry | None:

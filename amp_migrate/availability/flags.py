@@ -60,15 +60,14 @@ def numbers(project: Project) -> dict[str, bool]:
     """Return the command-line options whose values are numbers, and whether they always have one."""
     found: dict[str, bool] = {}
     others: set[str] = set()
-    for module in project.modules.values():
-        for call in module.tree.nodes(ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
-                keywords = {k.arg: k.value for k in call.keywords if k.arg}
-                name = _destination(call, keywords.get("dest"))
-                kind, default = keywords.get("type"), keywords.get("default")
-                if name is not None and isinstance(kind, ast.Name) and kind.id in ("int", "float"):
-                    empty = default is None or (is_none(default))
-                    found[name] = found.get(name, True) and not empty
-                elif name is not None:
-                    others.add(name)
+    for _, call in project.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+            keywords = {k.arg: k.value for k in call.keywords if k.arg}
+            name = _destination(call, keywords.get("dest"))
+            kind, default = keywords.get("type"), keywords.get("default")
+            if name is not None and isinstance(kind, ast.Name) and kind.id in ("int", "float"):
+                empty = default is None or (is_none(default))
+                found[name] = found.get(name, True) and not empty
+            elif name is not None:
+                others.add(name)
     return {name: always for name, always in found.items() if name not in others}

@@ -158,6 +158,5 @@ def _reads(
 
 def imported(module: Module, node: ast.Name) -> bool:
     """Tell whether an import binds a name, and not a call that returns amp or None."""
-    scope = module.scopes.owner(node)
-    bindings = module.scopes.bindings(scope, node.id) if scope is not None else []
+    bindings = module.scopes.bound(node)
     return any(isinstance(binding, ast.alias) for binding in bindings)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from amp_migrate.facts.paths import sets
+
 if TYPE_CHECKING:
     from pyflakes.messages import Message
 
@@ -96,17 +98,10 @@ def _new_message(before: str, after: str, path: str) -> str | None:
     for name in _OURS & (_starred(after, path) - _starred(before, path)):
         return _REASONS["UndefinedName"].format(name)
     for (kind, name), count in sorted(new.items()):
-        if count > 0 and not (kind == "UnusedVariable" and _assigns(before, name)):
+        # An unused variable of the user is not ours to remove with what made it.
+        if count > 0 and not (kind == "UnusedVariable" and sets(ast.parse(before), name)):
             return _REASONS[kind].format(name)
     return None
-
-
-def _assigns(before: str, name: str) -> bool:
-    """Tell whether a variable is the user's own: unused now, but not ours to remove with what made it."""
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(ast.parse(before))
-    )
 
 
 def _messages(text: str, path: str, hidden: bool = False) -> Counter[tuple[str, str]]:

@@ -125,10 +125,9 @@ def _independent(
     gone: set[ast.AST],
 ) -> bool:
     """Tell whether native AMP runs without what raises: it stands in no branch that goes, nor under its test."""
-    for module in project.modules.values():
-        for node in module.tree.nodes(ast.Call):
-            if node in gone and is_native(project, module, node):
-                return False
+    for module, node in project.nodes(ast.Call):
+        if node in gone and is_native(project, module, node):
+            return False
     return not any(needed_by_native(project, availability[a.module], a) for a in raising)
 
 

@@ -37,6 +37,16 @@ def tail(call: ast.Call) -> str:
     return (path(call.func) or "").rpartition(".")[2]
 
 
+def all_given(call: ast.Call) -> list[ast.expr]:
+    """Return all that a call is given as it is written, by place and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def variables(node: ast.AST) -> set[str]:
+    """Return the names of the variables that stand in a statement or expression, nested functions included."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def calls_method(node: ast.AST, name: str) -> bool:
     """Tell whether a method of a name is called in a statement or expression, nested functions included."""
     return any(
@@ -66,6 +76,12 @@ def is_attribute_of(names: Collection[str], node: ast.AST) -> bool:
 def mentions(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression holds a name, nested functions included."""
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def sets(node: ast.AST, name: str) -> bool:
+    """Tell whether a statement or expression binds or deletes a variable, nested functions included."""
+    named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name)
+    return any(not isinstance(n.ctx, ast.Load) for n in named)
 
 
 def root(node: ast.AST) -> str | None:

@@ -79,6 +79,11 @@ class Scopes:
         """Return the nodes that bind `name` in `scope`, in source order."""
         return self._bound.get(scope, {}).get(name, [])
 
+    def bound(self, name: ast.Name) -> list[ast.AST]:
+        """Return the nodes that bind the variable read or stored by `name`; none for built-ins and the like."""
+        owner = self.owner(name)
+        return [] if owner is None else self.bindings(owner, name.id)
+
     def names(self, scope: ScopeNode) -> list[str]:
         """Return the names bound in `scope`."""
         return list(self._bound.get(scope, ()))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import same, variables
 from amp_migrate.facts.tree import Tree
 
 Known = Callable[[ast.expr], bool | None]
@@ -215,7 +215,7 @@ def is_plain(text: str) -> bool:
 
 def names(text: str) -> set[str]:
     """Return the root names that a condition reads."""
-    return {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+    return variables(ast.parse(text, mode="eval"))
 
 
 def speller(tree: Tree) -> Callable[[ast.expr], str]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.older.interface import FP16_UTILS as UTILS
 from amp_migrate.older.interface import FUSED, Interface
 from amp_migrate.project import Function, Module, Project
@@ -134,9 +134,7 @@ class Found:
 
     def attributes(self) -> Iterator[tuple[Module, ast.Attribute]]:
         """Yield the attributes that are read or set anywhere."""
-        for module in self.project.modules.values():
-            for node in module.tree.nodes(ast.Attribute):
-                yield module, node
+        yield from self.project.nodes(ast.Attribute)
 
     def owners(self, module: Module, node: ast.expr) -> Groups:
         """Return the names of what an expression takes parameters from."""
@@ -155,7 +153,7 @@ class Found:
     def trained(self, module: Module, optimizer: ast.expr) -> Groups:
         """Return the names of the networks whose parameters the calls get that make an optimizer."""
         calls = self.made_here(module, optimizer)
-        given = [a for c in calls for a in (*c.args, *(k.value for k in c.keywords))]
+        given = [a for c in calls for a in all_given(c)]
         found = {(module, base) for node in given for base in bases(module, node, set())}
         for node in given:  # of a helper that sorts them into groups
             for part in ast.walk(node):
@@ -166,9 +164,8 @@ class Found:
 
     def clips(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls that clip gradients, of torch or of `apex.fp16_utils`."""
-        for module in self.project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                name = self.project.external(module, call.func) or ""
-                of_torch = name.startswith("torch.nn.utils.") and "clip_grad_" in name
-                if of_torch or self.fp16_name(module, call.func) == "clip_grad_norm":
-                    yield module, call
+        for module, call in self.project.nodes(ast.Call):
+            name = self.project.external(module, call.func) or ""
+            of_torch = name.startswith("torch.nn.utils.") and "clip_grad_" in name
+            if of_torch or self.fp16_name(module, call.func) == "clip_grad_norm":
+                yield module, call

@@ -96,8 +96,7 @@ def handles(found: Found) -> list[Handle]:
     """Return the calls of `amp.init` with what their handles wrap."""
     result = [
         Handle(module, call, found.group(module, call))
-        for module in found.project.modules.values()
-        for call in module.tree.nodes(ast.Call)
+        for module, call in found.project.nodes(ast.Call)
         if tail(call) == "init" and found.project.apex(module, call.func) == "apex.amp.init"
     ]
     for module, call in found.method_calls("wrap_optimizer") if result else ():

@@ -95,15 +95,13 @@ class Calls:
             return self._project.apex(self._module, node.value) == "apex"
         if not isinstance(node, ast.Name):
             return False
-        owner = self._module.scopes.owner(node)
-        bindings = self._module.scopes.bindings(owner, node.id) if owner is not None else []
+        bindings = self._module.scopes.bound(node)
         return all(isinstance(b, ast.alias | ast.arg) for b in bindings)
 
     def _is_function(self, node: ast.expr) -> bool:
         """Tell whether an expression names a function of amp where it stands."""
         if isinstance(node, ast.Name):
-            owner = self._module.scopes.owner(node)
-            bindings = self._module.scopes.bindings(owner, node.id) if owner is not None else []
+            bindings = self._module.scopes.bound(node)
             if not bindings or not all(isinstance(b, ast.alias) for b in bindings):
                 return False
         elif not isinstance(node, ast.Attribute) or not self._is_amp(node.value):

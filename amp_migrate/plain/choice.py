@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import all_given, same
 from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Holding
 
@@ -75,7 +75,7 @@ class Choices:
             return False
         if self._project.external(self._module, node.func) != "contextlib.nullcontext":
             return False
-        given = [*node.args, *(k.value for k in node.keywords)]
+        given = all_given(node)
         return len(given) == 1 and same(given[0], scaling.args[0])
 
 

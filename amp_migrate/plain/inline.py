@@ -59,8 +59,7 @@ class Inlining:
         """Return the function that a name in this file is bound to, and nothing else."""
         if not isinstance(call.func, ast.Name):
             return None
-        owner = self._module.scopes.owner(call.func)
-        found = self._module.scopes.bindings(owner, call.func.id) if owner is not None else []
+        found = self._module.scopes.bound(call.func)
         if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
             return None
         return None if found[0].decorator_list else found[0]

@@ -140,8 +140,7 @@ class Reads:
         """Tell whether something reads the attribute of an object that may be the same one by another name."""
         return any(
             node.attr == attribute.attr and isinstance(node.ctx, ast.Load) and node not in gone
-            for module in self._holding.project.modules.values()
-            for node in module.tree.nodes(ast.Attribute)
+            for _, node in self._holding.project.nodes(ast.Attribute)
         )
 
     def _entries(self, node: ast.Subscript | ast.Attribute) -> Iterator[Unused]:

@@ -77,10 +77,9 @@ def _known(project: Project) -> dict[tuple[Node, ...], Coming]:
 def importers(project: Project) -> dict[Function, list[tuple[Function, ast.stmt]]]:
     """Return the functions that import a file, with the imports, by its top-level code."""
     found: dict[Function, list[tuple[Function, ast.stmt]]] = defaultdict(list)
-    for module in project.modules.values():
-        for alias in module.tree.nodes(ast.alias):
-            importer = project.function_of(module, alias)
-            statement = module.tree.statement(alias)
-            for other in run_by(project.lookup, module, alias):
-                found[other.top].append((importer, statement))
+    for module, alias in project.nodes(ast.alias):
+        importer = project.function_of(module, alias)
+        statement = module.tree.statement(alias)
+        for other in run_by(project.lookup, module, alias):
+            found[other.top].append((importer, statement))
     return found

@@ -24,11 +24,7 @@ def connected(project: Project) -> dict[str, int]:
     for module in project.modules.values():
         for other in imports(project, module.path):
             groups.join(module.path, other)
-    homes = {
-        call: module.path
-        for module in project.modules.values()
-        for call in module.tree.nodes(ast.Call)
-    }
+    homes = {call: module.path for module, call in project.nodes(ast.Call)}
     for call, targets in project.calls.reached.items():
         for target in targets:
             for found in (target.function, target.cls):

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.tree import N, Tree
 from amp_migrate.modules.definitions import module_of
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.lookup import Lookup, Meaning
@@ -90,6 +90,10 @@ class Project:
     def functions(self) -> list[Function]:
         """Return every function, the top-level code of every module included."""
         return [function for m in self.modules.values() for function in m.functions.values()]
+
+    def nodes(self, *kinds: type[N]) -> Iterator[tuple[Module, N]]:
+        """Yield the nodes of some kinds in all files, each with its file."""
+        return ((m, node) for m in self.modules.values() for node in m.tree.nodes(*kinds))
 
     def module_of(self, node: ast.AST) -> Module:
         """Return the module whose tree holds `node`. Raises `KeyError` for a foreign node."""

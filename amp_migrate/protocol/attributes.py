@@ -105,15 +105,14 @@ def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[F
         for statement in one.node.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and attr in names_in(statement):
                 return True
-    for module in program.project.modules.values():
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr == attr and isinstance(node.ctx, ast.Store):
-                function = program.project.function_of(module, node)
-                others = function.cls is not None and function.cls not in family
-                if others and function.is_receiver(node.value):
-                    continue
-                if function not in making:
-                    return True
+    for module, node in program.project.nodes(ast.Attribute):
+        if node.attr == attr and isinstance(node.ctx, ast.Store):
+            function = program.project.function_of(module, node)
+            others = function.cls is not None and function.cls not in family
+            if others and function.is_receiver(node.value):
+                continue
+            if function not in making:
+                return True
     return False
 
 

@@ -42,12 +42,11 @@ class Binding:
     def variables(self) -> list[Variable]:
         """Return the names that functions bind to GradScalers, parameters apart."""
         found: dict[Variable, None] = {}
-        for module in self._program.project.modules.values():
-            for node in module.tree.nodes(ast.Name):
-                if isinstance(node.ctx, ast.Store) and self._holds_scaler(module, node):
-                    scope = module.scopes.owner(node)
-                    if scope in module.functions:
-                        found[Variable(module, scope, node.id)] = None
+        for module, node in self._program.project.nodes(ast.Name):
+            if isinstance(node.ctx, ast.Store) and self._holds_scaler(module, node):
+                scope = module.scopes.owner(node)
+                if scope in module.functions:
+                    found[Variable(module, scope, node.id)] = None
         return [v for v in found if not self._is_parameter(v)]
 
     def _holds_scaler(self, module: Module, node: ast.Name) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import path, tail, walk
+from amp_migrate.facts.paths import all_given, path, tail, walk
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
@@ -136,9 +136,7 @@ class Runners:
     def _processors(self, made: Made) -> Iterator[Function]:
         """Yield the functions of the project that a runner is given to run the model with."""
         call = made.statement.value
-        given = (
-            [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
-        )
+        given = all_given(call) if isinstance(call, ast.Call) else []
         for node in given:
             meaning = self._project.resolve(made.function.module, node)
             if isinstance(meaning, Function):

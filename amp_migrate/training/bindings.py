@@ -25,8 +25,7 @@ def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
 
 def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:
     """Yield what a variable is bound to anywhere, as far as the text names a value."""
-    scope = module.scopes.owner(name)
-    for binding in module.scopes.bindings(scope, name.id) if scope is not None else ():
+    for binding in module.scopes.bound(name):
         value = bound_value(module, binding)
         if value is not None:
             yield value
@@ -90,8 +89,7 @@ def meant(project: Project, module: Module, func: ast.expr) -> str | None:
     name = project.external(module, func)
     if name is not None or not isinstance(func, ast.Name) or not hasattr(builtins, func.id):
         return name
-    owner = module.scopes.owner(func)
-    bound = module.scopes.bindings(owner, func.id) if owner is not None else ()
+    bound = module.scopes.bound(func)
     return None if bound else func.id
 
 

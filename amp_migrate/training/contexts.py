@@ -94,8 +94,7 @@ def _bound(module: Module, node: ast.expr) -> Iterator[ast.expr]:
     """Yield what a name is bound to."""
     if not isinstance(node, ast.Name):
         return
-    scope = module.scopes.owner(node)
-    for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+    for binding in module.scopes.bound(node):
         value = bound_value(module, binding)
         if value is not None:
             yield value

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
@@ -35,23 +36,21 @@ class Objects:
     def method_calls(self) -> dict[str, list[tuple[Module, ast.Call]]]:
         """The calls ``x.method(...)`` of the project by the name of the method."""
         found: dict[str, list[tuple[Module, ast.Call]]] = {}
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if isinstance(call.func, ast.Attribute):
-                    found.setdefault(call.func.attr, []).append((module, call))
+        for module, call in self._project.nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute):
+                found.setdefault(call.func.attr, []).append((module, call))
         return found
 
     @cached_property
     def stored(self) -> dict[str, list[tuple[Module, ast.Attribute, ast.expr]]]:
         """The assignments to attributes by the name of the attribute: module, target and value."""
         found: dict[str, list[tuple[Module, ast.Attribute, ast.expr]]] = {}
-        for module in self._project.modules.values():
-            for node in module.tree.nodes(ast.Attribute):
-                if isinstance(node.ctx, ast.Store):
-                    statement = module.tree.statement(node)
-                    value = getattr(statement, "value", None)
-                    if isinstance(value, ast.expr):
-                        found.setdefault(node.attr, []).append((module, node, value))
+        for module, node in self._project.nodes(ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                statement = module.tree.statement(node)
+                value = getattr(statement, "value", None)
+                if isinstance(value, ast.expr):
+                    found.setdefault(node.attr, []).append((module, node, value))
         return found
 
     @cached_property
@@ -83,8 +82,7 @@ class Objects:
         """The calls that make a GradScaler of torch, with their modules."""
         return tuple(
             (module, call)
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
+            for module, call in self._project.nodes(ast.Call)
             if self.makes_scaler(module, call)
         )
 
@@ -165,11 +163,10 @@ class Objects:
     def making(self) -> dict[ast.Call, Module]:
         """The calls that make an optimizer of torch."""
         found = {}
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                name = self._project.external(module, call.func) or ""
-                if makes_optimizer(name):
-                    found[call] = module
+        for module, call in self._project.nodes(ast.Call):
+            name = self._project.external(module, call.func) or ""
+            if makes_optimizer(name):
+                found[call] = module
         return found
 
     def scaler(self, module: Module, node: ast.expr) -> int | None:
@@ -233,7 +230,7 @@ class Objects:
         around: set[int] = set()
         for module, call in self.calls_by_group(groups):
             found |= self._given_to_maker(module, call)
-            for argument in (*call.args, *(k.value for k in call.keywords)):
+            for argument in all_given(call):
                 for base in bases(module, argument, set()):
                     found |= self.groups(module, base)
                     for around_it in _around(base):
@@ -245,7 +242,7 @@ class Objects:
         held = (
             self.name(module, part)
             for module, call in self.calls_by_group(groups)
-            for argument in (*call.args, *(k.value for k in call.keywords))
+            for argument in all_given(call)
             for base in bases(module, argument, set())
             for part in (base, *_around(base))
         )
@@ -258,7 +255,7 @@ class Objects:
             maker = self._project.function_of(where, making)
             for site in self._project.calls_of(maker):
                 given = self._project.arguments(site, maker) if site.call is call else {}
-                for argument in (*making.args, *(k.value for k in making.keywords)):
+                for argument in all_given(making):
                     for base in bases(where, argument, set()):
                         if isinstance(base, ast.Name) and base.id in given:
                             found |= self.groups(module, given[base.id])
@@ -272,11 +269,10 @@ class Objects:
     def _by_group(self) -> dict[int, list[tuple[Module, ast.Call]]]:
         """The calls with arguments, by the names that may hold their result."""
         found: dict[int, list[tuple[Module, ast.Call]]] = {}
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if call.args or call.keywords:
-                    for group in self.groups(module, call):
-                        found.setdefault(group, []).append((module, call))
+        for module, call in self._project.nodes(ast.Call):
+            if call.args or call.keywords:
+                for group in self.groups(module, call):
+                    found.setdefault(group, []).append((module, call))
         return found
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 from amp_migrate.training.bindings import bases, values_of
@@ -78,10 +78,9 @@ class Optimizers:
             if not known & self._objects.groups(module, call):
                 yield call, module
         stepping = self._stepping
-        for module in self.project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if call not in self._objects.makes and self._makes(module, call, stepping):
-                    yield call, module
+        for module, call in self.project.nodes(ast.Call):
+            if call not in self._objects.makes and self._makes(module, call, stepping):
+                yield call, module
 
     @cached_property
     def _stepping(self) -> frozenset[int]:
@@ -110,7 +109,7 @@ class Optimizers:
         name = self.project.external(module, call.func)
         if name is None or name.startswith("torch."):
             return False
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_given(call)
         if any(part in self._objects.making for node in given for part in ast.walk(node)):
             return False  # it holds an optimizer
         takes = any(True for node in given for _ in bases(module, node, set()))
@@ -156,7 +155,7 @@ class Optimizers:
 
         Of parts of a network the whole that is called.
         """
-        for node in [*call.args, *(k.value for k in call.keywords)]:
+        for node in all_given(call):
             parts = [part for value in self._sources(module, node) for part in ast.walk(value)]
             found = [
                 p.value
@@ -198,7 +197,7 @@ class Optimizers:
             given
             for call in parts
             if isinstance(call, ast.Call) and self.project.callees(call)
-            for given in [*call.args, *(k.value for k in call.keywords)]
+            for given in all_given(call)
             if path(given) and self._objects.is_network(module, given)
         ]
 
@@ -220,8 +219,7 @@ class Optimizers:
         """The names of what is called, but for functions and classes of the project."""
         return frozenset(
             group
-            for module in self.project.modules.values()
-            for call in module.tree.nodes(ast.Call)
+            for module, call in self.project.nodes(ast.Call)
             if isinstance(call.func, ast.Name | ast.Attribute)
             and not self.project.constructed(call)
             for group in self._objects.groups(module, call.func)

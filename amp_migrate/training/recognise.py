@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.paths import is_super, tail
+from amp_migrate.facts.paths import all_given, is_super, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
@@ -234,7 +234,7 @@ class Training:
         if self.project.callees(call) or is_known(call, name):
             return
         module = function.module
-        arguments = [*call.args, *(k.value for k in call.keywords)]
+        arguments = all_given(call)
         scalers = [self.objects.scaler(module, given) for given in arguments]
         elsewhere = name is not None or any(scaler is not None for scaler in scalers)
         for given, scaler in zip(arguments, scalers, strict=True):

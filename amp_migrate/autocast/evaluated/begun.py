@@ -156,8 +156,7 @@ class Begun:
             if isinstance(part, ast.Attribute) and part.attr in self._unit.losses.objects.stored:
                 return False
             if isinstance(part, ast.Name):
-                scope = module.scopes.owner(part)
-                bindings = module.scopes.bindings(scope, part.id) if scope is not None else []
+                bindings = module.scopes.bound(part)
                 if len(bindings) > 1 or any(
                     isinstance(up, Loop | ast.comprehension)
                     for binding in bindings

@@ -30,7 +30,7 @@ from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
-from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.facts.paths import all_given, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -167,7 +167,7 @@ def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
 
 def _helps(unit: Unit, module: Module, call: ast.Call, groups: set[int]) -> bool:
     """Tell whether a call hands one of the models to a helper that runs it."""
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = all_given(call)
     held = any(unit.project.values.groups(module, node) & groups for node in given if path(node))
     return held or unit.forwards.call(module, call) is Forward.NETWORK
 

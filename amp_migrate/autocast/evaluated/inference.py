@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import all_given, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
@@ -38,7 +38,7 @@ def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr
     first = run_first(project, module, call)
     given = [first] if first is not None else []
     if project.external(module, call.func) in EVALUATES_GIVEN:
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = all_given(call)
     return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
 
 

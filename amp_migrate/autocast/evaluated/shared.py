@@ -10,7 +10,7 @@ from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import all_given, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.imported import is_main
@@ -46,7 +46,7 @@ def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
 
 def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     """Tell whether a call gives a helper networks, none of which the unit initialized."""
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = all_given(call)
     groups = [
         unit.project.values.groups(module, node)
         for node in given

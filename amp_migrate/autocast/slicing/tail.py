@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.autocast.slicing.finished import fp32_calls
-from amp_migrate.facts.paths import calls_anything, defs, path, uses
+from amp_migrate.facts.paths import all_given, calls_anything, defs, path, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
@@ -77,7 +77,7 @@ def _takes_gradients(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool
     value = stmt.value.value if isinstance(stmt.value, ast.Subscript) else stmt.value
     if not isinstance(value, ast.Call) or not forwards.takes_gradients(region.module, value):
         return False
-    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    given = all_given(value)
     return all(forwards.indifferent.part(region.function, node) for node in given)
 
 

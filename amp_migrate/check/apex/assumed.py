@@ -52,10 +52,9 @@ class Initialize:
 def initializes(project: Project) -> list[Initialize]:
     """Return the calls of `amp.initialize` of a project."""
     found = []
-    for module in project.modules.values():
-        for call in module.tree.nodes(ast.Call):
-            if project.apex(module, call.func) in _NAMES:
-                found.append(_read(project, project.function_of(module, call), call))
+    for module, call in project.nodes(ast.Call):
+        if project.apex(module, call.func) in _NAMES:
+            found.append(_read(project, project.function_of(module, call), call))
     return found
 
 

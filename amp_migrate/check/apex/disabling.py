@@ -80,8 +80,7 @@ def _made(project: Project) -> list[tuple[Module, ast.Call]]:
     """Return the calls that make such contexts."""
     return [
         (module, call)
-        for module in project.modules.values()
-        for call in module.tree.nodes(ast.Call)
+        for module, call in project.nodes(ast.Call)
         if project.apex(module, call.func) in _NAMES
     ]
 

@@ -10,7 +10,7 @@ from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.courses import Onward, Outcomes, courses
 from amp_migrate.check.apex.disabling import Disabling, States
 from amp_migrate.check.apex.imported import Imports, as_import
-from amp_migrate.facts.paths import looked_up
+from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
@@ -228,7 +228,7 @@ def handed(program: Program, call: ast.Call) -> list[Function]:
 
 def _protocols(project: Project, module: Module, call: ast.Call) -> Iterator[Function]:
     """Yield the methods by which Python itself goes through or calls the objects that a library is given."""
-    for value in (*call.args, *(k.value for k in call.keywords)):
+    for value in all_given(call):
         for cls in project.instance_classes(module, value):
             yield from (m for name in _PROTOCOLS if (m := cls.method(name)) is not None)
 

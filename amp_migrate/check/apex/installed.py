@@ -40,8 +40,7 @@ def unsettled(test: ast.expr, known: Assumption) -> ast.expr:
 def _is_emptied(function: Function, name: ast.Name) -> bool:
     """Tell whether a name is None wherever Apex cannot be imported."""
     module = function.module
-    scope = module.scopes.owner(name)
-    bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+    bindings = module.scopes.bound(name)
     values = [up.value for b in bindings if isinstance(up := module.tree.parent(b), ast.Assign)]
     return bool(values) and all(map(is_none, values))
 
@@ -49,8 +48,7 @@ def _is_emptied(function: Function, name: ast.Name) -> bool:
 def _tells(project: Project, function: Function, name: ast.Name) -> bool:
     """Tell whether a name is bound to something, or to True, exactly where Apex can be imported."""
     module = function.module
-    scope = module.scopes.owner(name)
-    bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+    bindings = module.scopes.bound(name)
     tries = [module.tree.enclosing(binding, ast.Try) for binding in bindings]
     sure = [t for t in tries if t is not None and _imports_apex(t)]
     if not sure:

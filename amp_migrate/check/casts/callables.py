@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.check.events.labels import called, text_of
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
@@ -63,8 +63,7 @@ class Callables:
             elif tail(node) in WRAPS_GIVEN:
                 yield from _arguments(node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            scope = module.scopes.owner(node)
-            for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+            for binding in module.scopes.bound(node):
                 value = bound_value(module, binding)
                 if isinstance(value, ast.Attribute | ast.Call | ast.NamedExpr | ast.IfExp):
                     yield value
@@ -83,7 +82,7 @@ def spelled(call: ast.Call) -> str:
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
+    return all_given(call)
 
 
 def counterparts(

@@ -65,11 +65,10 @@ class Casting:
 
     def typed(self) -> Iterator[tuple[Function, ast.Call, list[ast.expr]]]:
         """Yield the calls of autocast that state a type, with what they state."""
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                types = [k.value for k in call.keywords if k.arg == "dtype"]
-                if types and self._project.external(module, call.func) in AUTOCASTS:
-                    yield self._project.function_of(module, call), call, types
+        for module, call in self._project.nodes(ast.Call):
+            types = [k.value for k in call.keywords if k.arg == "dtype"]
+            if types and self._project.external(module, call.func) in AUTOCASTS:
+                yield self._project.function_of(module, call), call, types
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         call = node if isinstance(node, ast.Call) else None

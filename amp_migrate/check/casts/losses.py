@@ -11,6 +11,7 @@ from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function
 from amp_migrate.training.bindings import values_of
 
@@ -91,7 +92,7 @@ class Losses:
                 queue += ast.iter_child_nodes(part)
             else:
                 yield part
-                queue += [*part.args, *(k.value for k in part.keywords)]
+                queue += all_given(part)
                 if isinstance(part.func, ast.Attribute) and not self._is_method(function, part):
                     queue.append(part.func.value)
 
@@ -104,8 +105,7 @@ class Losses:
         if any(m.endswith("Loss") for m in project.values.made_by(module, func) or ()):
             return False
         if isinstance(func, ast.Name):
-            scope = module.scopes.owner(func)
-            found = module.scopes.bindings(scope, func.id) if scope is not None else ()
+            found = module.scopes.bound(func)
             return any(not isinstance(binding, ast.alias | ast.ClassDef) for binding in found)
         return isinstance(func, ast.Attribute) and function.is_receiver(func.value)
 

@@ -12,7 +12,7 @@ from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
-from amp_migrate.facts.paths import path, tail
+from amp_migrate.facts.paths import all_given, path, tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
@@ -73,11 +73,10 @@ class Networks:
         return Callables(self._project, self._objects, self._groups | kept)
 
     def _copies(self, networks: set[int]) -> Iterator[int]:
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if tail(call) in COPIES and call.args:
-                    if self._objects.groups(module, call.args[0]) & networks:
-                        yield from self._objects.groups(module, call)
+        for module, call in self._project.nodes(ast.Call):
+            if tail(call) in COPIES and call.args:
+                if self._objects.groups(module, call.args[0]) & networks:
+                    yield from self._objects.groups(module, call)
 
     def methods(self, function: Function) -> set[str]:
         """Return how a function calls methods of initialized networks that may run parts of them."""
@@ -152,7 +151,7 @@ class Networks:
         name = self._project.external(function.module, call.func)
         if name is None or not call.args or name.rpartition(".")[2] in RUN_IN_HALF:
             return False
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_given(call)
         calls = self._program.training.losses.calls
         return all(self._is_plain(made) for a in given for made in calls(function, a, cast=True))
 

@@ -9,7 +9,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.events import Event, Kind
 
@@ -42,5 +42,5 @@ def _has_loss(held: Mapping[ast.AST, tuple[Event, ...]], call: ast.Call) -> bool
     if tail(call) == "scale_loss":
         return False
     losses = {e.loss for events in held.values() for e in events if e.loss is not None}
-    given = (*call.args, *(k.value for k in call.keywords))
+    given = all_given(call)
     return any(isinstance(item, ast.Name) and item.id in losses for item in given)

@@ -32,26 +32,25 @@ class Parsers:
 
     def _argparse(self) -> Iterator[tuple[Parser, frozenset[int]]]:
         """Yield the calls that parse the command line, with the names of what they give."""
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if not isinstance(call.func, ast.Attribute) or call.func.attr not in _PARSES:
+        for module, call in self._project.nodes(ast.Call):
+            if not isinstance(call.func, ast.Attribute) or call.func.attr not in _PARSES:
+                continue
+            made = self._project.values.made_by(module, call.func.value)
+            if "argparse.ArgumentParser" not in made:
+                continue
+            held: ast.expr = call
+            if call.func.attr == "parse_known_args":
+                first = _first_of_pair(module, call)
+                if first is None:
                     continue
-                made = self._project.values.made_by(module, call.func.value)
-                if "argparse.ArgumentParser" not in made:
-                    continue
-                held: ast.expr = call
-                if call.func.attr == "parse_known_args":
-                    first = _first_of_pair(module, call)
-                    if first is None:
-                        continue
-                    held = first
-                found = self._project.values.groups(module, held)
-                up = module.tree.parent(call)
-                mapped = isinstance(up, ast.Call) and path(up.func) == "vars"
-                yield (
-                    Parser("argparse", module, call, self._options(module, call, found), mapped),
-                    found,
-                )
+                held = first
+            found = self._project.values.groups(module, held)
+            up = module.tree.parent(call)
+            mapped = isinstance(up, ast.Call) and path(up.func) == "vars"
+            yield (
+                Parser("argparse", module, call, self._options(module, call, found), mapped),
+                found,
+            )
 
     def _options(self, module: Module, call: ast.Call, held: frozenset[int]) -> set[str]:
         """Return the options that a parser has, as far as its file says, and what is read of what it gives."""
@@ -59,14 +58,13 @@ class Parsers:
         values = self._project.values
         parser = values.groups(module, call.func.value)
         found: set[str] = set()
-        for other in self._project.modules.values():
-            for node in other.tree.nodes(ast.Attribute):
-                up = other.tree.parent(node)
-                adds = node.attr == "add_argument" and isinstance(up, ast.Call)
-                if adds and (other is module or values.groups(other, node.value) & parser):
-                    found |= set(_named(up)) if isinstance(up, ast.Call) else set()
-                elif node.attr in NAMES and values.groups(other, node.value) & held:
-                    found.add(node.attr)
+        for other, node in self._project.nodes(ast.Attribute):
+            up = other.tree.parent(node)
+            adds = node.attr == "add_argument" and isinstance(up, ast.Call)
+            if adds and (other is module or values.groups(other, node.value) & parser):
+                found |= set(_named(up)) if isinstance(up, ast.Call) else set()
+            elif node.attr in NAMES and values.groups(other, node.value) & held:
+                found.add(node.attr)
         return found
 
     def _namespace(self, function: Function, before: ast.stmt) -> tuple[str, list[Parser]] | None:
@@ -161,7 +159,7 @@ def _precedes(function: Function, name: ast.Name, before: ast.stmt) -> bool:
         return True
     tree = function.module.tree
     scope = function.module.scopes.owner(name)
-    bindings = function.module.scopes.bindings(scope, name.id) if scope is not None else []
+    bindings = function.module.scopes.bound(name)
     if scope is not function.scope:
         return bool(bindings)
     return len(bindings) == 1 and dominates(tree, tree.statement(bindings[0]), before)

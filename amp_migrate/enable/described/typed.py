@@ -18,13 +18,12 @@ Found = tuple[Parser, frozenset[int]]
 
 def typed(project: Project) -> Iterator[Found]:
     """Yield the dataclasses of a project that hold options, with what is called by an object of each."""
-    for module in project.modules.values():
-        for call in module.tree.nodes(ast.Call):
-            if project.external(module, call.func) in _TYRO and call.args:
-                for cls in _classes(project, module, call.args[0]):
-                    yield from _held(project, module, "tyro", cls, call)
-            elif isinstance(call.func, ast.Attribute) and call.func.attr in _GIVES:
-                yield from _of_transformers(project, module, call)
+    for module, call in project.nodes(ast.Call):
+        if project.external(module, call.func) in _TYRO and call.args:
+            for cls in _classes(project, module, call.args[0]):
+                yield from _held(project, module, "tyro", cls, call)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _GIVES:
+            yield from _of_transformers(project, module, call)
 
 
 def _of_transformers(project: Project, module: Module, call: ast.Call) -> Iterator[Found]:

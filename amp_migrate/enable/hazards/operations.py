@@ -9,7 +9,7 @@ from amp_migrate.enable.described.draft import Draft
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards.hazard import Hazard
 from amp_migrate.enable.hazards.products import Products, calls_of
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import loop_of
 from amp_migrate.project.reach import reachable, upwards
@@ -76,7 +76,7 @@ class Hazards:
 
     def _given(self, module: Module, call: ast.Call) -> int | None:
         """Return how many bits the type that `to` is given has, None for FP32 or no type."""
-        given = (*call.args, *(k.value for k in call.keywords))
+        given = all_given(call)
         names = (
             self._project.external(module, node)
             for node in given

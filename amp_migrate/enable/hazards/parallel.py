@@ -35,8 +35,7 @@ class Parallel:
         trained = {group for optimizer in training.optimizers for group in optimizer.trains}
         return [
             (module, call, self._project.instance_classes(module, call.args[0]))
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
+            for module, call in self._project.nodes(ast.Call)
             if call.args and self._project.external(module, call.func) in _DATA_PARALLEL
             if self._objects.groups(module, call.args[0]) & trained
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import variables
 from amp_migrate.flow.cfg.blocks import Blocks, Swallows
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge
@@ -51,7 +52,7 @@ def _sure_names(root: Root) -> frozenset[str]:
     parameters |= {a.arg for a in (given.vararg, given.kwarg) if a is not None}
     for node in _statements(root):
         if isinstance(node, ast.Delete):
-            names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            names = variables(node)
             parameters -= names
         elif isinstance(node, ast.ExceptHandler) and node.name is not None:
             parameters.discard(node.name)

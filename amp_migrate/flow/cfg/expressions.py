@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
+from amp_migrate.facts.paths import variables
 from amp_migrate.flow.cfg.points import EdgeKind, Kind
 from amp_migrate.flow.cfg.sketch import End, Sketch
 from amp_migrate.flow.evaluate import always
@@ -95,7 +96,7 @@ class Expressions:
         return ([] if known is False else true), ([] if known is True else false)
 
     def _speaks_of_inner(self, test: ast.expr) -> bool:
-        names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+        names = variables(test)
         return any(names & inner for inner in self.inner)
 
     def _bool_test(self, node: ast.BoolOp) -> tuple[list[End], list[End]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import variables
+
 _RUNS_CODE = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 
 
@@ -14,7 +16,7 @@ def tests_of_cases(node: ast.Match) -> list[ast.expr | None]:
     each. The subject is evaluated once, so that a case after one that binds a name of the subject, or whose
     guard runs code, compares with what may be a past value and has no test.
     """
-    names = {part.id for part in ast.walk(node.subject) if isinstance(part, ast.Name)}
+    names = variables(node.subject)
     tests: list[ast.expr | None] = []
     current = True
     for case in node.cases:

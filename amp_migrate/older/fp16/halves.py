@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.paths import all_given, path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import Sheet, Sheets
@@ -46,7 +46,7 @@ def halves(found: Found) -> Iterator[Half]:
     for method in ("half", "to", "type"):
         for module, call in found.method_calls(method):
             assert isinstance(call.func, ast.Attribute)
-            given = [*call.args, *(k.value for k in call.keywords)]
+            given = all_given(call)
             if not given if method == "half" else _is_half(given):
                 inner = call.func.value
                 name = "cuda" if given and "cuda" in ast.unparse(given[0]) else "half"
@@ -186,7 +186,7 @@ def _feeds(half: Half, networks: Groups, found: Found) -> bool:
     scope = tree.scope(half.call)
     return any(
         found.groups(half.module, call.func) & networks
-        and any(same(a, half.inner) for a in (*call.args, *(k.value for k in call.keywords)))
+        and any(same(a, half.inner) for a in all_given(call))
         for call in tree.nodes(ast.Call)
         if tree.scope(call) is scope
     )

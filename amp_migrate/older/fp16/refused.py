@@ -50,18 +50,17 @@ def refuse_other_uses(training: Fp16, found: Found) -> None:
 
 def refuse_asked(training: Fp16, found: Found) -> None:
     """Refuse a test for what FP16_Optimizer alone has: ``hasattr(optimizer, "backward")``."""
-    for module in found.project.modules.values():
-        for call in module.tree.nodes(ast.Call):
-            asks = isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
-            if not asks or len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
-                continue
-            if call.args[1].value in _OWN and found.groups(module, call.args[0]) & training.groups:
-                raise Unwritable(
-                    module,
-                    call,
-                    "this asks whether the optimizer is an FP16_Optimizer, which it is no longer",
-                    "ask the flag that turns fp16 on instead, then run again",
-                )
+    for module, call in found.project.nodes(ast.Call):
+        asks = isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+        if not asks or len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
+            continue
+        if call.args[1].value in _OWN and found.groups(module, call.args[0]) & training.groups:
+            raise Unwritable(
+                module,
+                call,
+                "this asks whether the optimizer is an FP16_Optimizer, which it is no longer",
+                "ask the flag that turns fp16 on instead, then run again",
+            )
 
 
 def refuse_open(training: Fp16, found: Found, calls: Passes) -> None:
@@ -152,8 +151,7 @@ def _is_of_masters(
             own = found.groups(module, part.value) & training.groups
             return not (training.interface.fused and own)
         if isinstance(part, ast.Name) and depth < _DEEPEST:
-            owner = module.scopes.owner(part)
-            for binding in module.scopes.bindings(owner, part.id) if owner is not None else ():
+            for binding in module.scopes.bound(part):
                 value = bound_value(module, binding)
                 if value is not None and _is_of_masters(training, module, value, found, depth + 1):
                     return True

@@ -86,7 +86,7 @@ def _stores(found: Found, part: ast.Name | ast.Attribute, maker: Function) -> li
         return [node for _, node in stores] if inside else None
     scopes = maker.module.scopes
     owner = scopes.owner(part)
-    bindings = scopes.bindings(owner, part.id) if owner is not None else []
+    bindings = scopes.bound(part)
     if owner is not maker.scope:
         return [] if len(bindings) < 2 else None
     return [binding for binding in bindings if not isinstance(binding, ast.arg)]

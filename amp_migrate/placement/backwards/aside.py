@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import variables, walk
 from amp_migrate.flow import Paths, Point, steady
 from amp_migrate.flow.condition import Condition
 from amp_migrate.placement.finding.unit import Unit
@@ -108,7 +108,7 @@ def _options(test: ast.expr) -> bool:
 
 def _lasting(unit: Unit, backward: Backward, test: ast.expr, other: list[ast.stmt]) -> bool:
     """Tell whether a test that a backward ran under says the same from then on, whoever calls its function again."""
-    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    names = variables(test)
     stored = {
         node.id
         for node in walk(backward.function.scope if backward.function.node is not None else test)

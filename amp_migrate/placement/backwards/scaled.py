@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_true
-from amp_migrate.facts.paths import path, tail
+from amp_migrate.facts.paths import mentions, path, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
@@ -208,8 +208,7 @@ def _derived(module: Module, node: ast.With, alias: str) -> set[str]:
     while more:
         more = False
         for target in (n for n in stored if n.id not in names):
-            owner = module.scopes.owner(target)
-            bindings = module.scopes.bindings(owner, target.id) if owner is not None else []
+            bindings = module.scopes.bound(target)
             values = [assigned(module.tree, b) if b in stored else None for b in bindings]
             if values and all(v is not None and _reads(v, names) for v in values):
                 names.add(target.id)
@@ -226,7 +225,7 @@ def keeps_name(node: ast.With, alias: str) -> bool:
     for part in ast.walk(node):
         grads = isinstance(part, ast.Call) and (path(part.func) or "").endswith("autograd.grad")
         if grads or isinstance(part, ast.BinOp):
-            if any(isinstance(n, ast.Name) and n.id == alias for n in ast.walk(part)):
+            if mentions(part, alias):
                 return True
     return False
 

@@ -103,9 +103,7 @@ def refuse_beside(
 def _made(project: Project) -> dict[Class, list[tuple[Function, ast.Call]]]:
     """Return the calls that make objects of each class."""
     found: dict[Class, list[tuple[Function, ast.Call]]] = {}
-    places: dict[ast.AST, Module] = {
-        call: module for module in project.modules.values() for call in module.tree.nodes(ast.Call)
-    }
+    places: dict[ast.AST, Module] = {call: module for module, call in project.nodes(ast.Call)}
     for call, targets in project.calls.reached.items():
         for cls in {target.cls for target in targets if target.cls is not None}:
             module = places.get(call)

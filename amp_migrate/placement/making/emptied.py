@@ -89,6 +89,5 @@ def _set(unit: Unit, names: set[str]) -> bool:
         node.attr in names
         and not isinstance(node.ctx, ast.Load)
         and unit.project.function_of(module, node).name != "__init__"
-        for module in unit.project.modules.values()
-        for node in module.tree.nodes(ast.Attribute)
+        for module, node in unit.project.nodes(ast.Attribute)
     )

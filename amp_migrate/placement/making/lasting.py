@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import same, walk
+from amp_migrate.facts.paths import mentions, same, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
@@ -54,9 +54,7 @@ def _remakes(module: Module, binding: ast.AST) -> bool:
     """Tell whether what a variable gets is an object made of what it held: that is there where the other one was."""
     name = binding.id if isinstance(binding, ast.Name) else ""
     value = getattr(module.tree.statement(binding), "value", None)
-    return isinstance(value, ast.Call) and any(
-        isinstance(node, ast.Name) and node.id == name for node in ast.walk(value)
-    )
+    return isinstance(value, ast.Call) and mentions(value, name)
 
 
 def _stores(
@@ -84,10 +82,9 @@ def _assigned(
         for module, stored, _ in unit.losses.objects.stored.get(part.attr, ()):
             yield module, stored
         return
-    for module in unit.project.modules.values():
-        for item in module.tree.nodes(ast.Subscript):
-            if isinstance(item.ctx, ast.Store) and same(item.slice, part.slice):
-                yield module, item
+    for module, item in unit.project.nodes(ast.Subscript):
+        if isinstance(item.ctx, ast.Store) and same(item.slice, part.slice):
+            yield module, item
 
 
 def _is_made(module: Module, target: ast.Attribute | ast.Subscript) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import root, stored, walk
+from amp_migrate.facts.paths import root, stored, variables, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
@@ -131,7 +131,7 @@ def _visiting(tree: Tree, node: ast.AST) -> ast.AST | None:
             if names & stored(loop.target):
                 if not all(_asks_gradient(test) for test in _tests(tree, found, loop)):
                     return None
-                found, names = loop, {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+                found, names = loop, variables(loop.iter)
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path, stored, tail, walk
+from amp_migrate.facts.paths import path, stored, tail, variables, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
@@ -86,7 +86,7 @@ def visits(tree: Tree, use: Use, step: Step | None) -> bool:
 
 
 def _visits_optimizers(loop: ast.stmt, use: Use) -> bool:
-    read = {n.id for n in ast.walk(use.statement) if isinstance(n, ast.Name)}
+    read = variables(use.statement)
     return isinstance(loop, ast.For) and _chooses_optimizer(loop, use.node, read)
 
 
@@ -94,7 +94,7 @@ def _visits_parameters(loop: ast.stmt) -> bool:
     if not isinstance(loop, ast.For):
         return False
     named = {n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Attribute)}
-    named |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    named |= variables(loop.iter)
     return bool(named & _VISITED) or any("optimizers" in name for name in named)
 
 
@@ -273,7 +273,7 @@ def _reads_grad(tree: Tree, node: ast.expr) -> bool:
 def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
     """Return the statement of a read, or the loop over parameters or optimizers around it."""
     stmt = tree.statement(node)
-    read = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    read = variables(stmt)
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
             if not holds_backward(level) and not _chooses_optimizer(level, node, read):

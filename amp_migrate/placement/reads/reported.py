@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.facts.paths import MUTATORS, tail, walk
+from amp_migrate.facts.paths import MUTATORS, all_given, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
@@ -157,7 +157,7 @@ def _is_reported(tree: Tree, node: ast.Attribute) -> bool:
     if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
         return False
     call = stmt.value
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = all_given(call)
     if tail(call) not in _REPORTERS or not any(inside(tree, node, item) for item in given):
         return False
     return not any(

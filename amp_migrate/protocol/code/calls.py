@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import looked_up
+from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.protocol.code.strays import Strays
@@ -119,11 +119,7 @@ class Calls:
 
     @cached_property
     def _module_of(self) -> dict[ast.Call, Module]:
-        return {
-            call: module
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
-        }
+        return {call: module for module, call in self._project.nodes(ast.Call)}
 
     @cached_property
     def _handed(self) -> dict[ast.Call, tuple[Function, ...]]:
@@ -133,7 +129,7 @@ class Calls:
                 continue
             functions = [
                 function
-                for argument in (*call.args, *(k.value for k in call.keywords))
+                for argument in all_given(call)
                 for function in self._meant(module, argument)
             ]
             if last_name(call) in _KEEPS:
@@ -198,21 +194,19 @@ class Calls:
     def _read_properties(self) -> Sites:
         names = {f.name for f in self._project.functions() if f.is_property}
         found: Sites = {}
-        for module in self._project.modules.values():
-            for node in module.tree.nodes(ast.Attribute):
-                if node.attr in names and isinstance(node.ctx, ast.Load):
-                    for cls in self._project.instance_classes(module, node.value):
-                        self._add(found, module, node, cls, node.attr)
+        for module, node in self._project.nodes(ast.Attribute):
+            if node.attr in names and isinstance(node.ctx, ast.Load):
+                for cls in self._project.instance_classes(module, node.value):
+                    self._add(found, module, node, cls, node.attr)
         return found
 
     @cached_property
     def _entered(self) -> Sites:
         found: Sites = {}
-        for module in self._project.modules.values():
-            for item in module.tree.nodes(ast.withitem):
-                for cls in self._project.instance_classes(module, item.context_expr):
-                    for name in _ENTERED:
-                        self._add(found, module, item, cls, name)
+        for module, item in self._project.nodes(ast.withitem):
+            for cls in self._project.instance_classes(module, item.context_expr):
+                for name in _ENTERED:
+                    self._add(found, module, item, cls, name)
         return found
 
     def _add(self, found: Sites, module: Module, node: ast.AST, cls: Class, name: str) -> None:

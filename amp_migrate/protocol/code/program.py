@@ -96,11 +96,10 @@ class Program:
     def _casting(self) -> set[Function]:
         """The functions that hold their callers in a context while they wait at a `yield`."""
         found = set()
-        for module in self.project.modules.values():
-            for item in module.tree.nodes(ast.withitem):
-                function = self.calls.body(module, item)
-                if self.suspends(function) and self.context(function, item.context_expr):
-                    found.add(function)
+        for module, item in self.project.nodes(ast.withitem):
+            function = self.calls.body(module, item)
+            if self.suspends(function) and self.context(function, item.context_expr):
+                found.add(function)
         return found
 
     def graph(self, function: Function) -> Graph:

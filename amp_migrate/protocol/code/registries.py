@@ -88,8 +88,7 @@ class Registries:
         objects = self._program.training.objects
         return any(
             groups & objects.groups(module, node.value)
-            for module in self._project.modules.values()
-            for node in module.tree.nodes(ast.Subscript)
+            for module, node in self._project.nodes(ast.Subscript)
             if not isinstance(node.ctx, ast.Load)
         )
 

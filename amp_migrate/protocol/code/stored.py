@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import looked_up
+from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
@@ -104,8 +104,7 @@ class Stored:
 
     def _of_name(self, place: _Place, node: ast.Name, seen: _Seen) -> Iterator[_Source]:
         module = place.module
-        scope = module.scopes.owner(node)
-        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+        for binding in module.scopes.bound(node):
             if isinstance(binding, ast.arg):
                 yield from self._of_parameter(place, binding, seen)
             elif isinstance(binding, ast.alias | ast.Import | ast.ImportFrom):
@@ -216,7 +215,7 @@ def _items(module: Module) -> Iterator[ast.expr]:
                 yield statement.value
     for call in module.tree.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in PUTS:
-            yield from (*call.args, *(k.value for k in call.keywords))
+            yield from all_given(call)
     displays: list[ast.List | ast.Tuple] = [
         *module.tree.nodes(ast.List),
         *module.tree.nodes(ast.Tuple),

@@ -53,8 +53,7 @@ class Turns:
         """Yield what is stored under a name or as an attribute of a name; None for what no assignment stores."""
         objects = self._program.training.objects
         if isinstance(over, ast.Name):
-            scope = module.scopes.owner(over)
-            for binding in module.scopes.bindings(scope, over.id) if scope is not None else ():
+            for binding in module.scopes.bound(over):
                 yield assigned(module.tree, binding)
         elif isinstance(over, ast.Attribute):
             yield from (value for _, _, value in objects.stored.get(over.attr, ()))
@@ -71,8 +70,7 @@ class Turns:
             for where, call in calls
         ) or any(
             groups & objects.groups(where, node.value)
-            for where in self._program.project.modules.values()
-            for node in where.tree.nodes(ast.Subscript)
+            for where, node in self._program.project.nodes(ast.Subscript)
             if not isinstance(node.ctx, ast.Load)
         )
 

@@ -267,11 +267,10 @@ class Memory:
     def _stores(self) -> dict[Function, frozenset[str]]:
         """The attributes that a function, or one that it calls, may store."""
         own: dict[Function, set[str]] = {}
-        for module in self._project.modules.values():
-            for node in module.tree.nodes(ast.Attribute):
-                if not isinstance(node.ctx, ast.Load):
-                    function = self._project.function_of(module, node)
-                    own.setdefault(function, set()).add(node.attr)
+        for module, node in self._project.nodes(ast.Attribute):
+            if not isinstance(node.ctx, ast.Load):
+                function = self._project.function_of(module, node)
+                own.setdefault(function, set()).add(node.attr)
         queue = list(own)
         while queue:
             function = queue.pop()

@@ -37,6 +37,7 @@ from amp_migrate.autocast.bce_called import (
     is_plain,
 )
 from amp_migrate.autocast.evaluated.evaluation import evaluations
+from amp_migrate.facts.paths import variables
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import indent
@@ -95,7 +96,7 @@ def _called_before(context: Context, statement: ast.stmt, together: list[Called]
     """Compute binary cross entropy before its statement, and what it compares before it under the casts of the caller."""
     module = together[0].module
     tree = module.tree
-    taken = {n.id for n in ast.walk(tree.scope(statement)) if isinstance(n, ast.Name)}
+    taken = variables(tree.scope(statement))
     names, losses = _free("output", taken), _free("bce_loss", taken)
     before: list[str] = []
     within = [f"with {context.spelling.autocast('False')}:"]
@@ -129,7 +130,7 @@ def _computed_before(context: Context, found: list[Bce]) -> Decision:
     """Give the networks in the arguments statements of their own, which autocast covers."""
     module, stmt = found[0].module, found[0].statement
     tree = module.tree
-    taken = {n.id for n in ast.walk(tree.scope(stmt)) if isinstance(n, ast.Name)}
+    taken = variables(tree.scope(stmt))
     names, losses = _free("output", taken), _free("bce_loss", taken)
     lines: list[str] = []
     texts: dict[ast.expr, str] = {}

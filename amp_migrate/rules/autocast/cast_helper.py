@@ -114,8 +114,7 @@ def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
         node = node.value
     if not isinstance(node, ast.Name):
         return False
-    owner = module.scopes.owner(node)
-    bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+    bindings = module.scopes.bound(node)
     if len(bindings) != 1 or not isinstance(bindings[0], ast.alias):
         return False
     alias = bindings[0]
@@ -134,8 +133,7 @@ def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
 def _is_this_module(module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is ``sys.modules[__name__]``, or a name for it."""
     if isinstance(node, ast.Name):
-        owner = module.scopes.owner(node)
-        bindings = module.scopes.bindings(owner, node.id) if owner is not None else []
+        bindings = module.scopes.bound(node)
         value = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
         return (
             value is not None and not isinstance(value, ast.Name) and _is_this_module(module, value)

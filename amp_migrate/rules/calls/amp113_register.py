@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path, variables, walk
 from amp_migrate.plan.model import (
     AddImport,
     Decision,
@@ -124,7 +124,7 @@ def _is_prepared_for_others(context: FileContext) -> bool:
         guard = tree.enclosing(site.node, ast.Try)
         if guard is None or not imports_apex(guard.body[:1]) or len(guard.handlers) != 1:
             return False
-        flags |= {n.id for n in ast.walk(guard.handlers[0]) if isinstance(n, ast.Name)}
+        flags |= variables(guard.handlers[0])
     ours = flags & context.availability.flags
     return bool(ours) and not any(_mentions(other, ours) for other in context.others())
 

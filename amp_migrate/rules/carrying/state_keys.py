@@ -35,8 +35,7 @@ def state_keys(project: Project, sites: list[Site]) -> StateKeys:
     names |= {keyword for site in sites if (keyword := keyword_of(site)[0])}
     others = [
         (module, node)
-        for module in project.modules.values()
-        for node in module.tree.nodes(ast.Constant)
+        for module, node in project.nodes(ast.Constant)
         if isinstance(node, ast.Constant)
         and node not in taken
         and node.value in names

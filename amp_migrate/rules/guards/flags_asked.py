@@ -85,8 +85,7 @@ def taken_names(context: FileContext) -> set[str]:
     own = context.module.name.rpartition(".")[2]
     return {
         alias.name
-        for module in context.project.modules.values()
-        for other in module.tree.nodes(ast.ImportFrom)
+        for _, other in context.project.nodes(ast.ImportFrom)
         if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
         for alias in other.names
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.paths import defs, sets
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -78,20 +78,13 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
         kept = set(ast.walk(fallback[0]))
         gone |= {n for n in ast.walk(node) if n not in kept}
     else:
-        asked = [name for name in asked_elsewhere(context) if _sets(node, name)]
+        asked = [name for name in asked_elsewhere(context) if sets(node, name)]
         flags = "\n".join(f"{name} = {value(context)}" for name in asked)
         edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
         gone |= set(ast.walk(node))
         if asked:
             message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
     yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
-
-
-def _sets(node: ast.Try, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(node)
-    )
 
 
 def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import sets
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import Drop, DropImportedName, Edit, Replace
 from amp_migrate.rules.guards.cleanup import within
@@ -111,7 +112,7 @@ def _variable(tree: Tree, functions: _Functions, name: str, made: Made) -> list[
     idle = {
         qualname
         for qualname, found in functions.items()
-        if any(_stores(f, name) for f in found) and not any(_loads(f, name) for f in found)
+        if any(sets(f, name) for f in found) and not any(_loads(f, name) for f in found)
     }
     found: list[Edit] = []
     for node in tree.nodes(ast.Assign):
@@ -138,15 +139,6 @@ def _is_pure(node: ast.expr) -> bool:
     return isinstance(node, _PURE)
 
 
-def _stores(function: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function)
-    )
-
-
 def _loads(function: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function)
-    )
+    named = (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name)
+    return any(isinstance(n.ctx, ast.Load) for n in named)

@@ -62,8 +62,7 @@ class _Following:
         related = {relative for owner in owners for relative in family(owner)}
         stored = [
             (module, node)
-            for module in project.modules.values()
-            for node in module.tree.nodes(ast.Attribute)
+            for module, node in project.nodes(ast.Attribute)
             if node.attr == attribute.attr and not isinstance(node.ctx, ast.Load)
             if _may_meet(related, project.instance_classes(module, node.value))
         ]
@@ -76,12 +75,7 @@ class _Following:
 
     def _is_declared(self, name: str) -> bool:
         """Tell whether the body of a class gives its objects an attribute, which a decorator may let a call set."""
-        bodies = [
-            stmt
-            for module in self._project.modules.values()
-            for cls in module.tree.nodes(ast.ClassDef)
-            for stmt in cls.body
-        ]
+        bodies = [stmt for _, cls in self._project.nodes(ast.ClassDef) for stmt in cls.body]
         return any(name in defs(s) for s in bodies if isinstance(s, ast.Assign | ast.AnnAssign))
 
 

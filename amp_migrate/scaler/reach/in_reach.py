@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import is_attribute_of, path
+from amp_migrate.facts.paths import is_attribute_of, path, variables
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
@@ -128,7 +128,7 @@ def _declared(project: Project, owner: Class, name: str) -> Class | None:
 
 def is_global(function: Function, node: ast.AST) -> bool:
     """Tell whether a function reads the other objects as globals, and so the scaler too."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = variables(node)
     return not names & set(function.parameters.names)
 
 
@@ -137,7 +137,7 @@ def on_self(project: Project, function: Function, node: ast.AST) -> bool:
 
     So in a method that only other methods of its object call: ``self.save()``.
     """
-    roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    roots = variables(node)
     if not function.parameters.names or function.parameters.names[0] in roots:
         return bool(function.parameters.names)
     calls = project.callers(function)

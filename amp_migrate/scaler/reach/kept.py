@@ -168,7 +168,6 @@ def _loads(project: Project, module: Module, target: ast.expr, within: bool) -> 
         return None
     return [
         _Place(where, node, within)
-        for where in project.modules.values()
-        for node in where.tree.nodes(ast.Attribute)
+        for where, node in project.nodes(ast.Attribute)
         if node.attr == target.attr and isinstance(node.ctx, ast.Load)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import sets
 from amp_migrate.project import Function, Project
 from amp_migrate.training.steps import Step
 
@@ -42,11 +43,4 @@ def _is_none(
 def _stays_none(function: Function, name: str) -> bool:
     """Tell whether a parameter is None by default, and nothing in the function binds its name again."""
     default = function.parameters.defaults.get(name)
-    return (
-        isinstance(default, ast.Constant)
-        and default.value is None
-        and not any(
-            isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-            for node in ast.walk(function.scope)
-        )
-    )
+    return is_none(default) and not sets(function.scope, name)

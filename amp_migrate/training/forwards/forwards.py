@@ -57,14 +57,9 @@ class Forwards:
         self.indifferent = Indifferent(project)
         for module, node in models:
             self._mark(module, node)
-        for module in project.modules.values():
-            for node in module.tree.nodes(ast.Attribute):
-                if (
-                    isinstance(node, ast.Attribute)
-                    and node.attr in EVIDENCE
-                    and self._path_root(node)
-                ):
-                    self._mark_evidence(module, node)
+        for module, node in project.nodes(ast.Attribute):
+            if isinstance(node, ast.Attribute) and node.attr in EVIDENCE and self._path_root(node):
+                self._mark_evidence(module, node)
 
     @staticmethod
     def _path_root(node: ast.Attribute) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
 
 _CALLS = frozenset({"__call__", "forward"})
@@ -36,7 +36,7 @@ def holders(
 
 
 def _given(call: ast.Call) -> Iterator[ast.expr]:
-    for node in (*call.args, *(k.value for k in call.keywords)):
+    for node in all_given(call):
         inner = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
         yield from (part for part in inner if path(part) is not None)
 

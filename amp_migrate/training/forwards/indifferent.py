@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import (
     CASTS_LEAVE_ALONE,
@@ -114,7 +115,7 @@ class Indifferent:
 
     def _gives_function(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call gives a function away, which may be run."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = all_given(call)
         return any(
             isinstance(node, ast.Lambda)
             or (
@@ -131,8 +132,7 @@ class Indifferent:
         return None if gives or func.attr in RUNS_FORWARD else methods or None
 
     def _is_builtin(self, module: Module, func: ast.Name) -> bool:
-        scope = module.scopes.owner(func)
-        bound = module.scopes.bindings(scope, func.id) if scope is not None else ()
+        bound = module.scopes.bound(func)
         return func.id in _BUILTINS and not bound
 
     def _is_plain_method(self, function: Function, func: ast.Attribute) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import COLLECTS
 from amp_migrate.training.named import Groups
@@ -78,13 +79,12 @@ class Collected:
             for module, call in self._objects.method_calls.get(method, ()):
                 assert isinstance(call.func, ast.Attribute)
                 groups = self._objects.groups(module, call.func.value)
-                for given in (*call.args, *(k.value for k in call.keywords)):
+                for given in all_given(call):
                     yield groups, Given(module, given, call.func.value)
 
     def _as_items(self) -> Iterator[tuple[Groups, Given]]:
-        for module in self._project.modules.values():
-            for node in module.tree.nodes(ast.Subscript):
-                value = getattr(module.tree.statement(node), "value", None)
-                if isinstance(node.ctx, ast.Store) and isinstance(value, ast.expr):
-                    given = Given(module, value, node.value)
-                    yield self._objects.groups(module, node.value), given
+        for module, node in self._project.nodes(ast.Subscript):
+            value = getattr(module.tree.statement(node), "value", None)
+            if isinstance(node.ctx, ast.Store) and isinstance(value, ast.expr):
+                given = Given(module, value, node.value)
+                yield self._objects.groups(module, node.value), given

@@ -78,8 +78,7 @@ class Losses:
         """The names of the objects out of sight that are called to compute losses."""
         return {
             group
-            for module in self._project.modules.values()
-            for call in module.tree.nodes(ast.Call)
+            for module, call in self._project.nodes(ast.Call)
             if call in self.computing and not self._project.callees(call)
             if self._project.external(module, call.func) is None
             for group in self.objects.groups(module, call.func)

@@ -28,17 +28,15 @@ def _meant(
         return
     seen.add(node)
     if isinstance(node, ast.Attribute):
-        for where in project.modules.values():
-            for stored in where.tree.nodes(ast.Attribute):
-                if not isinstance(stored.ctx, ast.Store) or stored.attr != node.attr:
-                    continue
-                if project.values.same(module, node.value, where, stored.value):
-                    value = assigned(where.tree, stored)
-                    if value is not None:
-                        yield from _meant(project, where, value, seen)
+        for where, stored in project.nodes(ast.Attribute):
+            if not isinstance(stored.ctx, ast.Store) or stored.attr != node.attr:
+                continue
+            if project.values.same(module, node.value, where, stored.value):
+                value = assigned(where.tree, stored)
+                if value is not None:
+                    yield from _meant(project, where, value, seen)
     elif isinstance(node, ast.Name):
-        scope = module.scopes.owner(node)
-        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+        for binding in module.scopes.bound(node):
             value = assigned(module.tree, binding)
             if value is not None:
                 yield from _meant(project, module, value, seen)

@@ -35,7 +35,7 @@ class Reaching:
         module = function.module
         scope = module.scopes.owner(name)
         if scope is not function.scope:
-            bindings = module.scopes.bindings(scope, name.id) if scope is not None else []
+            bindings = module.scopes.bound(name)
             return [value for binding in bindings for value in self._bound(module, binding)]
         found: dict[Held, None] = {}
         for point in self._graphs.of(function.scope).bound_before(name):

@@ -58,8 +58,7 @@ class _Rounds:
         if isinstance(over, ast.Call):
             return self._called(module, over, where)
         if isinstance(over, ast.Name):
-            owner = module.scopes.owner(over)
-            bound = module.scopes.bindings(owner, over.id) if owner is not None else ()
+            bound = module.scopes.bound(over)
             values = [
                 bound_value(module, b)
                 for b in bound
@@ -127,8 +126,7 @@ def _made_of(module: Module, given: ast.expr) -> set[str]:
             if not isinstance(node, ast.Name) or node.id in found:
                 continue
             found.add(node.id)
-            owner = module.scopes.owner(node)
-            bound = module.scopes.bindings(owner, node.id) if owner is not None else []
+            bound = module.scopes.bound(node)
             waiting += [taken for b in bound if (taken := _taken(module, b)) is not None]
     return found
 

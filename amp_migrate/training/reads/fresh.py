@@ -6,7 +6,7 @@ import ast
 from functools import cache
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Function, Project
@@ -49,7 +49,7 @@ class Fresh:
         name = self._project.external(function.module, call.func) or ""
         if name.startswith("torch.nn."):
             return True
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_given(call)
         if isinstance(call.func, ast.Attribute):
             given.append(call.func.value)
         return any(

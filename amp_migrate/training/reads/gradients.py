@@ -76,8 +76,7 @@ class Gradients:
             base = base.value
         if not isinstance(base, ast.Name):
             return True
-        scope = module.scopes.owner(base)
-        bindings = module.scopes.bindings(scope, base.id) if scope is not None else []
+        bindings = module.scopes.bound(base)
         values = [bound_value(module, binding) for binding in bindings]
         if any(value is not None and self._hands_out(value) for value in values):
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
 from amp_migrate.training.objects import Objects
@@ -77,22 +77,20 @@ class Own:
         """Tell whether some code takes the dictionary of attributes of an object of some classes."""
         return any(
             node.attr in _INSIDES and family & {*self._project.instance_classes(module, node.value)}
-            for module in self._project.modules.values()
-            for node in module.tree.nodes(ast.Attribute)
+            for module, node in self._project.nodes(ast.Attribute)
         )
 
     def _is_set_by_name(self, name: str) -> bool:
         """Tell whether a call may put a network into an attribute of a name."""
-        for module in self._project.modules.values():
-            for call in module.tree.nodes(ast.Call):
-                if tail(call) not in _SETS or len(call.args) < 2:
-                    continue
-                named = call.args[-2]
-                if isinstance(named, ast.Constant) and named.value != name:
-                    continue
-                function = self._project.function_of(module, call)
-                if not self._is_new(function, call.args[-1], set(), plain=True):
-                    return True
+        for module, call in self._project.nodes(ast.Call):
+            if tail(call) not in _SETS or len(call.args) < 2:
+                continue
+            named = call.args[-2]
+            if isinstance(named, ast.Constant) and named.value != name:
+                continue
+            function = self._project.function_of(module, call)
+            if not self._is_new(function, call.args[-1], set(), plain=True):
+                return True
         return False
 
     def _is_new(
@@ -146,7 +144,7 @@ class Own:
         return not any(isinstance(fact, Instance | Made | Written) for fact in facts)
 
     def _makes(self, function: Function, call: ast.Call, seen: set[ast.AST]) -> bool:
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_given(call)
         name = self._project.external(function.module, call.func)
         if name is not None:
             kind = name.rpartition(".")[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_GIVEN, RUNS_NO_FORWARD
 from amp_migrate.training.bindings import values_of
@@ -41,7 +41,7 @@ class Runs:
         if name is None and self._is_unknown(module, call):
             return written
         if tail(call) in RUNS_GIVEN or name is not None or not is_known(call, name):
-            for given in (*call.args, *(k.value for k in call.keywords)):
+            for given in all_given(call):
                 found |= self._objects.groups(module, given) | self._around(function, given)
         return frozenset(found) & written
 

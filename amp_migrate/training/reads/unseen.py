@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.facts.paths import looked_up, tail
+from amp_migrate.facts.paths import all_given, looked_up, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
@@ -220,7 +220,7 @@ def is_known(call: ast.Call, name: str | None) -> bool:
 
 def _arguments(call: ast.Call) -> Iterator[ast.expr]:
     """Yield what a call is given, and what stands in the collections that are written out there."""
-    queue: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    queue: list[ast.expr] = all_given(call)
     for given in queue:
         yield given
         if isinstance(given, ast.List | ast.Tuple | ast.Set):

@@ -53,14 +53,11 @@ class Uses:
 
     def _apex(self) -> Iterator[_Pair]:
         """Yield the names of the losses that `amp.scale_loss` scales."""
-        for module in self._project.modules.values():
-            for item in module.tree.nodes(ast.withitem):
-                name = item.optional_vars
-                if isinstance(name, ast.Name) and scales_loss(
-                    self._project, module, item.context_expr
-                ):
-                    for load in _loads(module, name):
-                        yield module, load
+        for module, item in self._project.nodes(ast.withitem):
+            name = item.optional_vars
+            if isinstance(name, ast.Name) and scales_loss(self._project, module, item.context_expr):
+                for load in _loads(module, name):
+                    yield module, load
 
     def _onward(self, module: Module, node: ast.expr) -> Iterator[_Pair | None]:
         """Yield where the value of an expression goes on; None for a use of it as a number."""
@@ -146,13 +143,12 @@ class Uses:
                     yield module, load
         elif isinstance(target, ast.Attribute):
             groups = self._objects.groups(module, target)
-            for where in self._project.modules.values():
-                for read in where.tree.nodes(ast.Attribute):
-                    if read.attr == target.attr and isinstance(read.ctx, ast.Load):
-                        if groups & self._objects.groups(where, read) and not _before(
-                            where, read, target
-                        ):
-                            yield where, read
+            for where, read in self._project.nodes(ast.Attribute):
+                if read.attr == target.attr and isinstance(read.ctx, ast.Load):
+                    if groups & self._objects.groups(where, read) and not _before(
+                        where, read, target
+                    ):
+                        yield where, read
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             for load in _loads(module, target.value):
                 item = module.tree.parent(load)

@@ -128,9 +128,8 @@ class Writes:
             node = node.value
         if not isinstance(node, ast.Name):
             return None
-        scope = module.scopes.owner(node)
         found: list[ast.expr] = []
-        for binding in module.scopes.bindings(scope, node.id) if scope is not None else ():
+        for binding in module.scopes.bound(node):
             value = bound_value(module, binding)
             if value is None or (_is_new(value) and assigned(module.tree, binding) is value):
                 continue

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
@@ -144,7 +145,7 @@ class Calls:
 
     def _forward(self, module: Module, call: ast.Call, targets: list[Target]) -> None:
         """Let what is no tensor reach the ``forward`` of the module object that is called."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = all_given(call)
         nodes = [self.expressions.node(module, item) for item in given]
         if not any(node is not None and self._tools.holds_tool(node) for node in nodes):
             return

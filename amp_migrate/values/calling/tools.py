@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.modules.model import Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.targets import Target
@@ -55,7 +56,7 @@ class Tools:
 
     def holds_apex(self, module: Module, call: ast.Call) -> bool:
         """Tell whether an argument may be Apex, or a collection that holds it."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = all_given(call)
         values = [item.value if isinstance(item, ast.Starred) else item for item in given]
         nodes = [n for item in values if (n := self.expressions.node(module, item)) is not None]
         roots = {root for node in nodes for root in self.graph.reach(node)[0]}

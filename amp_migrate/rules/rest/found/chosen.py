@@ -66,8 +66,7 @@ def _value(site: Site) -> ast.expr | None:
     """Return what the variable of a use is assigned, the only time that it is."""
     if not isinstance(site.node, ast.Name):
         return None
-    owner = site.module.scopes.owner(site.node)
-    bindings = site.module.scopes.bindings(owner, site.node.id) if owner is not None else []
+    bindings = site.module.scopes.bound(site.node)
     only = bindings[0] if len(bindings) == 1 else None
     return assigned(site.module.tree, only) if isinstance(only, ast.Name) else None
 
@@ -150,6 +149,5 @@ def _is_property(context: FileContext, name: str) -> bool:
     """Tell whether a function of the project has the name of an attribute, and may compute it anew each time."""
     return any(
         isinstance(node, ast.FunctionDef) and node.name == name
-        for module in context.project.modules.values()
-        for node in module.tree.nodes(ast.FunctionDef)
+        for _, node in context.project.nodes(ast.FunctionDef)
     )
