@@ -14,6 +14,7 @@ from amp_migrate.equivalence import progress
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.events import digest
 from amp_migrate.equivalence.runs.launch import Launch, run
+from equivalence.forked import record
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.bool)
 
@@ -138,6 +139,32 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+HALF_DATA = """
+import torch
+from torch.nn import functional as F
+from apex import amp
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+for _ in range(3):
+    features, targets = torch.randn(3, 4).half(), torch.randn(3, 2).half()
+    loss = F.mse_loss(model(features), targets) + (features @ model[1].weight.t()).mean()
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("casts", [False, True])
+def test_data_in_fp16_meet_weights_in_fp32(casts: bool) -> None:
+    """Without the casts that would make one type of both, the operators take the wider one."""
+    run = record(HALF_DATA, CaptureConfig("", casts=casts))
+    assert len(run.steps) == 3, run.failure
 
 
 def test_progress_is_shown_on_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:

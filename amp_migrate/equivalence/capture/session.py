@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amp_migrate.equivalence.capture import determinism
-from amp_migrate.equivalence.capture.amp import everywhere, native
+from amp_migrate.equivalence.capture.amp import everywhere, native, widest
 from amp_migrate.equivalence.capture.amp.apexchoice import offer_apex
 from amp_migrate.equivalence.capture.amp.apexside import ApexSide
 from amp_migrate.equivalence.capture.config import CaptureConfig
@@ -35,6 +35,8 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
         fakecuda.install()
     native.steer_scaler(config, fake)
     native.steer_autocast(config, fake, recorder.notes)
+    if not config.casts:
+        widest.install()
     loading.install(config, hooks)
     apex = ApexSide(config, recorder, backward, steps)
     offer_apex(hooks, config, recorder.notes, apex.attach)
