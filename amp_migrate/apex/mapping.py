@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.writes import Entries, Unread, Write, in_time
 from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
@@ -238,8 +239,7 @@ class _Reader:
 
 
 def _is_imported(module: Module, node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(node)
     if not isinstance(node, ast.Name):
         return False
     scope = module.scopes.owner(node)

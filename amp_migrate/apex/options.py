@@ -10,7 +10,7 @@ from amp_migrate.apex.levels import ALL, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
-from amp_migrate.facts.constants import is_false, is_none, is_true
+from amp_migrate.facts.constants import is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
@@ -236,16 +236,6 @@ def _dynamic_unless_one(node: ast.expr, segment: Spell) -> Condition | None:
     ):
         if isinstance(dynamic, ast.Constant) and dynamic.value == "dynamic" and number(other) == 1:
             return condition
-    return None
-
-
-def number(node: ast.expr) -> float | None:
-    """Return the number that a constant, or a power of two, is; None for anything else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, power = number(node.left), number(node.right)
-        return 2.0**power if base == 2 and power is not None and abs(power) < 100 else None
     return None
 
 

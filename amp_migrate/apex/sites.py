@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex import passthrough
 from amp_migrate.apex.unread import is_unread
-from amp_migrate.facts.paths import stored
+from amp_migrate.facts.paths import bottom, stored
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
@@ -155,8 +155,7 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
 
 def _loop_variable(tree: Tree, node: ast.expr) -> bool:
     """Tell whether a name visits several objects, of which `amp` is only one: ``for k, v in kwargs.items()``."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(node)
     if not isinstance(node, ast.Name):
         return False
     return any(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import bottom, path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Class, Function, Module, Project
@@ -98,7 +98,7 @@ def _of(project: Project, module: Module) -> Iterator[Stranger]:
         receiver = path(func.value)
         if receiver is None or receiver.rpartition(".")[2] != "amp":
             continue
-        unbound = receiver in ("amp", "apex.amp") and _is_unbound(module, root_name(func.value))
+        unbound = receiver in ("amp", "apex.amp") and _is_unbound(module, bottom(func.value))
         alone = func.attr in _OF_APEX_ALONE or _sets_level(call)
         if unbound or (alone and _is_unknown(project, module, func)):
             yield Stranger(module, call, receiver, func.attr, unbound)
@@ -115,13 +115,6 @@ def _is_module(project: Project, module: Module, node: ast.expr) -> bool:
         return False
     external = project.external(module, node) or ""
     return isinstance(project.resolve(module, node), Module) or external == "builtins"
-
-
-def root_name(node: ast.expr) -> ast.expr:
-    """Return the expression that a dotted name begins with."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 def _is_unbound(module: Module, name: ast.expr) -> bool:
@@ -153,7 +146,7 @@ def _is_constant_lookup(module: Module, call: ast.Call) -> bool:
 def _is_unknown(project: Project, module: Module, func: ast.Attribute) -> bool:
     """Tell whether nothing is known of what a call is made on."""
     meaning = project.resolve(module, func)
-    if names_nothing(module, root_name(func.value)):
+    if names_nothing(module, bottom(func.value)):
         return meaning is None or isinstance(meaning, str)
     if meaning is not None or project.external(module, func.value):
         return False

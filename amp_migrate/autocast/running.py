@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import spreads, walk
 from amp_migrate.flow import NOTHING, Assumption, Known, Paths
 from amp_migrate.flow.evaluate import value_of
 from amp_migrate.flow.terms import names_of, term
@@ -59,7 +59,7 @@ class Running:
                 {value_of(value, facts) for facts in holds if facts is not None}
                 if value is not None
                 else {value_of(default)}
-                if default is not None and not _spreads(call)
+                if default is not None and not spreads(call)
                 else set()
             )
             spelt = term(ast.Name(name, ast.Load()))
@@ -75,9 +75,3 @@ class Running:
     def _reached(self, paths: Paths, function: Function, node: ast.AST) -> bool:
         points = points_of(self._project, function, node)
         return not points or any(paths.reachable(point) for point in points)
-
-
-def _spreads(call: ast.Call) -> bool:
-    """Tell whether a call unpacks arguments, so that it may give a parameter that it does not name."""
-    unpacked = any(isinstance(a, ast.Starred) for a in call.args)
-    return unpacked or any(k.arg is None for k in call.keywords)

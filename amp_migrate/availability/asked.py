@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path, sets
+from amp_migrate.facts.paths import path, sets, spreads
 from amp_migrate.project import CallSite, Class, Function, Project
 from amp_migrate.project.order import in_branch
 from amp_migrate.project.relatives import family
@@ -99,7 +99,7 @@ def _attributes(project: Project, function: Function, name: str) -> Iterable[ast
         if node.attr != name or isinstance(node.ctx, ast.Load):
             continue
         holder = project.function_of(module, node)
-        around = project.class_of(holder)
+        around = holder.class_around
         if path(node.value) in holder.receivers and around is not None and around not in own:
             continue
         stmt = module.tree.statement(node)
@@ -119,10 +119,10 @@ def _left_off(project: Project, function: Function, flag: str) -> Entry | None:
 
 
 def _leaves_off(project: Project, site: CallSite, function: Function, flag: str) -> bool:
-    stars = any(isinstance(a, ast.Starred) for a in site.call.args)
-    stars = stars or any(k.arg is None for k in site.call.keywords)
+    if spreads(site.call) or site.partial:
+        return False
     given = project.arguments(site, function)
-    return not stars and not site.partial and (flag not in given or _is_off(given[flag]))
+    return flag not in given or _is_off(given[flag])
 
 
 def _is_off(node: ast.expr | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import bottom
 from amp_migrate.project import Module
 from amp_migrate.project.order import in_branch
 
@@ -116,9 +117,7 @@ def _whole(module: Module, node: ast.stmt) -> ast.stmt:
 def _option(module: Module, node: ast.stmt, nones: list[ast.stmt]) -> ast.expr | None:
     """Return the plain option of ``if args.fp16: from apex import amp``, with None assigned in the `else`."""
     up = next(a for a in module.tree.ancestors(node) if isinstance(a, ast.If))
-    plain: ast.expr = up.test
-    while isinstance(plain, ast.Attribute):
-        plain = plain.value
+    plain = bottom(up.test)
     other = [stmt for stmt in up.orelse if not isinstance(stmt, ast.Global)]
     return up.test if isinstance(plain, ast.Name) and other == nones else None
 

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.check.apex.assumed import Initialize, argument
-from amp_migrate.check.apex.given import POSITIONS, folded, stated
+from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.constants import number
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -39,7 +40,7 @@ def scales(
             read = stated(old.project, item, name)
             values = [old.constant(item.function, value) or value for value in read]
             direct = argument(item.call, name, POSITIONS[name])
-            named = direct is not None and folded(direct) is None
+            named = direct is not None and number(direct) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
             if values and not left_out and not any(given.has(name, v) for v in values):
                 value = values[0]
@@ -101,14 +102,14 @@ class _Given:
             return all(self._has_under(name, value, arm) for arm in (True, False))
         if isinstance(value, ast.Constant) and value.value in (None, "dynamic"):
             return True
-        number = folded(value)
-        if number is not None and number == _WITHOUT_EFFECT.get(name):
+        written = number(value)
+        if written is not None and written == _WITHOUT_EFFECT.get(name):
             return True
         if not self._made or any(k.arg is None for call in self._made for k in call.keywords):
             return True
         if name != "loss_scale":
             return any(_equal(value, part) for part in self._set)
-        if number == 1.0 and any(is_off(call) for call in self._made):
+        if written == 1.0 and any(is_off(call) for call in self._made):
             return True
         return any(self._is_static(call, value) for call in self._made)
 
@@ -118,7 +119,7 @@ class _Given:
         if self.has(name, value):
             return True
         held = refine(NOTHING, choice.test, truth)
-        if name != "loss_scale" or folded(value) != 1.0 or held is None:
+        if name != "loss_scale" or number(value) != 1.0 or held is None:
             return False
         return any(
             k.arg == "enabled" and evaluate(k.value, held) is False
@@ -129,19 +130,19 @@ class _Given:
     def _is_static(self, made: ast.Call, value: ast.expr) -> bool:
         given = {k.arg: k.value for k in made.keywords}
         first, grows = given.get("init_scale"), given.get("growth_interval")
-        turns = None if grows is None else folded(grows)
+        turns = None if grows is None else number(grows)
         stays = turns is not None and turns >= _NEVER
         stays = stays or any(_equal(value, part) for part in self._set)
         if first is None or not _equal(value, first):
             return False
-        return stays or folded(value) is None
+        return stays or number(value) is None
 
 
 def _equal(value: ast.expr, other: ast.expr) -> bool:
     """Tell whether two expressions are the same number, or read the same."""
-    one, number = folded(value), folded(other)
+    one = number(value)
     if one is not None:
-        return one == number
+        return one == number(other)
     read = {
         ast.unparse(n)
         for n in ast.walk(value)

@@ -21,7 +21,7 @@ def wrappers(project: Project, found: Iterable[Site]) -> dict[Site, Class]:
     """
     of: dict[Class, list[Site]] = {}
     for site in found:
-        cls = project.class_of(site.function)
+        cls = site.function.class_around
         if cls is not None:
             of.setdefault(cls, []).append(site)
     return {
@@ -99,7 +99,7 @@ def chosen_beside_native(project: Project, site: Site) -> bool:
 def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
     """Refuse a function that scales by Apex for its callers, beside one of its file that does the same natively."""
     for site in found:
-        function = outermost(site.function)
+        function = site.function.method
         if site.kind is not Kind.SCALE_LOSS or function.node is None or function.cls is not None:
             continue
         twin = _native_twin(project, function)
@@ -111,13 +111,6 @@ def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
                 f"{function.name}() trains by Apex for whoever calls it, and {twin.name}() does so natively",
                 f"remove {function.name}() with the choices that lead to it, and let its users call {twin.name}()",
             )
-
-
-def outermost(function: Function) -> Function:
-    """Return the function of a module, or the method, that a function is nested in."""
-    while function.parent is not None:
-        function = function.parent
-    return function
 
 
 def _native_twin(project: Project, function: Function) -> Function | None:

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import ast
+import operator
+
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 
 
 def is_none(node: ast.AST | None) -> bool:
@@ -18,6 +27,22 @@ def is_true(node: ast.AST | None) -> bool:
 def is_false(node: ast.AST | None) -> bool:
     """Tell whether an expression is the constant False."""
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def number(node: ast.AST | None) -> float | None:
+    """Return the number that an expression of numbers is, which may be spelt as strings; None for any other one."""
+    try:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
+            return float(node.value)
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            left, right = number(node.left), number(node.right)
+            if left is not None and right is not None:
+                return float(_OPERATORS[type(node.op)](left, right))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        return number(node.args[0]) if node.func.id in ("float", "int") else None
+    return None
 
 
 def string(node: ast.AST | None) -> str | None:

@@ -42,6 +42,12 @@ def all_given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
+def spreads(call: ast.Call) -> bool:
+    """Tell whether a call unpacks arguments, so that it may give a parameter that it does not name."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
+
+
 def variables(node: ast.AST) -> set[str]:
     """Return the names of the variables that stand in a statement or expression, nested functions included."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
@@ -82,6 +88,13 @@ def sets(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression binds or deletes a variable, nested functions included."""
     named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name)
     return any(not isinstance(n.ctx, ast.Load) for n in named)
+
+
+def bottom(node: ast.expr) -> ast.expr:
+    """Return the expression at the bottom of attributes: ``a[0]`` for ``a[0].b.c``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
 
 
 def root(node: ast.AST) -> str | None:

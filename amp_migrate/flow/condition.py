@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import same, variables
+from amp_migrate.facts.paths import bottom, same, variables
 from amp_migrate.facts.tree import Tree
 
 Known = Callable[[ast.expr], bool | None]
@@ -207,9 +207,7 @@ def is_looked_up(node: ast.expr) -> bool:
 
 def is_plain(text: str) -> bool:
     """Tell whether a text is a name or a chain of attributes, as ``args.fp16``."""
-    node = _parse(text)
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(_parse(text))
     return isinstance(node, ast.Name)
 
 

@@ -82,6 +82,19 @@ class Function:
         return self.node if self.node is not None else self.module.tree.module
 
     @property
+    def method(self) -> Function:
+        """The method that it is or stands in; the outermost function around it where that is none."""
+        found = self
+        while found.cls is None and found.parent is not None:
+            found = found.parent
+        return found
+
+    @property
+    def class_around(self) -> Class | None:
+        """The class whose method it is or stands in."""
+        return self.method.cls
+
+    @property
     def takes_receiver(self) -> bool:
         """Whether the first parameter is ``self`` or ``cls``, whatever it is called."""
         return self.receiver is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, spreads
 from amp_migrate.modules.binding import bind, fits
 from amp_migrate.plain.held import Holding
 from amp_migrate.project import CallSite, Function
@@ -65,9 +65,7 @@ class Inlining:
         return None if found[0].decorator_list else found[0]
 
     def _is_plain(self, call: ast.Call, function: Function) -> bool:
-        starred = any(isinstance(a, ast.Starred) for a in call.args)
-        double = any(k.arg is None for k in call.keywords)
-        return not (starred or double or is_passthrough(self._project, function))
+        return not (spreads(call) or is_passthrough(self._project, function))
 
     def _is_apex(self, inner: ast.Call, given: dict[str, ast.expr]) -> bool:
         """Tell whether the returned call is one of Apex, or of a function that hands on to it."""

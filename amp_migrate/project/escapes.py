@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import bottom, path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.project.by_name import Escape, NameLookups
@@ -114,9 +114,7 @@ class Escapes:
 
     def _is_of_library(self, module: Module, decorator: ast.expr) -> bool:
         """Tell whether a decorator comes out of an imported module, and not of an object that can be asked later."""
-        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-        while isinstance(inner, ast.Attribute):
-            inner = inner.value
+        inner = bottom(decorator.func if isinstance(decorator, ast.Call) else decorator)
         meant = self.values.nodes.lookup.expression(module, inner)
         return bool(meant) and all(isinstance(m, str) and "." not in m for m in meant)
 

@@ -114,15 +114,6 @@ class Project:
         """
         return function_of(module, node)
 
-    def class_of(self, function: Function) -> Class | None:
-        """Return the class whose method, or function nested in a method, `function` is."""
-        up: Function | None = function
-        while up is not None:
-            if up.cls is not None:
-                return up.cls
-            up = up.parent
-        return None
-
     def resolve(self, module: Module, node: ast.expr) -> Module | Function | Class | str | None:
         """Return what a Name or Attribute means: a definition, or a dotted name outside the project.
 

@@ -8,13 +8,19 @@ from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 
 
-def upwards(project: Project, function: Function) -> set[Function]:
-    """Return a function and those that call it, directly or not."""
-    return set(closure([function], lambda here: (s.function for s in project.callers(here))))
+def upwards(project: Project, *functions: Function) -> set[Function]:
+    """Return some functions and those that call them, directly or not."""
+    return set(closure(functions, lambda here: (s.function for s in project.callers(here))))
+
+
+def run_around(project: Project, *functions: Function) -> set[Function]:
+    """Return what the programs run that some functions run in, as far as calls show them."""
+    return {f for start in upwards(project, *functions) for f in reachable(project, start)}
 
 
 def reachable(
@@ -87,6 +93,26 @@ def _called(project: Project) -> dict[Function, set[Function]]:
         if function.parent is not None:
             table[function.parent].add(function)
     return table
+
+
+def attributes_set(project: Project, function: Function) -> frozenset[str]:
+    """Return the attributes that a function sets, itself or in what it calls."""
+    known = _set_by(project)
+    reached = reachable(project, function)
+    for body in reached:
+        if body not in known:
+            known[body] = frozenset(
+                node.attr
+                for node in walk(body.scope)
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            )
+    return frozenset().union(*(known[body] for body in reached))
+
+
+@once
+def _set_by(project: Project) -> dict[Function, frozenset[str]]:
+    """Return the attributes that functions set themselves, as far as that was asked."""
+    return {}
 
 
 def scattered(

@@ -15,13 +15,6 @@ def family(cls: Class) -> list[Class]:
     return list({cls: None, **found})
 
 
-def class_around(function: Function) -> Class | None:
-    """Return the class whose method a function is, or is nested in."""
-    while function.cls is None and function.parent is not None:
-        function = function.parent
-    return function.cls
-
-
 def runs(cls: Class, method: Function) -> bool:
     """Tell whether the objects of a class run a method of it or of a base, if only by ``super()``."""
     for owner in cls.mro():

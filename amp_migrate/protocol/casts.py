@@ -9,7 +9,7 @@ from typing import NamedTuple
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.receivers import Object, Receivers, may_be_same
 from amp_migrate.protocol.faults import Breach
-from amp_migrate.protocol.machine import Moved
+from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 
@@ -52,16 +52,12 @@ class Inside(NamedTuple):
         return next((c for c in reversed(self.contexts) if c in modes), None) is Context.NO_GRAD
 
 
-class CastMachine:
+class CastMachine(Unmoved):
     """Follows the contexts of a program, with AMP on."""
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """A program begins outside of all contexts."""
         return (Inside(),)
-
-    def failed(self, state: Hashable, event: Event) -> Hashable:
-        """An exception changes no context."""
-        return state
 
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""

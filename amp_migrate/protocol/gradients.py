@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.mark import Mark
 from amp_migrate.protocol.faults import Breach
-from amp_migrate.protocol.machine import Moved
-from amp_migrate.training.contexts import Context
+from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.events import Event, Kind
 
 
@@ -75,7 +74,7 @@ _AFTER_PLAIN = {
 }
 
 
-class GradientMachine:
+class GradientMachine(Unmoved):
     """Follows one optimizer by its number.
 
     A backward or a read that may concern any optimizer concerns this one; `alone` tells whether there is no
@@ -100,14 +99,6 @@ class GradientMachine:
         assert isinstance(state, State)
         lacks = event.kind is Kind.FORWARD and state.grad is Grad.EMPTY
         return state._replace(grad=Grad.MISSING) if lacks and self.concerns(event) else state
-
-    def enter(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes gradients."""
-        return state
-
-    def leave(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes gradients."""
-        return state
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event may concern the optimizer."""

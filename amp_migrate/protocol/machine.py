@@ -46,6 +46,22 @@ class Machine(Protocol):
         """Return the state behind a context, and whatever was entered in it."""
 
 
+class Unmoved:
+    """A machine whose states change with no context and no exception, where it does not say otherwise."""
+
+    def failed(self, state: Hashable, event: Event) -> Hashable:
+        """Return the state as it was before."""
+        return state
+
+    def enter(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state as it was outside."""
+        return state
+
+    def leave(self, state: Hashable, context: Context) -> Hashable:
+        """Return the state as it was inside."""
+        return state
+
+
 @runtime_checkable
 class Choosy(Protocol):
     """What a machine has besides that most events are no matter of, in any state."""

@@ -10,11 +10,10 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
-from amp_migrate.protocol.machine import Moved
+from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.runs import Summary
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.switched import Switch
-from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.steppers import has_groups
 
@@ -33,7 +32,7 @@ class Scaling(NamedTuple):
     used: bool
 
 
-class ScalerMachine:
+class ScalerMachine(Unmoved):
     """Follows one GradScaler by its number."""
 
     def __init__(self, number: int) -> None:
@@ -48,14 +47,6 @@ class ScalerMachine:
         assert isinstance(state, Scaling)
         steps = event.kind is Kind.STEP and event.scaler == self._number
         return state._replace(checked=True, used=True) if steps else state
-
-    def enter(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes a scaler."""
-        return state
-
-    def leave(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes a scaler."""
-        return state
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event is a backward, or of the GradScaler."""

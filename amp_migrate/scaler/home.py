@@ -12,7 +12,7 @@ from amp_migrate.availability.handed import Maker
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.project.relatives import class_around, family
+from amp_migrate.project.relatives import family
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
@@ -144,7 +144,7 @@ class Home:
         ):
             return function.cls
         relatives = family(function.cls)
-        others = (f for f in self._needing if f is not function and class_around(f) in relatives)
+        others = (f for f in self._needing if f is not function and f.class_around in relatives)
         return function.cls if any(others) else None
 
     def _resolve(self, function: Function, node: ast.AST) -> str:

@@ -188,10 +188,7 @@ def function_of(module: Module, node: ast.AST) -> Function:
 
 def enclosing_class(module: Module, node: ast.AST) -> Class | None:
     """Return the class whose method, or function nested in a method, holds `node`."""
-    function = function_of(module, node)
-    while function.cls is None and function.parent is not None:
-        function = function.parent
-    return function.cls
+    return function_of(module, node).class_around
 
 
 def _annotated(annotation: ast.expr) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from amp_migrate.apex.apart import elements
 from amp_migrate.placement.finding.build import units
 from amp_migrate.project.reach import reachable, scattered, upwards
-from amp_migrate.project.relatives import class_around, family, runs
+from amp_migrate.project.relatives import family, runs
 from tests.placement.training import Training
 from tests.project.helpers import Case
 
@@ -151,7 +151,7 @@ def test_class_around() -> None:
     )
     case = Case({"m.py": text})
     functions = case.project.modules["m.py"].functions.values()
-    found = {f.name: class_around(f) for f in functions if f.node is not None}
+    found = {f.name: f.class_around for f in functions if f.node is not None}
     assert {name: cls and cls.name for name, cls in found.items()} == {
         "f": "C", "g": "C", "h": "C", "k": None,
     }  # fmt: skip

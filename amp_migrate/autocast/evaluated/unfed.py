@@ -23,7 +23,7 @@ def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
 
 def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or in a method of a network."""
-    cls = unit.project.class_of(unit.project.function_of(module, node))
+    cls = unit.project.function_of(module, node).class_around
     return covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals())
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.slicing.places import Needed, Place, Places, item
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, walk
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import CallSite, Function, Project
@@ -83,15 +84,12 @@ class Effects:
         return self._known[function]
 
     def _unknown(self, function: Function) -> list[Function]:
-        found = {function: None}
-        queue = [function]
-        for member in queue:
-            for part in walk(member.scope):
-                for callee in self._project.callees(part) if isinstance(part, ast.Call) else ():
-                    if callee not in found and callee not in self._known:
-                        found[callee] = None
-                        queue.append(callee)
-        return queue
+        def called(member: Function) -> Iterator[Function]:
+            calls = (part for part in walk(member.scope) if isinstance(part, ast.Call))
+            callees = (callee for call in calls for callee in self._project.callees(call))
+            return (callee for callee in callees if callee not in self._known)
+
+        return closure([function], called)
 
     def _summary(self, function: Function) -> Effect:
         read: Needed = set()

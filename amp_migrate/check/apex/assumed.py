@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.installed import installed
-from amp_migrate.facts.paths import mentions, walk
+from amp_migrate.facts.paths import mentions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Function, Project
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import attributes_set
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
@@ -107,23 +107,13 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
     queue, seen = [function], {function}
     for callee in queue:
         sites = project.callers(callee)
-        stored = _stored(project, callee) if sites else frozenset()
+        stored = attributes_set(project, callee) if sites else frozenset()
         for site in sites:
             held, missed = _passed(site.function, site.call, stored)
             yield from ((site.function, way) for way in missed)
             if held is not None and site.function not in seen:
                 seen.add(site.function)
                 queue.append(site.function)
-
-
-def _stored(project: Project, function: Function) -> frozenset[str]:
-    """Return the attributes that a function sets, or what it calls."""
-    nodes = (node for f in reachable(project, function) for node in walk(f.scope))
-    return frozenset(
-        node.attr
-        for node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    )
 
 
 def _passed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
@@ -54,13 +55,7 @@ class Courses:
             onward = self.onward(function, told)
             graph = self._program.graph(function)
             found = [graph.entry, *(p for p in graph.points if p.kind is Kind.CAUGHT)]
-            seen = set(found)
-            for point in found:
-                for target in onward[point]:
-                    if target not in seen:
-                        seen.add(target)
-                        found.append(target)
-            self._reached[function, told] = found
+            self._reached[function, told] = closure(found, onward.__getitem__)
         return self._reached[function, told]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Iterator
 
 from amp_migrate.check.apex.assumed import Initialize, argument
@@ -12,13 +11,6 @@ from amp_migrate.project import Module, Project
 from amp_migrate.training.origins.meant import meant
 
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
 
 
 def stated(project: Project, item: Initialize, name: str) -> list[ast.expr]:
@@ -83,24 +75,3 @@ def _put(
                     yield from (k.value for k in call.keywords if k.arg == name)
                     for given in call.args:
                         yield from _held(project, where, given, name, seen)
-
-
-def folded(node: ast.expr) -> float | None:
-    """Return the number that an expression of numbers is; None for any other one."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            return float(node.value)
-        except ValueError:
-            return None
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = folded(node.left), folded(node.right)
-        if left is not None and right is not None:
-            try:
-                return float(_OPERATORS[type(node.op)](left, right))
-            except (ArithmeticError, ValueError):
-                return None
-    if isinstance(node, ast.Call) and tail(node) in ("float", "int") and len(node.args) == 1:
-        return folded(node.args[0])
-    return None

@@ -14,6 +14,7 @@ from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
+from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
 
 OFF: States = frozenset({False})
@@ -39,7 +40,7 @@ class Initialized:
         functions = [
             self._project.function_of(m, c) for m, c in zip(initializing, calls, strict=True)
         ]
-        self._leads = leading(self._project, functions)
+        self._leads = upwards(self._project, *functions)
         self._imports = Imports(program)
         self._add_importers()
         self._courses = courses(self._project)
@@ -53,7 +54,7 @@ class Initialized:
             known.update(found)
             for top in found:
                 if self._imports.may_come_to(top, self._leads, self._calls):
-                    self._leads |= leading(self._project, self._importers(top))
+                    self._leads |= upwards(self._project, *self._importers(top))
 
     def _importers(self, top: Function) -> list[Function]:
         """Return the functions that import the file whose top-level code a function is."""
@@ -202,18 +203,6 @@ class Initialized:
 
 def _runs(function: Function) -> list[_Run]:
     return [(function, False)] + [(function, True)] * (function.node is None)
-
-
-def leading(project: Project, functions: Iterable[Function]) -> set[Function]:
-    """Return some functions, and those that call one of them, or call one that does."""
-    found = list(functions)
-    seen = set(found)
-    for function in found:
-        for site in project.callers(function):
-            if site.function not in seen:
-                seen.add(site.function)
-                found.append(site.function)
-    return seen
 
 
 def handed(program: Program, call: ast.Call) -> list[Function]:

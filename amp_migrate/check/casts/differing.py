@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.check.apex.assumed import Initialize
-from amp_migrate.check.apex.given import folded, stated
+from amp_migrate.check.apex.given import stated
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -35,7 +36,7 @@ def is_scaled(side: Side, item: Initialize) -> bool:
     found = stated(side.project, item, "loss_scale")
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
-    return not any(folded(value) == 1.0 for value in found)
+    return not any(number(value) == 1.0 for value in found)
 
 
 def scales(side: Side, function: Function) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, Initialize, initializes
 from amp_migrate.check.apex.disabling import States
-from amp_migrate.check.apex.initialized import ON, Initialized, leading
+from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import called_again
 from amp_migrate.check.casts.callables import counterparts, spelled
@@ -39,6 +39,7 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import upwards
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ class Forwards:
         """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
         project, apex = self.old.project, Initialized(self.old.program, {item.call}, Facts())
         found = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
-        leads = leading(project, [through]) if through is not None and through.node else found
+        leads = upwards(project, through) if through is not None and through.node else found
         return [f for f in found if f in leads]
 
     def _behind(self, known: Collection[Function]) -> list[Function]:
@@ -115,8 +116,8 @@ class Forwards:
     def _scaling(self) -> list[Function]:
         """The functions that nothing calls, that initialize nothing and that may come to a loss which Apex scales."""
         project = self.old.project
-        scaling = leading(project, (f for f in project.functions() if scales(self.old, f)))
-        scaling -= leading(project, (item.function for item in self.every))
+        scaling = upwards(project, *(f for f in project.functions() if scales(self.old, f)))
+        scaling -= upwards(project, *(item.function for item in self.every))
         return [f for f in scaling if f.node is not None and not project.callers(f)]
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
@@ -145,11 +146,9 @@ class Forwards:
             ran = [old for old in ran if not self._prepares(at, old)]
             wanted = frozenset(state for old in ran for state in before[old])
             known = None not in wanted
-            lacking = (known and True in wanted and inside is Casts.OFF) or (
-                wanted == ON
-                and native.lacks(function, call, begun[function])
-                and self._is_forward(at)
-            )
+            lacking = known and True in wanted and inside is Casts.OFF
+            if wanted == ON and native.lacks(function, call, begun[function]):
+                lacking = lacking or self._is_forward(at)
             if lacking and not scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)
                 ways = self.new.project, native, begun, function

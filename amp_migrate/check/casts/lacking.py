@@ -10,7 +10,7 @@ from amp_migrate.check.events.labels import text_of
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import spreads, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 
@@ -103,9 +103,7 @@ class Lacking:
     def _is_left_out(self, function: Function, parameter: str) -> bool:
         project = self._new.project
         return any(
-            parameter not in project.arguments(site, function)
-            and not any(k.arg is None for k in site.call.keywords)
-            and not any(isinstance(a, ast.Starred) for a in site.call.args)
+            parameter not in project.arguments(site, function) and not spreads(site.call)
             for site in project.calls_of(function)
         )
 

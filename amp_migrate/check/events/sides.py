@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from amp_migrate.check.apex.initialized import leading
 from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
@@ -17,6 +16,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
+from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.origins.constants import constant_of
 
@@ -65,7 +65,7 @@ class Side:
     @cached_property
     def relevant(self) -> frozenset[Key]:
         """The functions in which something happens, and those that may come to one by calls."""
-        return frozenset(map(key, leading(self.project, self._own)))
+        return frozenset(map(key, upwards(self.project, *self._own)))
 
     def known(self, function: Function, *, there: bool = True) -> Assumption:
         """Return what holds in a function where Apex is installed, or is not."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.protocol.faults import Place
 
 
@@ -42,13 +43,7 @@ class Automaton:
         for source, moves in enumerate(self.moves):
             for _, _, target in moves:
                 into.setdefault(target, []).append(source)
-        living = {last}
-        queue = [last]
-        while queue:
-            for source in into.get(queue.pop(), ()):
-                if source not in living:
-                    living.add(source)
-                    queue.append(source)
+        living = set(closure([last], lambda state: into.get(state, ())))
         if not living & set(self.starts):
             return self
         kept = [[move for move in moves if move[2] in living] for moves in self.moves]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.enable.described.parser import NAMES, Parser
 from amp_migrate.enable.described.typed import typed
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import bottom, path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import dominates
 
@@ -167,7 +167,5 @@ def _precedes(function: Function, name: ast.Name, before: ast.stmt) -> bool:
 
 def _is_given(function: Function, node: ast.Attribute) -> bool:
     """Tell whether an attribute is one of an object that a function is given."""
-    root: ast.expr = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
+    root = bottom(node)
     return isinstance(root, ast.Name) and root.id in function.parameters.names

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import run_around
 from amp_migrate.project.relatives import family
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
@@ -86,8 +86,8 @@ class Trainings:
 
     def _run_with(self, training: Training) -> set[Module]:
         """Return the files of the functions that the programs run in which a training runs a backward."""
-        starts = {up for b in training.backwards for up in upwards(self.project, b.function)}
-        return {f.module for start in starts for f in reachable(self.project, start)}
+        run = run_around(self.project, *(b.function for b in training.backwards))
+        return {f.module for f in run}
 
     def _backwards(self) -> Iterator[tuple[Function, Event]]:
         for function, held in self.program.training.by_function.items():
@@ -124,7 +124,7 @@ class Trainings:
 
     def _around(self, function: Function) -> list[Optimizer]:
         """Return the optimizers that the programs step in which a function runs."""
-        run = {f for up in upwards(self.project, function) for f in reachable(self.project, up)}
+        run = run_around(self.project, function)
         found = {o for f in run for o, _ in self._stepped(f)}
         return [o for o in self.optimizers.every if o in found]
 
@@ -144,7 +144,7 @@ class Trainings:
             return True
         base, _, inner = (optimizer.name or "").partition(".")
         attribute = bool(inner) and base in {*held.receivers} & {*function.receivers}
-        own, cls = self.project.class_of(function), self.project.class_of(held)
+        own, cls = function.class_around, held.class_around
         return attribute and own is not None and cls is not None and own in family(cls)
 
     def _is_native(self, module: Module) -> bool:

@@ -12,7 +12,7 @@ from amp_migrate.enable.hazards.products import Products, calls_of
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import loop_of
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import reachable, run_around
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.refusing import Refusing
 
@@ -125,8 +125,7 @@ class Hazards:
 
     def _run_with(self, training: Training) -> list[Function]:
         """Return the functions that the programs run in which a training runs a backward."""
-        starts = {up for b in training.backwards for up in upwards(self._project, b.function)}
-        found = {f for start in starts for f in reachable(self._project, start)}
+        found = run_around(self._project, *(b.function for b in training.backwards))
         return sorted(found, key=_place)
 
     def _entropy(

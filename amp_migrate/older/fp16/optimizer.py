@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.constants import is_false, is_none, is_true
+from amp_migrate.facts.constants import is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path, same
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.calls import write_calls
@@ -174,7 +174,7 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool)
     known = {*_SETTINGS, "scale_factor"}
     if not entries or not set(entries) <= known:
         raise _unread(wrap)
-    entries = {k: v for k, v in entries.items() if _number(v) != _DEFAULTS.get(k)}
+    entries = {k: v for k, v in entries.items() if number(v) != _DEFAULTS.get(k)}
     if entries and not is_true(given.get("dynamic_loss_scale")):
         raise _unread(wrap)
     return "".join(
@@ -182,19 +182,6 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool)
         for key, value in entries.items()
         if key in _SETTINGS
     )
-
-
-def _number(node: ast.expr) -> float | None:
-    """Return the value of a number, or of a power of two numbers."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, exponent = _number(node.left), _number(node.right)
-        if base is None or exponent is None or not 0 <= base <= 16 or not 0 <= exponent <= 64:
-            return None
-        return float(base**exponent)
-    value = node.value if isinstance(node, ast.Constant) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
 
 
 def _unread(wrap: Wrap) -> Unwritable:

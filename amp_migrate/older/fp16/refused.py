@@ -12,7 +12,7 @@ from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import Sheet
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Function, Module
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import run_around
 from amp_migrate.training.bindings import bound_value
 
 Passes = list[tuple[Module, ast.Call, bool | None]]
@@ -116,8 +116,7 @@ def _reading(training: Fp16, found: Found) -> list[tuple[Module, ast.Call]]:
 def refuse_gradients(training: Fp16, found: Found, calls: Passes) -> None:
     """Refuse reads of the network's gradients: they are scaled, in fp16, where autocast leaves those of fp32 weights."""
     run = {found.project.function_of(module, call) for module, call, _ in calls}
-    starts = {up for function in run for up in upwards(found.project, function)}
-    for function in {f for start in starts for f in reachable(found.project, start)}:
+    for function in run_around(found.project, *run):
         for node in _gradients(function):
             if not _is_of_masters(training, function.module, node.value, found):
                 raise Unwritable(

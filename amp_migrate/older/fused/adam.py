@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.options import number
-from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.constants import is_false, number
 from amp_migrate.facts.stand_ins import NOTHING
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16

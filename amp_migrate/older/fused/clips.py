@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from amp_migrate.apex.options import number
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.stand_ins import GROUP
 from amp_migrate.flow import Graphs, Kind
 from amp_migrate.older.feasible import feasible

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_true
-from amp_migrate.facts.paths import mentions, path, tail
+from amp_migrate.facts.paths import mentions, path, spreads, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
@@ -159,9 +159,7 @@ _NAMES = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_over
 
 
 def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(
-        k.arg is None for k in call.keywords
-    ):
+    if spreads(call):
         return None
     named = dict(zip(_NAMES, call.args, strict=False))
     named |= {k.arg: k.value for k in call.keywords if k.arg is not None}

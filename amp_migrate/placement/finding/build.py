@@ -18,7 +18,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.idle import is_idle
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable, scattered, upwards
-from amp_migrate.project.relatives import class_around, family
+from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.routes.carriers import Carriers
@@ -135,7 +135,7 @@ def _join_reachable(
             for reached in reachable(project, start):
                 if reached not in functions:
                     continue
-                own = reached.parent is not None or class_around(reached) is not None
+                own = reached.parent is not None or reached.class_around is not None
                 if not (own and apart.trains_others(inits, functions[reached])):
                     groups.join_all([inits[0], functions[reached][0]])
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from amp_migrate.apex.apart import elements, optimizer_expressions
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.apex.strangers import Stranger, names_nothing, root_name
-from amp_migrate.facts.paths import root
+from amp_migrate.apex.strangers import Stranger, names_nothing
+from amp_migrate.facts.paths import bottom, root
 from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.build import Index
@@ -42,7 +42,7 @@ def forgotten(index: Index) -> dict[Name, str]:
     ]
     found: dict[tuple[Module, str], list[Stranger]] = {}
     for stranger in index.strangers if inits else ():
-        if names_nothing(stranger.module, root_name(stranger.call.func)):
+        if names_nothing(stranger.module, bottom(stranger.call.func)):
             found.setdefault((stranger.module, stranger.root), []).append(stranger)
     return {
         (module.path, name): name if name == "apex" else f"apex.{name}"
@@ -56,7 +56,7 @@ def is_forgotten(site: Site) -> bool:
     func = site.node.func if isinstance(site.node, ast.Call) else None
     if not isinstance(func, ast.Attribute) or site.module.scopes.stars or is_described(site):
         return False
-    return names_nothing(site.module, root_name(func))
+    return names_nothing(site.module, bottom(func))
 
 
 def is_described(site: Site) -> bool:
@@ -65,7 +65,7 @@ def is_described(site: Site) -> bool:
 
 
 def _are_all(module: Module, name: str, uses: list[Stranger]) -> bool:
-    called = {root_name(stranger.call.func) for stranger in uses}
+    called = {bottom(stranger.call.func) for stranger in uses}
     return all(
         node in called
         for node in module.tree.nodes(ast.Name)

@@ -7,7 +7,7 @@ import ast
 from amp_migrate.apex.apart import optimizer_expressions
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import run_around
 
 
 def only_infers(unit: Unit, site: Site) -> bool:
@@ -16,10 +16,8 @@ def only_infers(unit: Unit, site: Site) -> bool:
         return False
     if any(list(optimizer_expressions(other)) for other in unit.of(Kind.INITIALIZE)):
         return False
-    starts = upwards(unit.project, site.function)
-    run = {function for start in starts for function in reachable(unit.project, start)}
     return not any(
         isinstance(node, ast.Attribute) and node.attr == "backward"
-        for function in run
+        for function in run_around(unit.project, site.function)
         for node in ast.walk(function.scope)
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import MARKS, Kind, Site, private
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import root
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import dominates
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import run_around
 
 _SCALE = (("loss_scale",), ("_loss_scale",), ("loss_scale", "()"))
 _TUNED = ("_scale_seq_len", "_min_loss_scale", "_max_loss_scale")
@@ -132,8 +132,7 @@ def _private(unit: Unit, kind: type[ast.expr]) -> Iterator[tuple[Module, ast.exp
             continue
         own = module in unit.modules
         if not own and functions is None:
-            starts = {up for f in unit.functions for up in upwards(unit.project, f)}
-            functions = {f for start in starts for f in reachable(unit.project, start)}
+            functions = run_around(unit.project, *unit.functions)
         for node in module.tree.nodes(kind):
             if own or unit.project.function_of(module, node) in (functions or ()):
                 yield module, node

@@ -29,9 +29,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if function in home.resolved and function in home.users:
         made = _in_its_try(home, function, node) and _made(home, function, node, creations)
         return home.access(function, node) if made else None
-    owner = function
-    while owner.cls is None and owner.parent is not None:
-        owner = owner.parent
+    owner = function.method
     if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
         return home.access(function, node) if early else None

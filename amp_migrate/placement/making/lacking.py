@@ -47,9 +47,7 @@ def _made(project: Project) -> set[Class]:
 def _objects(home: Home, function: Function, text: str) -> Iterator[Class]:
     """Yield the classes of the objects through which a function reaches the scaler."""
     owner, _, name = text.rpartition(".")
-    method = function
-    while method.cls is None and method.parent is not None:
-        method = method.parent
+    method = function.method
     if name != home.name or not owner or function in home.carriers.paths:
         return
     if method.cls is not None and method.receiver == owner:

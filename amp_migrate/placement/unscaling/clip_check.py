@@ -52,7 +52,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
     """Raise `Cannot` for reads of gradients behind the call of a helper that runs a backward, which nothing unscales."""
     trained = {b.function for b in unit.backwards if b.node not in gone}
     stepped = {s.function for s in unit.steps if s.call not in gone}
-    for function in {up for f in trained for up in upwards(unit.project, f)} - trained - stepped:
+    for function in upwards(unit.project, *trained) - trained - stepped:
         backwards = [
             node
             for node in walk(function.scope)

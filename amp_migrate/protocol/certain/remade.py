@@ -6,8 +6,7 @@ from collections.abc import Hashable
 
 from amp_migrate.facts.mark import Mark
 from amp_migrate.protocol.faults import Breach
-from amp_migrate.protocol.machine import Moved
-from amp_migrate.training.contexts import Context
+from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.events import Event, Kind
 
 
@@ -19,7 +18,7 @@ class Life(Mark):
     ANEW = "is made anew since it stepped one"
 
 
-class RemadeMachine:
+class RemadeMachine(Unmoved):
     """Follows one GradScaler."""
 
     def __init__(self, number: int, optimizers: frozenset[int]) -> None:
@@ -29,18 +28,6 @@ class RemadeMachine:
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """No GradScaler has stepped when a program begins."""
         return (Life.NEW,)
-
-    def failed(self, state: Hashable, event: Event) -> Hashable:
-        """What raised has made nothing."""
-        return state
-
-    def enter(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes a scaler."""
-        return state
-
-    def leave(self, state: Hashable, context: Context) -> Hashable:
-        """No context changes a scaler."""
-        return state
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""

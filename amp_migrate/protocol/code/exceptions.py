@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
 from amp_migrate.flow.terms import Term
@@ -73,13 +74,7 @@ class Exceptions:
             if isinstance(node, ast.Call)
             for callee in self._project.callees(node)
         ]
-        found = set(queue)
-        for function in queue:
-            for callee in self._callees.get(function, ()):
-                if callee not in found:
-                    found.add(callee)
-                    queue.append(callee)
-        return frozenset(found)
+        return frozenset(closure(queue, lambda function: self._callees.get(function, ())))
 
     @cached_property
     def _callees(self) -> dict[Function, set[Function]]:

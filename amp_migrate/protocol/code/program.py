@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
@@ -64,13 +65,7 @@ class Program:
     def relevant(self) -> frozenset[Function]:
         """The functions in which an event happens, and those from which one of them may be reached."""
         found = set(self.training.by_function) | self._casting
-        queue = list(found)
-        for function in queue:
-            for holder in self.calls.holders(function):
-                if holder not in found:
-                    found.add(holder)
-                    queue.append(holder)
-        return frozenset(found)
+        return frozenset(closure(found, self.calls.holders))
 
     def leading(self, wanted: Callable[[Event], bool]) -> frozenset[Function]:
         """Return the functions of which a run may come to one of some events."""
@@ -79,13 +74,7 @@ class Program:
             for function, held in self.training.by_function.items()
             if any(wanted(event) for events in held.values() for event in events)
         }
-        queue = list(found)
-        for function in queue:
-            for holder in self._held_by[function]:
-                if holder not in found:
-                    found.add(holder)
-                    queue.append(holder)
-        return frozenset(found)
+        return frozenset(closure(found, self._held_by.__getitem__))
 
     @cached_property
     def _held_by(self) -> dict[Function, tuple[Function, ...]]:

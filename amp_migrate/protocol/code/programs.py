@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Function
 from amp_migrate.project.programs import files_of
 from amp_migrate.protocol.code.program import Program
@@ -86,11 +87,6 @@ class Programs:
 
     def _entries_above(self, homes: set[Function]) -> frozenset[Function]:
         """Return the entries from which one of some functions may be reached."""
-        seen = set(homes)
-        queue = list(homes)
-        for at in queue:
-            for holder in self._program.calls.holders(at):
-                if holder in self._program.relevant and holder not in seen:
-                    seen.add(holder)
-                    queue.append(holder)
-        return frozenset(seen & self._begin)
+        holders, relevant = self._program.calls.holders, self._program.relevant
+        found = closure(homes, lambda at: (f for f in holders(at) if f in relevant))
+        return self._begin.intersection(found)

@@ -6,6 +6,7 @@ import ast
 import enum
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler.spelling import Spelling
@@ -110,8 +111,7 @@ def is_of_autograd(function: Function) -> bool:
 
 def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether a name comes from an extension module: one that a package of the project has no file for."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(node)
     if not isinstance(node, ast.Name):
         return False
     bindings = module.scopes.bound(node)

@@ -6,8 +6,8 @@ import ast
 import itertools
 import textwrap
 
-from amp_migrate.apex.options import number
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, root, walk
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.reach import run_around
 from amp_migrate.training.beliefs import CHECKPOINT_NAME
 
 _SETTINGS = ("json", "yaml", "toml", "tomllib", "np", "numpy")
@@ -41,17 +41,11 @@ def state_keys(project: Project, sites: list[Site]) -> StateKeys:
         and node.value in names
         and _in_checkpoint(project, module, node)
     ]
-    beside = _beside(project, sites) if others else set()
+    beside = run_around(project, *(site.function for site in sites)) if others else set()
     others = [(m, node) for m, node in others if project.function_of(m, node) in beside]
     unseen = {site.kind for site in sites if _unseen(site)}
     kept = Kind.STATE_DICT in unseen or (Kind.LOAD_STATE_DICT in unseen and not others)
     return StateKeys(own, others, kept)
-
-
-def _beside(project: Project, sites: list[Site]) -> set[Function]:
-    """Return the functions that a program which saves or loads the state can run."""
-    starts = {up for site in sites for up in upwards(project, site.function)}
-    return {function for start in starts for function in reachable(project, start)}
 
 
 def native_key(text: str) -> str:

@@ -28,11 +28,11 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import root, tail
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.flags_asked import taken_elsewhere
-from amp_migrate.rules.guards.folding import bound_name, guards, root_name, unasked_guards
+from amp_migrate.rules.guards.folding import bound_name, guards, unasked_guards
 from amp_migrate.rules.guards.kept import is_removed, star_needed, stays
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
@@ -41,9 +41,9 @@ RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order
 def decide_file(context: FileContext) -> Iterator[Decision]:
     """Remove the Apex imports of a file whose names nothing uses after the units were migrated."""
     used = {
-        root_name(site)
+        root(site.node)
         for site in context.sites
-        if site.kind is not Kind.IMPORT and root_name(site)
+        if site.kind is not Kind.IMPORT and root(site.node)
     }
     apex_left = any(s.kind is not Kind.IMPORT for s in context.sites)
     gone: set[ast.AST] = set()
@@ -98,8 +98,8 @@ def _staying(context: FileContext, site: Site, names: list[ast.alias]) -> Decisi
     removed = bool(gone)
     status = Status.LEFT if removed else Status.NOTE
     bound = {bound_name(alias) for alias in names if alias.name != "*"}
-    users = [s for s in context.sites if s.kind is not Kind.IMPORT and root_name(s) in bound]
-    users.sort(key=lambda user: root_name(user) not in gone)
+    users = [s for s in context.sites if s.kind is not Kind.IMPORT and root(s.node) in bound]
+    users.sort(key=lambda user: root(user.node) not in gone)
     guard = context.module.tree.enclosing(site.node, ast.Try)
     said, advice, cause = ", ".join(sorted(bound)), "", None
     if users:

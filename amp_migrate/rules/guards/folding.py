@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import defs, sets
+from amp_migrate.facts.paths import defs, root, sets
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -105,7 +105,7 @@ def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
         return star_needed(context, stmt, alias)
     name = bound_name(alias)
     return stays(context, stmt, alias) or any(
-        root_name(site) == name for site in context.sites if site.kind is not Kind.IMPORT
+        root(site.node) == name for site in context.sites if site.kind is not Kind.IMPORT
     )
 
 
@@ -268,19 +268,6 @@ def _apex_global(context: FileContext, name: str) -> bool:
         if isinstance(n, ast.Import | ast.ImportFrom)
         for a in n.names
     )
-
-
-def root_name(site: Site) -> str | None:
-    """Return the name at the bottom of a site's expression."""
-    node: ast.AST = site.node
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        else:
-            return None
-    return node.id
 
 
 def bound_name(alias: ast.alias) -> str:

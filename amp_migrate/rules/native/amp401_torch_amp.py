@@ -32,6 +32,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from amp_migrate.facts.imports import Imports
+from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     AddArgument,
@@ -86,7 +87,7 @@ class _Upgrade:
         for node in self._tree.nodes(ast.Attribute):
             if self._in_full(node) and self._untouched.stands(node):
                 made = self._use(
-                    node, node.attr, f"{self._tree.segment(_torch(node))}.amp.{node.attr}"
+                    node, node.attr, f"{self._tree.segment(bottom(node))}.amp.{node.attr}"
                 )
                 if made is not None:
                     yield self._decision(node, f"becomes torch.amp.{node.attr}", made)
@@ -162,7 +163,7 @@ class _Upgrade:
         found = _OLD.fullmatch(self._imports.qualified(node) or "")
         if found is None or node.attr not in _MEMBERS or not isinstance(node.ctx, ast.Load):
             return False
-        return self._imports.qualified(_torch(node)) == "torch"
+        return self._imports.qualified(bottom(node)) == "torch"
 
     def _use(self, node: ast.expr, member: str, name: str) -> list[Edit] | None:
         """Return the edits of one use, which is then called `name`; None where it cannot be changed."""
@@ -233,13 +234,6 @@ def _new_import(stmt: ast.Import | ast.ImportFrom, text: str) -> str:
     if isinstance(stmt, ast.ImportFrom) and stmt.module == "torch.cuda":
         return re.sub(r"torch\.cuda\b", "torch", text, count=1)
     return _MODULE.sub("torch.amp", text)
-
-
-def _torch(node: ast.expr) -> ast.expr:
-    """Return the leftmost name of an attribute chain."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 def taken_from(tree: Tree, others: Iterable[Tree]) -> frozenset[str]:

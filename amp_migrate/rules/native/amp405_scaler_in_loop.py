@@ -34,19 +34,14 @@ from amp_migrate.protocol.certain.reading import Reading
 from amp_migrate.protocol.certain.remade import Life
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.native.remarks import code, last, note, of, of_turn
+from amp_migrate.rules.native.remarks import causes, code, note, of_turn
 
 RULE = Rule("AMP405", "a GradScaler is made anew in the loop", Safety.REPORT)
 
 
 def remark(reading: Reading) -> Iterator[Decision]:
     """Report GradScalers that live shorter than the optimizer they serve."""
-    seen = set()
-    for item in of(reading, Breach.REMADE):
-        turn = last(item, lambda turn: turn.after is Life.ANEW)
-        if turn is None or turn.node in seen:
-            continue
-        seen.add(turn.node)
+    for item, turn in causes(reading, lambda turn: turn.after is Life.ANEW, Breach.REMADE):
         step = code(item)
         message = (
             f"this GradScaler is made anew, and forgets its loss scale, although {step} goes on with "

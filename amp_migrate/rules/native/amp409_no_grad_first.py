@@ -34,19 +34,14 @@ from amp_migrate.protocol.certain.reading import Reading
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.run.ways import Turn
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.native.remarks import code, last, note, of, of_turn
+from amp_migrate.rules.native.remarks import causes, code, note, of_turn
 
 RULE = Rule("AMP409", "a forward without gradients shares its autocast block", Safety.REPORT)
 
 
 def remark(reading: Reading) -> Iterator[Decision]:
     """Report training forwards of networks whose weights the block has cast without gradients."""
-    seen = set()
-    for item in of(reading, Breach.CACHED):
-        turn = last(item, _caches)
-        if turn is None or turn.node in seen:
-            continue
-        seen.add(turn.node)
+    for item, turn in causes(reading, _caches, Breach.CACHED):
         first = of_turn(turn)
         message = (
             f"{first} ran in the same autocast block without gradients: "

@@ -67,6 +67,18 @@ def last(item: Shown, wanted: Callable[[Turn], bool]) -> Turn | None:
     return next((turn for turn in reversed(item.turns) if wanted(turn)), None)
 
 
+def causes(
+    reading: Reading, wanted: Callable[[Turn], bool], *breaches: Breach
+) -> Iterator[tuple[Shown, Turn]]:
+    """Yield the first breach of some kinds behind each code with a turn of some kind, and that turn."""
+    found: dict[ast.AST, tuple[Shown, Turn]] = {}
+    for item in of(reading, *breaches):
+        turn = last(item, wanted)
+        if turn is not None:
+            found.setdefault(turn.node, (item, turn))
+    yield from found.values()
+
+
 def scales(turn: Turn) -> bool:
     """Tell whether gradients became scaled ones."""
     before, after = turn.before, turn.after

@@ -30,19 +30,16 @@ from amp_migrate.plan.model import Decision
 from amp_migrate.protocol.certain.reading import Reading
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.native.remarks import code, is_plain_backward, last, note, of, of_turn
+from amp_migrate.rules.native.remarks import causes, code, is_plain_backward, note, of_turn
 
 RULE = Rule("AMP404", "an unscaled backward beside a GradScaler", Safety.REPORT)
 
 
 def remark(reading: Reading) -> Iterator[Decision]:
     """Report each plain backward whose gradients a GradScaler divides by its scale."""
-    seen = set()
-    for item in of(reading, Breach.DIVIDED, Breach.MIXED):
-        turn = last(item, lambda turn: is_plain_backward(reading, turn))
-        if turn is None or turn.node in seen:
-            continue
-        seen.add(turn.node)
+    for item, turn in causes(
+        reading, lambda turn: is_plain_backward(reading, turn), Breach.DIVIDED, Breach.MIXED
+    ):
         backward, divides = of_turn(turn), code(item)
         message = (
             f"this backward is not scaled, but {divides} divides its gradients by the loss scale"

@@ -44,19 +44,14 @@ from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.gradients import Grad, Stage, State
 from amp_migrate.protocol.run.ways import Turn
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.native.remarks import code, last, note, of, of_turn, reaches, since
+from amp_migrate.rules.native.remarks import causes, code, note, of_turn, reaches, since
 
 RULE = Rule("AMP407", "scaler.unscale_() runs twice for one step", Safety.REPORT)
 
 
 def remark(reading: Reading) -> Iterator[Decision]:
     """Report, once for each unscale_, what unscales the same gradients again."""
-    seen = set()
-    for item in of(reading, Breach.UNSCALED_TWICE):
-        turn = last(item, reaches(Stage.UNSCALED))
-        if turn is None or turn.node in seen:
-            continue
-        seen.add(turn.node)
+    for item, turn in causes(reading, reaches(Stage.UNSCALED), Breach.UNSCALED_TWICE):
         at, first = code(item), of_turn(turn)
         scaler, optimizer = reading.scaler(item), reading.optimizer(item)
         if first.node is at.node:

@@ -36,19 +36,14 @@ from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.gradients import Grad, State
 from amp_migrate.protocol.run.ways import Turn
 from amp_migrate.rules.base import Rule, Safety
-from amp_migrate.rules.native.remarks import code, last, note, of, of_turn
+from amp_migrate.rules.native.remarks import causes, code, note, of_turn
 
 RULE = Rule("AMP410", "scaler.update() runs before the step on scaled gradients", Safety.REPORT)
 
 
 def remark(reading: Reading) -> Iterator[Decision]:
     """Report each update that changes the scale of gradients which wait for their step."""
-    seen = set()
-    for item in of(reading, Breach.RESCALED):
-        turn = last(item, _goes_stale)
-        if turn is None or turn.node in seen:
-            continue
-        seen.add(turn.node)
+    for item, turn in causes(reading, _goes_stale, Breach.RESCALED):
         update, divides = of_turn(turn), code(item)
         message = f"the loss scale may change here, before {divides} divides the gradients by it"
         step = f"{reading.scaler(item)}.step({reading.optimizer(item)})"

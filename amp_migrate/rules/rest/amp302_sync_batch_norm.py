@@ -27,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import bottom
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
@@ -243,6 +244,5 @@ def _group(site: Site) -> Decision:
 
 
 def _is_path(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(node)
     return isinstance(node, ast.Name)

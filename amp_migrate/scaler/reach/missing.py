@@ -9,8 +9,7 @@ from amp_migrate.facts.paths import path, prefixes, walk
 from amp_migrate.flow import NOTHING, Operand, Paths, Point, evaluate, refine, steady
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
-from amp_migrate.project.once import once
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import attributes_set
 from amp_migrate.project.rounds import graph_of, points_of
 
 
@@ -60,7 +59,7 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
         callees = project.callees(call)
         if not callees:
             return not there.reachable(point)
-        return any(_stores(project, callee, holder.rpartition(".")[2]) for callee in callees)
+        return any(holder.rpartition(".")[2] in attributes_set(project, f) for f in callees)
 
     def makes(point: Point, _: Operand) -> bool:
         return makes_one(point)
@@ -70,23 +69,3 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
         return False
     points = points_of(project, function, node)
     return any(evaluate(lacking, facts) is True for p in points for facts in gone.states(p))
-
-
-def _stores(project: Project, function: Function, attribute: str) -> bool:
-    known = _stored(project)
-    for body in (function, *reachable(project, function)):
-        if body not in known:
-            known[body] = frozenset(
-                n.attr
-                for n in walk(body.scope)
-                if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-            )
-        if attribute in known[body]:
-            return True
-    return False
-
-
-@once
-def _stored(project: Project) -> dict[Function, frozenset[str]]:
-    """Return the attributes that functions store, as far as that was asked."""
-    return {}

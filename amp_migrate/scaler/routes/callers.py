@@ -8,7 +8,6 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.availability.dead import is_run, is_uncalled, is_unused
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.project import CallSite, Class, Function, Project
-from amp_migrate.project.relatives import class_around
 from amp_migrate.scaler.reach.out_of_reach import unreachable
 
 
@@ -59,7 +58,7 @@ class Callers:
 
     def _is_dead(self, function: Function) -> bool:
         """Tell whether no program uses a function or its class, while programs train without it."""
-        own = class_around(function)
+        own = function.class_around
         if own is not None:
             return self.spares(own)
         others = [f for f in self._needing if f is not function]

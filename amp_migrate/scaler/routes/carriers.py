@@ -11,7 +11,7 @@ from typing import NoReturn
 from amp_migrate.apex.emptied import Empty, emptied
 from amp_migrate.apex.sites import Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project
@@ -199,9 +199,8 @@ class Carriers:
         """Yield the calls that give a function None for `amp`, with that None, or leave it at its default."""
         default = function.parameters.defaults.get(self.parameters[function])
         for site, _, given in self.calls(function):
-            starred = any(isinstance(a, ast.Starred) for a in site.call.args)
-            starred = starred or any(k.arg is None for k in site.call.keywords)
-            if is_none(default if given is None and not starred else given):
+            left_out = given is None and not spreads(site.call)
+            if is_none(default if left_out else given):
                 yield site, given
 
     @property

@@ -6,7 +6,7 @@ import ast
 import enum
 from collections.abc import Hashable
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import bottom, path, walk
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import (
     BEGINS_HOUSEKEEPING,
@@ -263,8 +263,7 @@ class Forwards:
 
 def _holds_item(node: ast.expr) -> bool:
     """Tell whether an expression leads through an item of a container, as ``held["nets"].model``."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    node = bottom(node)
     return isinstance(node, ast.Subscript)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import spreads
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume
 from amp_migrate.project import CallSite, Function, Project
@@ -93,10 +94,8 @@ def _given(project: Project, function: Function, name: str) -> list[_Value] | No
         return None
     found: list[_Value] = []
     for site in sites:
-        stars = any(isinstance(a, ast.Starred) for a in site.call.args)
-        stars = stars or any(k.arg is None for k in site.call.keywords)
         value = project.arguments(site, function).get(name)
-        if value is None and not stars:
+        if value is None and not spreads(site.call):
             value = function.parameters.defaults.get(name)
         if value is None:
             return None

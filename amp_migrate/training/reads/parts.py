@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import bottom
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.named import Groups
@@ -26,9 +27,7 @@ class Parts:
         cls, part = function.cls, call.func
         if cls is None or not isinstance(part, ast.Attribute) or self._project.callees(call):
             return frozenset()
-        base: ast.expr = part
-        while isinstance(base, ast.Attribute):
-            base = base.value
+        base = bottom(part)
         if not function.is_receiver(base):
             return frozenset()
         if part.attr in RUNS_NO_FORWARD or not self._stops_gradients(cls):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, spreads
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
@@ -246,7 +246,7 @@ class Calls:
         site = CallSite(function_of(module, call), call, bound=True)
         for target in forwards:
             if target.function is not None and fits(site, target.function):
-                plain = not _spreads(call) and self._tools.takes_apex(target, within=False)
+                plain = not spreads(call) and self._tools.takes_apex(target, within=False)
                 if plain or self._tools.holds_apex(module, call):
                     self.unclear.setdefault(target.function, []).append((module, call))
 
@@ -281,12 +281,6 @@ class Calls:
             self.sites.setdefault(target.function, []).append(site)
         else:
             self.completions.setdefault(target.function, []).append((site, target.taken))
-
-
-def _spreads(call: ast.Call) -> bool:
-    """Tell whether a call takes arguments from a collection."""
-    starred = any(isinstance(item, ast.Starred) for item in call.args)
-    return starred or any(keyword.arg is None for keyword in call.keywords)
 
 
 def _topmost(method: Function) -> Class | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import bottom, path
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.rules.base import FileContext
@@ -128,8 +128,7 @@ def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
     if isinstance(test, ast.Attribute):
         if not stays(context.project, module, test.attr) or _is_property(context, test.attr):
             return False
-    while isinstance(root, ast.Attribute):
-        root = root.value
+    root = bottom(root)
     if not isinstance(root, ast.Name):
         return False
     owner = module.scopes.owner(root)

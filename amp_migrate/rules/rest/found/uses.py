@@ -11,6 +11,7 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Kind, Site, is_apex
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.mentions import skipped_lines
+from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Insert, Replace, Status
@@ -160,9 +161,8 @@ def _imports_apex(site: Site, alias: ast.alias) -> bool:
 
 
 def _root(node: ast.AST) -> ast.Name | None:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node if isinstance(node, ast.Name) else None
+    found = bottom(node) if isinstance(node, ast.expr) else None
+    return found if isinstance(found, ast.Name) else None
 
 
 def is_skipped(site: Site) -> bool:
