@@ -1,4 +1,7 @@
-"""Every runnable fixture of the project verifies, and wrong migrations of each are found."""
+"""Every runnable fixture of the project verifies, and wrong migrations of each are found.
+
+The two tests of a fixture come one after the other and share the records of its runs.
+"""
 
 from __future__ import annotations
 
@@ -86,16 +89,43 @@ TRAINING = {
 }
 
 
-_RECORDED: dict[tuple[str, frozenset[tuple[str, str]], CaptureConfig], Run] = {}
+_LATEST: dict[tuple[frozenset[tuple[str, str]], CaptureConfig], Run] = {}
+_KEPT = 16
+
+
+def recorded(
+    files: dict[str, str], script: str, arguments: tuple[str, ...], config: CaptureConfig
+) -> Run:
+    """Return the record of a program, made once for the tests of its fixture."""
+    known = frozenset(files.items()), config
+    if known not in _LATEST:
+        for oldest in list(_LATEST)[: 1 - _KEPT]:
+            del _LATEST[oldest]
+        _LATEST[known] = record_files(files, script, arguments, config)
+    return _LATEST[known]
+
+
+class SharingRunner(ForkedRunner):
+    """Runs no program twice in the same way, and so does not ask whether one repeats itself."""
+
+    def before(self, purpose: str, config: CaptureConfig) -> Run | None:
+        """Return the record of the side before; None, as of an import, where it would be an earlier one."""
+        return None if purpose.endswith(" again") else super().before(purpose, config)
+
+    def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
+        files = {
+            path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
+            for path in tree.rglob("*")
+            if path.is_file()
+        }
+        script, *arguments = self.options.command[1:]
+        return replace(recorded(files, script, tuple(arguments), config), label=label)
 
 
 def before(case: Case, config: CaptureConfig) -> Run:
-    """The record of the Apex program, made once."""
+    """The record of the Apex program."""
     config = replace(config, inject_last=case.name in THROWING_AWAY)
-    known = case.name, frozenset(case.reference.items()), config
-    if known not in _RECORDED:
-        _RECORDED[known] = record_files(case.reference, case.run, case.run_args, config)
-    return _RECORDED[known]
+    return recorded(case.reference, case.run, case.run_args, config)
 
 
 def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | None:
@@ -107,7 +137,7 @@ def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | 
     apex = ours.notes.get("apex_amp", {"dynamic": False, "opt_level": "O0"})
     last = case.name in THROWING_AWAY
     config = replace(config, inject=config.inject if apex["dynamic"] else (), inject_last=last)
-    theirs = record_files(files, case.run, case.run_args, config)
+    theirs = recorded(files, case.run, case.run_args, config)
     if config.census and ours.processes and theirs.processes:
         one, other = ours.processes[0].census, theirs.processes[0].census
         assert one is not None and other is not None
@@ -116,42 +146,6 @@ def found_in(case: Case, files: dict[str, str], config: CaptureConfig) -> str | 
             return CENSUS
     first = compare(ours, theirs, rule_for(ours, theirs, config.growth)).first
     return None if first is None else first.quantity
-
-
-@pytest.mark.parametrize("name", TRAINING)
-def test_fixture_verifies(name: str, tmp_path: Path) -> None:
-    """All levels of verify agree with the expected output of the codemod, fixed Apex against native."""
-    case = TRAINING[name]
-    fixes = tuple({e.code for e in case.findings if e.status == "fixed"})
-    sides = {"before": only_fixes(case) if fixes else case.before, "after": case.after}
-    for side, files in sides.items():
-        for path, text in files.items():
-            (tmp_path / side / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / side / path).write_text(text, encoding="utf-8")
-    trees = Trees(
-        before=tmp_path / "before",
-        after=tmp_path / "after",
-        full=tmp_path / "after" if name in THROWING_AWAY else None,
-        fixes=fixes,
-        changed=tuple(changed_files(tmp_path / "before", tmp_path / "after")),
-    )
-    options = Options(
-        command=("python", case.run, *case.run_args),
-        project=tmp_path / "before",
-        inject=() if name in NOT_INJECTED else (2,),
-        growth=3,
-        casts=name != WITHOUT_CASTS,
-    )
-    result = Ladder(ForkedRunner(options, trees, tmp_path, lambda *told: None)).climb()
-    differing = (CLIPPING_IN_VAIN, *SKIPPING_THE_NEXT)
-    expected = {RAISING: ("INCONCLUSIVE",), **dict.fromkeys(differing, ("DIFFERENT",))}
-    assert result.verdict.word in expected.get(name, ("EXACT", "EQUIVALENT")), result.verdict
-    if name == CLIPPING_IN_VAIN:
-        assert result.verdict.reason.startswith("clip norm at step 3")
-    if name in SKIPPING_THE_NEXT:
-        assert result.verdict.reason.startswith("skipped steps at step 2")
-    if fixes and result.fix_check is not None:
-        assert result.fix_check.get("agrees", True)
 
 
 WRONG = {
@@ -233,7 +227,45 @@ def seeded() -> dict[str, list[str]]:
     return {name: faults for name, faults in found.items() if faults}
 
 
-@pytest.mark.parametrize("name", seeded())
+@pytest.mark.parametrize(
+    "name", sorted(TRAINING, key=lambda name: name not in seeded()), scope="module"
+)
+def test_fixture_verifies(name: str, tmp_path: Path) -> None:
+    """All levels of verify agree with the expected output of the codemod, fixed Apex against native."""
+    case = TRAINING[name]
+    fixes = tuple({e.code for e in case.findings if e.status == "fixed"})
+    sides = {"before": only_fixes(case) if fixes else case.before, "after": case.after}
+    for side, files in sides.items():
+        for path, text in files.items():
+            (tmp_path / side / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / side / path).write_text(text, encoding="utf-8")
+    trees = Trees(
+        before=tmp_path / "before",
+        after=tmp_path / "after",
+        full=tmp_path / "after" if name in THROWING_AWAY else None,
+        fixes=fixes,
+        changed=tuple(changed_files(tmp_path / "before", tmp_path / "after")),
+    )
+    options = Options(
+        command=("python", case.run, *case.run_args),
+        project=tmp_path / "before",
+        inject=() if name in NOT_INJECTED else (2,),
+        growth=3,
+        casts=name != WITHOUT_CASTS,
+    )
+    result = Ladder(SharingRunner(options, trees, tmp_path, lambda *told: None)).climb()
+    differing = (CLIPPING_IN_VAIN, *SKIPPING_THE_NEXT)
+    expected = {RAISING: ("INCONCLUSIVE",), **dict.fromkeys(differing, ("DIFFERENT",))}
+    assert result.verdict.word in expected.get(name, ("EXACT", "EQUIVALENT")), result.verdict
+    if name == CLIPPING_IN_VAIN:
+        assert result.verdict.reason.startswith("clip norm at step 3")
+    if name in SKIPPING_THE_NEXT:
+        assert result.verdict.reason.startswith("skipped steps at step 2")
+    if fixes and result.fix_check is not None:
+        assert result.fix_check.get("agrees", True)
+
+
+@pytest.mark.parametrize("name", seeded(), scope="module")
 def test_wrong_migrations_are_found(name: str) -> None:
     """The same mistake in every fixture shows in a quantity that it is known by."""
     missed = []
