@@ -26,9 +26,10 @@ class Initialize:
     """A call of `amp.initialize`: its function, and what holds with AMP on and in each way of it being off.
 
     `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
-    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own. `callers` is
-    what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is what
-    holds in one of those that lead to it where that does not take the call.
+    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own; `scaling` is
+    the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
+    what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
+    what holds in one of those that lead to it where that does not take the call.
     """
 
     function: Function
@@ -36,6 +37,7 @@ class Initialize:
     on: Assumption | None
     off: tuple[Assumption, ...]
     scaled: tuple[Assumption, ...] = ()
+    scaling: Assumption | None = None
     callers: tuple[tuple[Function, Assumption], ...] = ()
     missed: tuple[tuple[Function, Assumption], ...] = ()
 
@@ -78,16 +80,22 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         on = refine(on, test, truth)
     level = argument(call, "opt_level", _LEVEL)
     nothing = _casts_nothing(call, level)
-    never: list[Assumption] = [on] if on is not None else []
-    on, by_level = (None, never) if nothing else _switched(on, level, None)
-    on, by_switch = _switched(on, argument(call, "enabled", _ENABLED), True)
+    on, by_level = _switched(on, None if nothing else level, None)
+    enabled = argument(call, "enabled", _ENABLED)
+    on, by_switch = _switched(on, enabled, True)
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
     )
+    scaling = None
+    if nothing:
+        by_level = [on] if on is not None else []
+        fixed = isinstance(level, ast.Constant) and level.value == "O3"
+        on, scaling = None, on if own or not fixed else None
     scaled = tuple(by_level) if own or nothing else ()
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
-    return Initialize(function, call, on, (*off, *by_level, *by_switch), scaled, callers, aside)
+    ways = (*off, *by_level, *by_switch)
+    return Initialize(function, call, on, ways, scaled, scaling, callers, aside)
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:

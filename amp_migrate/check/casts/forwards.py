@@ -29,7 +29,7 @@ from amp_migrate.check.casts.differing import (
 )
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
-from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.casts.networks import Networks, run_by
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
 from amp_migrate.check.casts.told import told_above
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
@@ -38,7 +38,7 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 
 
@@ -64,8 +64,9 @@ class Forwards:
         for item in self.every:
             for known in item.off:
                 facts = Facts(((item.function, known),))
-                if not self._may_initialize(item, facts):
-                    yield from self._without(item, facts, known not in item.scaled)
+                if alone := self._alone(item, facts):
+                    yield from self._without(item, facts, known not in item.scaled, alone)
+            yield from self._scalers.alone(item, self._same(self._entries(item)), self.new)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
                 entries, calls = self._entries(item, way[0]), {i.call for i in self._live}
@@ -96,10 +97,12 @@ class Forwards:
     def _left(self) -> list[Initialize]:
         return initializes(self.new.project)
 
-    def _may_initialize(self, item: Initialize, facts: Facts) -> bool:
-        """Tell whether a run that leaves one initialize out may come to another one."""
+    def _alone(self, item: Initialize, facts: Facts) -> list[Function]:
+        """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on."""
+        entries = self._entries(item)
         others = {other.call for other in self._live if other is not item}
-        return bool(others) and Initialized(self.old.program, others, facts).may_run()
+        apex = Initialized(self.old.program, others, facts) if others else None
+        return [f for f in entries if apex is None or not apex.may_come([f])]
 
     def _entries(self, item: Initialize, through: Function | None = None) -> list[Function]:
         """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
@@ -258,9 +261,9 @@ class Forwards:
 
     def _runs_in(self, at: Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
-        found = _run_by(self.new.project, call)
+        found = run_by(self.new.project, call)
         for _, node in self._spelled(at):
-            found += self._same(_run_by(self.old.project, node))
+            found += self._same(run_by(self.old.project, node))
         return found
 
     def _old(self, name: Key) -> Sequence[Function]:
@@ -290,10 +293,3 @@ class Forwards:
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}
-
-
-def _run_by(project: Project, call: ast.Call) -> list[Function]:
-    """Return the functions that a call runs, the forward of a network of the project included."""
-    classes = project.values.instance_classes(project.module_of(call), call.func)
-    forwards = (cls.method("forward") for cls in classes)
-    return [*project.callees(call), *(f for f in forwards if f is not None)]

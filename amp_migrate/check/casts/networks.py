@@ -13,7 +13,7 @@ from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import all_given, path, tail
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
     COPIES,
@@ -212,3 +212,10 @@ class Networks:
 
 def _widens(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("float", "double")
+
+
+def run_by(project: Project, call: ast.Call) -> list[Function]:
+    """Return the functions that a call runs, the forward of a network of the project included."""
+    classes = project.values.instance_classes(project.module_of(call), call.func)
+    forwards = (cls.method("forward") for cls in classes)
+    return [*project.callees(call), *(f for f in forwards if f is not None)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.assumed import Facts, Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import scales
+from amp_migrate.check.casts.differing import is_scaled, scales
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
@@ -61,6 +61,16 @@ class Scalers:
             for function, call in made[:1]:
                 if not self._made_before(call):
                     yield _differs(DISABLED, function, call)
+
+    def alone(
+        self, item: Initialize, entries: Iterable[Function], new: Side
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the GradScalers that are off where Apex casts nothing and scales the loss all the same."""
+        if item.scaling is not None and item.trains and is_scaled(self._old, item):
+            facts = Facts(((item.function, item.scaling), *item.callers))
+            native = Casting(new.program, facts)
+            yield from self.differing(native, native.spread(entries), False, DISABLED)
+            yield from self.off(item, native)
 
     def outlasting(
         self, item: Initialize, native: Casting, new: Side

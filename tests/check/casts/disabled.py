@@ -223,6 +223,7 @@ DISABLED = (
             "the network is cast": (
                 (_LOSS, "        with torch.cuda.amp.autocast():\n            loss = torch"),
             ),
+            "its scaler is off": (("GradScaler()", "GradScaler(enabled=False)"),),
         },
     ),
     _training("casts disabled by a block", "with amp.disable_casts():"),

@@ -63,6 +63,55 @@ def _files(helper: str, program: str) -> dict[str, str]:
     return {"precision.py": helper} | {n: program.replace("FLAG", f) for n, f in flags.items()}
 
 
+_WAYS = """from apex import amp
+
+def begin(model, optimizer):
+    return amp.initialize(model, optimizer, opt_level="O1")
+
+def begin_exact(model, optimizer):
+    return amp.initialize(model, optimizer, opt_level="O1", enabled=False)
+"""
+_FAST = """import torch
+from apex import amp
+from data import batches, net
+from ways import begin
+
+def main(net, batches):
+    net, optimizer = begin(net, torch.optim.SGD(net.parameters(), lr=0.1))
+    for x in batches:
+        optimizer.zero_grad()
+        loss = net(x).pow(2).mean()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+main(net, batches)
+"""
+_FAST_NOW = """import torch
+from data import batches, net
+
+def main(net, batches):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x in batches:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = net(x).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+main(net, batches)
+"""
+_EXACT = _FAST.replace("begin", "begin_exact")
+_EXACT_NOW = (
+    _FAST_NOW.replace("GradScaler()", "GradScaler(enabled=False)")
+    .replace("        with torch.cuda.amp.autocast():\n", "")
+    .replace("            loss", "        loss")
+)
+_LOSS = "        loss = net(x).pow(2).mean()\n"
+_CAST = f"        with torch.cuda.amp.autocast():\n    {_LOSS}"
+
 GUARDED_CALLS = (
     Training(
         "two programs that initialize under flags of their own",
@@ -74,6 +123,15 @@ GUARDED_CALLS = (
                 ("autocast(enabled=args.fp16)", "autocast()"),
                 ("autocast(enabled=args.mixed)", "autocast()"),
             ),
+        },
+    ),
+    Training(
+        "one of several programs that initialize in full precision",
+        {"ways.py": _WAYS, "fast.py": _FAST, "exact.py": _EXACT},
+        {"ways.py": "", "fast.py": _FAST_NOW, "exact.py": _EXACT_NOW},
+        {
+            "it is cast": ((f"\n{_LOSS}", f"\n{_CAST}"),),
+            "its scaler is on": (("GradScaler(enabled=False)", "GradScaler()"),),
         },
     ),
 )
