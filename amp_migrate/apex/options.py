@@ -10,13 +10,14 @@ from amp_migrate.apex.levels import ALL, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
-from amp_migrate.facts.constants import is_false, is_none, is_true, number
+from amp_migrate.facts.constants import is_false, is_none, is_true, number, filled
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
 
 Spell = Callable[[ast.expr], str]
+Constant = Callable[[ast.expr], ast.Constant | None]
 
 PARAMETERS = (
     "models",
@@ -68,7 +69,7 @@ class Options:
                 "growth_interval counts steps, where Apex counted backward passes in _scale_seq_len"
             )
         else:
-            _bounds(self, {name.removeprefix("_"): value}, segment)
+            _bounds(self, {name.removeprefix("_"): value}, segment, lambda _: None)
 
     def keep_scale(self, scale: float) -> None:
         """Scale by a number that stays."""
@@ -92,9 +93,7 @@ def arguments(call: ast.Call) -> tuple[dict[str, ast.expr], list[ast.expr]]:
     return named, unpacked
 
 
-def read(
-    project: Project, site: Site, constant: Callable[[ast.expr], ast.Constant | None]
-) -> Options:
+def read(project: Project, site: Site, constant: Constant) -> Options:
     """Read the options of an initialize site; what native AMP cannot do becomes a remark.
 
     `constant` gives the constant that a name always stands for.
@@ -131,7 +130,7 @@ def read(
     options.always_scales = alone and level == "O2"
     scale = named.get("loss_scale")
     _loss_scale(options, scale and (constant(scale) or scale), segment)
-    _bounds(options, named, segment)
+    _bounds(options, named, segment, constant)
     levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     _remarks(options, named, levels)
     return options
@@ -239,12 +238,14 @@ def _dynamic_unless_one(node: ast.expr, segment: Spell) -> Condition | None:
     return None
 
 
-def _bounds(options: Options, named: dict[str, ast.expr], segment: Spell) -> None:
+def _bounds(
+    options: Options, named: dict[str, ast.expr], segment: Spell, constant: Constant
+) -> None:
     for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
         node = named.get(key)
         if node is None or is_none(node):
             continue
-        value = number(node)
+        value = number(filled(node, constant))
         if value is not None:
             if (key == "max_loss_scale" and value >= 2**24) or value <= 0:
                 continue

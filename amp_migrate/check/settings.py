@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.constants import number
+from amp_migrate.facts.constants import number, filled
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -38,9 +39,10 @@ def scales(
         reported = claims.note(BOUNDS, place)
         for name in POSITIONS:
             read = stated(old.project, item, name)
-            values = [old.constant(item.function, value) or value for value in read]
+            constant = partial(old.constant, item.function)
+            values = [constant(value) or filled(value, constant) for value in read]
             direct = argument(item.call, name, POSITIONS[name])
-            named = direct is not None and number(direct) is None
+            named = direct is not None and number(filled(direct, constant)) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
             if values and not left_out and not any(given.has(name, v) for v in values):
                 value = values[0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import operator
+from collections.abc import Callable
 
 _OPERATORS = {
     ast.Add: operator.add,
@@ -64,3 +66,17 @@ def string_start(node: ast.AST | None) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return string_start(node.func.value).partition("{")[0]
     return ""
+
+
+def filled(node: ast.expr, constant: Callable[[ast.expr], ast.Constant | None]) -> ast.expr:
+    """Return an expression with the constants that its names and attributes stand for in their place."""
+    known: dict[int, ast.Constant] = {}
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+            found = constant(part)
+            known |= {id(part): found} if found is not None else {}
+        else:
+            waiting += ast.iter_child_nodes(part)
+    return copy.deepcopy(node, dict(known)) if known else node

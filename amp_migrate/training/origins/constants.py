@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import spreads
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume
-from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.reaching import Reaching
 
 _COLLECTIONS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -64,7 +65,7 @@ def _onward(
 ) -> list[_Value] | None:
     """Return what a name may be where it is read; None where that is not told."""
     if not isinstance(node, ast.Name):
-        return None
+        return _in_module(project, function, node) if isinstance(node, ast.Attribute) else None
     found: list[_Value] = []
     for held in reaching.of(function, node):
         if isinstance(held, ast.arg):
@@ -77,6 +78,23 @@ def _onward(
         else:
             return None
     return found or None
+
+
+def _in_module(project: Project, function: Function, node: ast.Attribute) -> list[_Value] | None:
+    """Return what a variable of a file, or of a class, is that an attribute of it reads; None where it may be set anew."""
+    bases = project.lookup.expression(function.module, node.value)
+    if len(bases) != 1 or not isinstance(bases[0], Module | Class):
+        return None
+    base = bases[0]
+    module, scope = (
+        (base.module, base.node) if isinstance(base, Class) else (base, base.tree.module)
+    )
+    stored = (part for m in project.modules.values() for part in m.tree.nodes(ast.Attribute))
+    if any(part.attr == node.attr and isinstance(part.ctx, ast.Store) for part in stored):
+        return None
+    values = [bound_value(module, b) for b in module.scopes.bindings(scope, node.attr)]
+    found = [(module.top, value) for value in values if value is not None]
+    return found if found and len(found) == len(values) else None
 
 
 def _is_assigned(function: Function, value: ast.expr) -> bool:

@@ -16,13 +16,18 @@ def meant(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr
     return _meant(project, module, node, set())
 
 
+def held(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr | None]:
+    """Yield what names, attributes and parameters were assigned, the calls of functions as they stand."""
+    return _meant(project, module, node, set(), calls=False)
+
+
 def may_be_none(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether None is among the values that were written for an expression."""
     return any(value is not None and is_none(value) for value in meant(project, module, node))
 
 
 def _meant(
-    project: Project, module: Module, node: ast.expr, seen: set[ast.AST]
+    project: Project, module: Module, node: ast.expr, seen: set[ast.AST], calls: bool = True
 ) -> Iterator[ast.expr | None]:
     if node in seen:
         return
@@ -34,31 +39,31 @@ def _meant(
             if project.values.same(module, node.value, where, stored.value):
                 value = assigned(where.tree, stored)
                 if value is not None:
-                    yield from _meant(project, where, value, seen)
+                    yield from _meant(project, where, value, seen, calls)
     elif isinstance(node, ast.Name):
         for binding in module.scopes.bound(node):
             value = assigned(module.tree, binding)
             if value is not None:
-                yield from _meant(project, module, value, seen)
+                yield from _meant(project, module, value, seen, calls)
             elif isinstance(binding, ast.arg):
-                yield from _given(project, module, binding, seen)
+                yield from _given(project, module, binding, seen, calls)
             else:
                 for part in unpacked(project, module, binding):
-                    yield from _meant(project, project.module_of(part), part, seen)
+                    yield from _meant(project, project.module_of(part), part, seen, calls)
     elif isinstance(node, ast.IfExp | ast.BoolOp):
         ways = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
         for way in ways:
-            yield from _meant(project, module, way, seen)
-    elif isinstance(node, ast.Call) and project.callees(node):
+            yield from _meant(project, module, way, seen, calls)
+    elif calls and isinstance(node, ast.Call) and project.callees(node):
         for function in project.callees(node):
             for given in returned(function):
-                yield from _meant(project, function.module, given, seen)
+                yield from _meant(project, function.module, given, seen, calls)
     else:
         yield node
 
 
 def _given(
-    project: Project, module: Module, parameter: ast.arg, seen: set[ast.AST]
+    project: Project, module: Module, parameter: ast.arg, seen: set[ast.AST], calls: bool
 ) -> Iterator[ast.expr | None]:
     """Yield what a parameter is given by the calls that are seen, and its default for those that leave it out."""
     function = project.function_of(module, parameter)
@@ -68,7 +73,7 @@ def _given(
     if not given:
         yield None
     if default is not None and (not given or any(argument is None for _, argument in given)):
-        yield from _meant(project, module, default, seen)
+        yield from _meant(project, module, default, seen, calls)
     for where, argument in given:
         if argument is not None:
-            yield from _meant(project, where, argument, seen)
+            yield from _meant(project, where, argument, seen, calls)

@@ -7,11 +7,13 @@ import ast
 from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_FIRST
-from amp_migrate.training.bindings import bound_value, is_generator, meant
+from amp_migrate.training.bindings import is_generator, meant, returned
+from amp_migrate.training.origins.meant import held
 
 _Loop = ast.For | ast.AsyncFor | ast.comprehension
 _Made = ast.GeneratorExp | ast.ListComp
 _GIVES_AGAIN = frozenset({"itertools.cycle", "itertools.repeat"})
+_GOES_THROUGH = ("__iter__", "__next__")
 _ARGUMENTS_SIDE_BY_SIDE = frozenset({"zip", "itertools.zip_longest"})
 
 
@@ -53,18 +55,16 @@ class _Rounds:
         if isinstance(over, _Made):
             loops: list[_Loop] = [*over.generators]
             return self._stays(module, over.elt, where, loops)
+        if isinstance(over, ast.List | ast.Tuple):
+            taken = [part.value for part in over.elts if isinstance(part, ast.Starred)]
+            return any(self.repeat(module, part, where) for part in taken)
         if isinstance(over, ast.BinOp):
             return isinstance(over.op, ast.Mult)
         if isinstance(over, ast.Call):
             return self._called(module, over, where)
-        if isinstance(over, ast.Name):
-            bound = module.scopes.bound(over)
-            values = [
-                bound_value(module, b)
-                for b in bound
-                if isinstance(module.tree.parent(b), ast.Assign)
-            ]
-            return any(v is not None and self.repeat(module, v, where) for v in values)
+        if isinstance(over, ast.Name | ast.Attribute | ast.IfExp | ast.BoolOp):
+            values = [v for v in held(self._project, module, over) if v is not None]
+            return any(self.repeat(self._project.module_of(v), v, where) for v in values)
         return False
 
     def _called(self, module: Module, call: ast.Call, where: tuple[int, ...]) -> bool:
@@ -77,17 +77,32 @@ class _Rounds:
             return self.repeat(module, call.args[0], where[1:])
         if name is not None and name not in RUNS_FIRST and call.args:
             return self.repeat(module, call.args[0], where)
-        return any(
-            self._yields(function, where)
-            for function in self._project.callees(call)
-            if is_generator(function)
+        found = self._project.callees(call)
+        for cls in self._project.constructed(call):
+            found = [*found, *(m for n in _GOES_THROUGH if (m := cls.method(n)) is not None)]
+        lambdas = [v for v in held(self._project, module, call.func) if isinstance(v, ast.Lambda)]
+        return any(self._gives(function, where) for function in found) or any(
+            self.repeat(self._project.module_of(made), made.body, where) for made in lambdas
         )
+
+    def _gives(self, function: Function, where: tuple[int, ...]) -> bool:
+        """Tell whether what is made by a function to be gone through may give one object again."""
+        if is_generator(function):
+            return self._yields(function, where)
+        if function.cls is not None and function.name == "__next__":
+            return True
+        return any(self.repeat(function.module, given, where) for given in returned(function))
 
     def _yields(self, function: Function, where: tuple[int, ...]) -> bool:
         """Tell whether a generator may yield one object again: in a loop that does not go over such objects."""
         module = function.module
-        for node in module.tree.nodes(ast.Yield):
+        nodes: list[ast.Yield | ast.YieldFrom] = [*module.tree.nodes(ast.Yield)]
+        for node in (*nodes, *module.tree.nodes(ast.YieldFrom)):
             if node.value is None or module.tree.function(node) is not function.node:
+                continue
+            if isinstance(node, ast.YieldFrom):
+                if self.repeat(module, node.value, where):
+                    return True
                 continue
             around = [
                 up
@@ -107,6 +122,8 @@ class _Rounds:
         """Tell whether what is given in loops at a place is the same object in several of their rounds."""
         while where and isinstance(given, ast.Tuple | ast.List) and where[0] < len(given.elts):
             given, where = given.elts[where[0]], where[1:]
+        if isinstance(given, ast.Call) and self._makes(module, given):
+            return False
         names = _made_of(module, given)
         changing = {
             name
@@ -115,6 +132,11 @@ class _Rounds:
             if not self.repeat(module, loop.iter, _place(loop.target, name) or ())
         }
         return not changing
+
+    def _makes(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call makes an object each time, or has a library do so."""
+        made = self._project.constructed(call)
+        return bool(made) or self._project.external(module, call.func) is not None
 
 
 def _made_of(module: Module, given: ast.expr) -> set[str]:

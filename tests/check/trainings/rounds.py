@@ -50,6 +50,11 @@ def main(batches):
 main([])
 """
 _UPDATE = "        scaler.update()\n"
+_SHOWN = """def shown(given):
+    print("rounds")
+    return given
+
+def main("""
 _WRAPPED_BEFORE = """import torch
 import torch.nn as nn
 from apex import amp
@@ -107,11 +112,26 @@ def main(batches):
 main([])
 """
 _BY_ITSELF = "        optimizer.step(scaler)\n"
+
+
+def _shown(text: str) -> str:
+    """Return a training that gets its rounds from a helper."""
+    call = next(line for line in text.splitlines() if " in rounds(" in line)
+    head, _, given = call.rstrip(":").partition(" in ")
+    return text.replace("def main(", _SHOWN).replace(call, f"{head} in shown({given}):")
+
+
 ROUNDS = (
     Training(
         "batches hand their optimizer along",
         {"main.py": _BEFORE},
         {"main.py": _AFTER},
+        {"update() follows the loop": ((_UPDATE, "    scaler.update()\n"),)},
+    ),
+    Training(
+        "a helper gives the batches that hand their optimizer along",
+        {"main.py": _shown(_BEFORE)},
+        {"main.py": _shown(_AFTER)},
         {"update() follows the loop": ((_UPDATE, "    scaler.update()\n"),)},
     ),
     Training(
