@@ -12,7 +12,7 @@ from amp_migrate.availability.installed import imports_apex
 from amp_migrate.availability.versions import Versions
 from amp_migrate.dual.arms import Arm, around, is_shut
 from amp_migrate.dual.cut import Cut, Definition, importing, imports_instead
-from amp_migrate.dual.native import is_native, names_native
+from amp_migrate.dual.native import earlier, is_native, names_native
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
@@ -226,17 +226,9 @@ def _leads_to_native(project: Project, arm: Arm) -> bool:
     """Tell whether another branch of the chain that a branch is of sets native AMP up, before it or behind it."""
     module, rest = arm.module, arm.node.orelse
     leaving = {n for part in arm.parts() for n in ast.walk(part)}
-    chain = [*(rest if isinstance(rest, list) else []), *_earlier(module, arm.node)]
+    chain = [*(rest if isinstance(rest, list) else []), *earlier(module.tree, arm.node)]
     nodes = [n for stmt in chain for n in ast.walk(stmt) if n not in leaving]
     return any(is_native(project, module, n) or names_native(project, module, n) for n in nodes)
-
-
-def _earlier(module: Module, node: ast.If | ast.IfExp) -> Iterator[ast.stmt]:
-    """Yield what the branches in front of an ``elif`` hold."""
-    up = module.tree.parents.get(node)
-    while isinstance(up, ast.If) and up.orelse == [node]:
-        yield from up.body
-        node, up = up, module.tree.parents.get(up)
 
 
 def _definitions(

@@ -76,7 +76,7 @@ def beside_native(project: Project, site: Site) -> Arm | None:
         if isinstance(up, ast.If) and child is not up.test:
             body = child in up.body
             own, other = (up.body, up.orelse) if body else (up.orelse, up.body)
-            if _in_block(project, module, [*other, *_earlier(tree, up)]):
+            if _in_block(project, module, [*other, *earlier(tree, up)]):
                 alone = not _in_block(project, module, own)
                 return Arm(module, up, "body" if body else "orelse") if alone else None
         child = up
@@ -87,7 +87,7 @@ def _in_block(project: Project, module: Module, body: list[ast.stmt]) -> bool:
     return any(is_native(project, module, n) for stmt in body for n in ast.walk(stmt))
 
 
-def _earlier(tree: Tree, node: ast.If) -> list[ast.stmt]:
+def earlier(tree: Tree, node: ast.If | ast.IfExp) -> list[ast.stmt]:
     """Return the bodies of the tests before an `elif`."""
     found: list[ast.stmt] = []
     up = tree.parents.get(node)

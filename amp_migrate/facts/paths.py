@@ -90,6 +90,19 @@ def sets(node: ast.AST, name: str) -> bool:
     return any(not isinstance(n.ctx, ast.Load) for n in named)
 
 
+def last_names(node: ast.AST) -> set[str]:
+    """Return what an expression asks for by its last name or key: ``fp16`` of ``args.fp16``, not ``args``."""
+    parts = list(ast.walk(node))
+    asked = {part.value for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    found: set[str] = set()
+    for part in parts:
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant):
+            found.add(str(part.slice.value))
+        elif isinstance(part, ast.Name | ast.Attribute) and part not in asked:
+            found.add(part.id if isinstance(part, ast.Name) else part.attr)
+    return found
+
+
 def bottom(node: ast.expr) -> ast.expr:
     """Return the expression at the bottom of attributes: ``a[0]`` for ``a[0].b.c``."""
     while isinstance(node, ast.Attribute):

@@ -22,10 +22,15 @@ def levels(tree: Tree, node: ast.AST) -> Iterator[ast.stmt]:
         stmt = up  # type: ignore[assignment]
 
 
+def beside(tree: Tree, node: ast.AST, other: ast.stmt) -> ast.stmt | None:
+    """Return the statement that holds `node` in the block of another one, if any does."""
+    block = tree.block(other)
+    return next((level for level in levels(tree, node) if tree.block(level) is block), None)
+
+
 def common(tree: Tree, a: ast.AST, b: ast.AST) -> tuple[ast.stmt, ast.stmt] | None:
     """Return the statements of the innermost common block that hold `a` and `b` (maybe the same one)."""
-    ours = list(levels(tree, a))
-    blocks = {id(tree.block(s)): s for s in ours}
+    blocks = {id(tree.block(s)): s for s in levels(tree, a)}
     for theirs in levels(tree, b):
         mine = blocks.get(id(tree.block(theirs)))
         if mine is not None:
@@ -45,11 +50,8 @@ def tests_between(tree: Tree, stmt: ast.stmt, anchor: ast.stmt) -> Iterator[ast.
 
 def dominates(tree: Tree, before: ast.stmt, use: ast.AST) -> bool:
     """Tell whether `before`, or a statement in it, always runs before `use` when `use` runs."""
-    block = tree.block(before)
-    for stmt in levels(tree, use):
-        if tree.block(stmt) is block:
-            return position(tree, before) < position(tree, stmt)
-    return False
+    there = beside(tree, use, before)
+    return there is not None and position(tree, before) < position(tree, there)
 
 
 def exclusive(tree: Tree, a: ast.AST, b: ast.AST) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import last_names, walk
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import names_in
@@ -84,16 +84,16 @@ def _sets(program: Program, method: Function, attr: str, above: frozenset[Functi
 
 
 def tests_above(module: Module, node: ast.AST) -> set[str]:
-    """Return the names and attributes in the tests under which a node stands in its function."""
+    """Return what the tests ask for under which a node stands in its function, by its last names."""
     found: set[str] = set()
     for up in module.tree.ancestors(node):
         if isinstance(up, ast.If | ast.IfExp | ast.While):
-            found |= names_in(up.test)
+            found |= last_names(up.test)
         elif isinstance(up, ast.BoolOp):
-            found |= names_in(up)
+            found |= last_names(up)
         elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             break
-    return found - {"self", "args"}
+    return found
 
 
 def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[Function]) -> bool:

@@ -321,6 +321,29 @@ def test_a_scaler_that_some_path_does_not_make_is_found() -> None:
     assert Breach.UNBOUND in _kinds(_guarded("args.fp16", "args.amp"))
 
 
+@pytest.mark.parametrize("options", ["args", "opt"])
+def test_an_attribute_for_a_scaler_that_another_option_shields_is_found(options: str) -> None:
+    """What counts is the option that a test asks for, not what the object with the options is called."""
+    text = """
+import torch
+
+class Trainer:
+    def __init__(self, args, optimizer):
+        self.args, self.optimizer = args, optimizer
+        if args.fp16:
+            self.scaler = torch.cuda.amp.GradScaler()
+
+    def step(self, loss):
+        if self.args.amp:
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+"""
+    text = text.replace("args", options)
+    assert Breach.UNBOUND in _kinds(text)
+    assert Breach.UNBOUND not in _kinds(text.replace(f"self.{options}.amp", f"self.{options}.fp16"))
+
+
 def test_code_without_a_scaler_is_not_asked() -> None:
     """Plain training has no protocol to break."""
     assert (

@@ -14,7 +14,7 @@ from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
-from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.region import Region, nodes_in
 
 
@@ -81,12 +81,11 @@ def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
     """Tell, by what it was made of and not by its name, whether a call is the forward pass of a network."""
     if not isinstance(func, ast.Name | ast.Attribute | ast.Subscript):
         return False
-    values = unit.project.values
-    made = values.made_by(module, func)
-    if any(map(makes_module, made)):
-        return not any(name.endswith("Loss") for name in made)
+    made = made_network(unit.project, module, func)
+    if made is not None:
+        return made
     return any(
         base == "torch.nn.Module"
-        for c in values.instance_classes(module, func)
+        for c in unit.project.instance_classes(module, func)
         for base in c.externals()
     ) and unit.forwards.is_network(module, func)

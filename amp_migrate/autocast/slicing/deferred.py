@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project.order import levels, position
+from amp_migrate.project.order import beside, position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region
@@ -43,11 +43,9 @@ def through(unit: Unit, region: Region) -> Region:
 def _beside(region: Region, node: ast.AST) -> ast.stmt | None:
     """Return the statement of a region's block, the region's first or a later one, that holds a node."""
     tree = region.module.tree
-    block = tree.block(region.first)
-    for stmt in levels(tree, node):
-        if tree.block(stmt) is block:
-            return stmt if position(tree, stmt) >= position(tree, region.first) else None
-    return None
+    held = beside(tree, node, region.first)
+    later = held is not None and position(tree, held) >= position(tree, region.first)
+    return held if later else None
 
 
 def _out_of_reach(region: Region, node: ast.AST) -> Cannot:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 
-from amp_migrate.facts.paths import variables, walk
+from amp_migrate.facts.paths import last_names, variables, walk
 from amp_migrate.flow import Paths, Point, steady
 from amp_migrate.flow.condition import Condition
 from amp_migrate.placement.finding.unit import Unit
@@ -77,27 +77,13 @@ def _asks(unit: Unit, backward: Backward, test: ast.expr, creations: list[Creati
     if any(name and name.partition(".")[0] not in _NOT_APEX for name in outside):
         return True
     deciding = {name for c in creations for name in _named(c.casts)}
-    return bool(deciding) and (not _options(test) or bool(deciding & _last_names(test)))
+    return bool(deciding) and (not _options(test) or bool(deciding & last_names(test)))
 
 
 def _named(condition: Condition) -> set[str]:
     if condition.value is not None or not condition.text:
         return set()
-    return _last_names(ast.parse(condition.text, mode="eval").body)
-
-
-def _last_names(node: ast.expr) -> set[str]:
-    """Return the variables, attributes and keys that an expression reads, by their last names."""
-    parts = list(ast.walk(node))
-    names = {n.id for n in parts if isinstance(n, ast.Name)}
-    names |= {n.attr for n in parts if isinstance(n, ast.Attribute)}
-    names |= {n.value for n in parts if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    roots = {
-        n.value.id
-        for n in parts
-        if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.value, ast.Name)
-    }
-    return names - roots
+    return last_names(ast.parse(condition.text, mode="eval").body)
 
 
 def _options(test: ast.expr) -> bool:

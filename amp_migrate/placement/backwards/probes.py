@@ -9,10 +9,10 @@ from functools import partial
 
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import path, stored, tail, walk
-from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.gather import training_functions
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.reads.normed import only_freed, sets_zero
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
@@ -45,7 +45,7 @@ def _reads(unit: Unit, backward: Backward) -> bool:
         and node.attr == "grad"
         and isinstance(node.ctx, ast.Load)
         and path(node.value) in inputs
-        and not _is_cleared(tree, node)
+        and not (only_freed(tree, node) or sets_zero(tree, node))
         and may_follow(unit.project, function, backward.node, node)
         for node in walk(function.scope)
     )
@@ -95,14 +95,6 @@ def _requires_grad(node: ast.expr) -> bool:
         )
         for part in ast.walk(node)
     )
-
-
-def _is_cleared(tree: Tree, node: ast.Attribute) -> bool:
-    """Tell whether a gradient is only tested for None or set to zero."""
-    up = tree.parent(node)
-    if isinstance(up, ast.Attribute) and up.attr == "data":
-        up = tree.parent(up)
-    return isinstance(up, ast.Compare) or (isinstance(up, ast.Attribute) and up.attr == "zero_")
 
 
 def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Iterator[Backward]:

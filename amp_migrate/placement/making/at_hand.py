@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.placement.making.climbing import reaches
-from amp_migrate.placement.making.creation import Creation, outermost
+from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Class, Function
-from amp_migrate.project.order import dominates, inside, levels
+from amp_migrate.project.order import common, dominates, inside, levels
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.home import Home
+from amp_migrate.training.steps import children_of
 
 
 def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> str | None:
@@ -66,7 +67,7 @@ def _made(home: Home, function: Function, node: ast.AST, creations: list[Creatio
         return True
     own = [c for c in creations if c.site in home.inits[function]]
     if any(c.shared for c in own):
-        tops = [outermost(function.module.tree, [c.site for c in own])]
+        tops = children_of(function.module.tree, [c.site.statement for c in own])[:1]
     else:
         tops = [c.top for c in own]
     return not own or any(reaches(function.module.tree, top, node) for top in tops)
@@ -89,12 +90,9 @@ def _dominated(home: Home, call: CallSite) -> bool:
     if not sites:
         return True
     tree = call.function.module.tree
-    chain = list(levels(tree, call.call))
-    for site in sites:
-        for level in levels(tree, site.node):
-            if any(tree.block(level) is tree.block(s) for s in chain):
-                return dominates(tree, level, call.call)
-    return False
+    pairs = (common(tree, site.node, call.call) for site in sites)
+    pair = next((pair for pair in pairs if pair is not None), None)
+    return pair is not None and dominates(tree, pair[0], call.call)
 
 
 def _made_early(home: Home, cls: Class) -> bool:

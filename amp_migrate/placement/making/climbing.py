@@ -16,7 +16,7 @@ from amp_migrate.placement.making.emptied import asked_of_attribute
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import Loop, dominates, inside, levels, position
+from amp_migrate.project.order import Loop, beside, dominates, inside, position
 from amp_migrate.project.reach import reached_by
 
 
@@ -159,8 +159,7 @@ def reaches(tree: Tree, top: ast.stmt, use: ast.AST) -> bool:
     if use is top or (isinstance(top, ast.If) and inside(tree, use, top)):
         return True
     if isinstance(use, FunctionNode):
-        block = tree.block(top)
-        return any(tree.block(s) is block for s in levels(tree, use)) or block is tree.module.body
+        return beside(tree, use, top) is not None or tree.block(top) is tree.module.body
     return dominates(tree, top, use)
 
 

@@ -15,10 +15,11 @@ from amp_migrate.placement.making.climbing import climb, guard, is_guarded
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import dominates, in_branch, levels, position
+from amp_migrate.project.order import dominates, in_branch
 from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.scaler.reach.out_of_reach import entered_unmade
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
+from amp_migrate.training.steps import children_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,7 +85,7 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
 def _choice(function: Function, sites: list[Site]) -> ast.If | None:
     """Return the test of which every arm holds one of some initializes, where it always runs."""
     tree = sites[0].module.tree
-    top = outermost(tree, sites)
+    top = children_of(tree, [site.statement for site in sites])[0]
     always = tree.holder(top) is (function.node or tree.module)
     return top if isinstance(top, ast.If) and always and is_exhaustive(top, sites) else None
 
@@ -206,14 +207,3 @@ def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condit
     if not options.always_scales:
         return casts, casts
     return casts, as_bool(conjunction([*guards, options.switch]), unit.not_bools)
-
-
-def outermost(tree: Tree, sites: list[Site]) -> ast.stmt:
-    """Return the statement of the innermost block that holds all sites, before which a default can stand."""
-    chains = [list(levels(tree, site.node)) for site in sites]
-    for candidate in chains[0]:
-        block = tree.block(candidate)
-        picks = [next((s for s in chain if tree.block(s) is block), None) for chain in chains]
-        if all(picks):
-            return min((p for p in picks if p is not None), key=lambda s: position(tree, s))
-    return chains[0][-1]

@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import MUTATORS, all_given, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
+from amp_migrate.placement.reads.normed import only_freed
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
@@ -57,7 +58,7 @@ def scaled_reads(
         ):
             return {}
         for node in _gradients(helper):
-            if not _is_asked(helper.module.tree, node):
+            if not only_freed(helper.module.tree, node):
                 if not _is_reported(helper.module.tree, node):
                     return {}
                 found[node] = helper
@@ -143,12 +144,6 @@ def _gradients(function: Function) -> Iterator[ast.Attribute]:
     for node in walk(function.scope):
         if isinstance(node, ast.Attribute) and node.attr == "grad":
             yield node
-
-
-def _is_asked(tree: Tree, node: ast.Attribute) -> bool:
-    """Tell whether a gradient is only compared to None."""
-    up = tree.parent(node)
-    return isinstance(up, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in up.ops)
 
 
 def _is_reported(tree: Tree, node: ast.Attribute) -> bool:

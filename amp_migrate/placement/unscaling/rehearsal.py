@@ -10,9 +10,9 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function
-from amp_migrate.project.order import Loop, inside, key, levels, position
+from amp_migrate.project.order import Loop, beside, inside, levels, position
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.steps import Step
+from amp_migrate.training.steps import Step, children_of
 
 
 def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast.Expr | None:
@@ -48,22 +48,19 @@ def cleared_optimizer(function: Function, zeroing: ast.Expr) -> str:
 
 def place(function: Function, found: list[Use], zeroing: ast.Expr) -> ast.stmt:
     """Return the statement beside a ``zero_grad()`` before which to unscale what is read before it."""
-    return min((_beside(function, use.statement, zeroing) for use in found), key=key)
-
-
-def _beside(function: Function, node: ast.AST, zeroing: ast.Expr) -> ast.stmt:
     tree = function.module.tree
-    block = tree.block(zeroing)
-    return next(level for level in levels(tree, node) if tree.block(level) is block)
+    return children_of(tree, [*(use.statement for use in found), zeroing])[0]
 
 
 def _always_fed(unit: Unit, function: Function, use: Use, zeroing: ast.Expr) -> bool:
     """Tell whether a backward always runs between a read and the start of the block of a ``zero_grad()``."""
     tree = function.module.tree
     block = tree.block(zeroing)
-    top = _beside(function, use.statement, zeroing)
-    return not unit.trains(function.module, top) and any(
-        _runs(unit, function, stmt) for stmt in block[: position(tree, top)]
+    top = beside(tree, use.statement, zeroing)
+    return (
+        top is not None
+        and not unit.trains(function.module, top)
+        and any(_runs(unit, function, stmt) for stmt in block[: position(tree, top)])
     )
 
 

@@ -32,7 +32,7 @@ from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.placement.finding.infers import only_infers
 from amp_migrate.placement.making.climbing import reaches
-from amp_migrate.placement.making.creation import Creation, is_exhaustive, outermost
+from amp_migrate.placement.making.creation import Creation, is_exhaustive
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
@@ -43,6 +43,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
+from amp_migrate.training.steps import children_of
 
 _O3 = (
     "opt_level O3 becomes autocast where nothing is trained: weights stay fp32 (Apex had them in fp16), so memory and the "
@@ -170,7 +171,7 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     if site is not sites[0]:
         return []
     tree = site.module.tree
-    first = outermost(tree, sites)
+    first = children_of(tree, [site.statement for site in sites])[0]
     uses = context.unit.home.users.get(site.function, [])
     while not all(reaches(tree, first, use) for use in uses):
         holder = tree.holder(first)

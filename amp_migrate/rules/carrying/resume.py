@@ -7,7 +7,7 @@ import ast
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import path
 from amp_migrate.plan.model import Insert
-from amp_migrate.project.order import levels
+from amp_migrate.training.steps import children_of
 
 # What APEX's state holds, and what GradScaler.load_state_dict wants; the tracker counts below the interval.
 _CONVERSION = """\
@@ -34,20 +34,6 @@ def conversion(site: Site, keys: list[ast.Constant], new: str) -> Insert | None:
     if owner is None:
         return None
     tree = site.module.tree
-    first = min(keys, key=lambda node: (node.lineno, node.col_offset))
-    block = {id(tree.block(level)): level for level in levels(tree, site.node)}
-    place = next(
-        (block[id(tree.block(s))] for s in levels(tree, first) if id(tree.block(s)) in block), None
-    )
-    top = next(
-        (
-            s
-            for s in levels(tree, first)
-            if place is not None and tree.block(s) is tree.block(place)
-        ),
-        None,
-    )
-    if top is None:
-        return None
-    text = _CONVERSION.format(old=tree.segment(first), new=new, owner=owner)
+    top = children_of(tree, [*map(tree.statement, keys), site.statement])[0]
+    text = _CONVERSION.format(old=tree.segment(keys[0]), new=new, owner=owner)
     return Insert(tree.span(top), text, after=False)

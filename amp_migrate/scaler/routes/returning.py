@@ -169,7 +169,8 @@ class Returning:
         if callee not in self._givers and returns is not None:
             self._givers[callee] = returns
             plain = [r for r in returns if r.value is not None and not self._is_initialize(r.value)]
-            self._home.access(callee, max(plain or returns, key=key))
+            for statement in plain or returns:
+                self._home.access(callee, statement)
             calls = self._home.project.callers(callee)
             self._spare([s for s in calls if self._hands_back(s.function, s.call, callee)])
 

@@ -47,6 +47,12 @@ class Forward(enum.IntEnum):
     NETWORK = 3
 
 
+def made_network(project: Project, module: Module, node: ast.expr) -> bool | None:
+    """Tell whether what an expression holds is a module of torch that is no loss; None for anything else."""
+    made = project.values.made_by(module, node)
+    return not any(n.endswith("Loss") for n in made) if any(map(makes_module, made)) else None
+
+
 class Forwards:
     """Answers what the calls of a project compute. `models` are expressions known to be networks."""
 
@@ -92,9 +98,9 @@ class Forwards:
         if group is not None and group in self._networks:
             return True
         tail = dotted.rpartition(".")[2]
-        made = self._project.values.made_by(module, node)
-        if any(map(makes_module, made)):
-            return not any(name.endswith("Loss") for name in made)
+        made = made_network(self._project, module, node)
+        if made is not None:
+            return made
         if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
             return not CRITERION_NAME.search(tail)
         return bool(NETWORK_NAME.search(tail) or NETWORK_LETTER.match(tail))
