@@ -10,7 +10,7 @@ from amp_migrate.apex.levels import ALL, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
-from amp_migrate.facts.constants import is_false, is_none, is_true, number, filled
+from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
