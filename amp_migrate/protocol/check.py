@@ -11,6 +11,7 @@ from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.certain.on import OnMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs
@@ -43,7 +44,7 @@ def faults_of(program: Program) -> list[Fault]:
     found: dict[tuple[Breach, str, int], Fault] = {}
     programs = Programs(part)
     off = replaced(program) | programs.parted
-    search = Search(part, Memory(part))
+    search = Search(part, OnMemory(part))
     for fault in _gradients(part, programs, search, off):
         found.setdefault(_key(fault), fault)
     for fault in _scalers(part, programs, search, off):

@@ -83,7 +83,7 @@ def prepare(
     unit.trains = Trains(unit)
     refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
-    unscales = _unscales(unit, gone)
+    unscales = _unscales(unit, gone, branches.folded())
     refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
     unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
@@ -125,13 +125,13 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     refuse_scattered(unit)
 
 
-def _unscales(unit: Unit, gone: set[ast.AST]) -> list[Unscale]:
+def _unscales(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> list[Unscale]:
     """Return where gradients are unscaled, in every function that trains."""
     unit.clip_helpers = clipping.helpers(unit, gone)
     unscales = [
         unscale
         for function in _training_functions(unit)
-        for unscale in clipping.plan(unit, function, gone)
+        for unscale in clipping.plan(unit, function, gone, folded)
     ]
     refuse_scaled(unit, unscales, gone)
     refuse_helpers(unit, unscales, gone)

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.finding.renamed import reached
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.off import runs_unscaled
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use, visits
 from amp_migrate.placement.reads.reported import scaled_reads
@@ -49,8 +50,8 @@ def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
     return found
 
 
-def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
-    """Return the `unscale_` calls that a function needs, in source order."""
+def plan(unit: Unit, function: Function, gone: set[ast.AST], folded: set[ast.AST]) -> list[Unscale]:
+    """Return the `unscale_` calls that a function needs, in source order; `folded` are tests whose branches become one."""
     if function in unit.clip_helpers:
         return []
     steps = [s for s in unit.steps_of(function) if s.call not in gone]
@@ -74,6 +75,8 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Unscale]:
             behind = course.steps_behind_backwards(use.statement, use.node, steps)
             if not behind:
                 continue
+        if behind and _waits_unscaled(unit, course, use, behind, folded):
+            continue
         for step, text in _targets(unit, function, use, behind):
             mark = (step.call if step else None, text)
             groups.setdefault(mark, []).append(use)
@@ -187,6 +190,14 @@ def _limit(course: Course, step: Step) -> ast.If | None:
         return None
     others = [i.seen for i in course.indirect if i.seen.text == step.text]
     return boundary(step, backward.node, others)
+
+
+def _waits_unscaled(
+    unit: Unit, course: Course, use: Use, behind: list[Step], folded: set[ast.AST]
+) -> bool:
+    """Tell whether gradients are read before their step waits for more, where AMP is off and none are scaled."""
+    waiting = all(_outside(course, step, [use]) for step in behind)
+    return waiting and runs_unscaled(unit, course.function, use.node, folded)
 
 
 def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:

@@ -174,6 +174,10 @@ class Memory:
         found: list[Function | None] = [f for f in functions if may_be_named(f, stated.value)]
         return found if len(found) == len(functions) else [*found, None]
 
+    def is_lasting(self, term: Term) -> bool:
+        """Tell whether what is known of a term is kept where all else is forgotten."""
+        return False
+
     def _is_shared(self, term: Term) -> bool:
         return term.text.startswith(_ABOUT_OBJECTS) or all(
             last(operand.text) in self._shared
@@ -291,6 +295,5 @@ def _loss(name: str) -> Term:
 
 
 def _operand(text: str) -> Operand:
-    if "." in text:
-        return Operand(text, Aspect.PATH, text.rpartition(".")[2])
-    return Operand(text, Aspect.BINDING)
+    inner = text.rpartition(".")[2]
+    return Operand(text, Aspect.PATH, inner) if "." in text else Operand(text, Aspect.BINDING)

@@ -27,7 +27,7 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
     for function in program.relevant:
         for node in every(function.scope):
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
-                counts.update(set(map(last, _read(node.test))))
+                counts.update(names_read(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
     several = {text for text, n in counts.items() if n >= fewest}
@@ -66,6 +66,7 @@ def last(text: str) -> str:
     return re.split(r"[.\[]", text)[-1]
 
 
-def _read(test: ast.expr) -> set[str]:
+def names_read(test: ast.expr) -> set[str]:
+    """Return the last parts of the names that a test reads."""
     read = ast.Name | ast.Attribute | ast.Subscript
-    return {ast.unparse(node) for node in every(test) if isinstance(node, read)}
+    return {last(ast.unparse(node)) for node in every(test) if isinstance(node, read)}

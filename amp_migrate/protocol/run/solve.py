@@ -69,7 +69,7 @@ class Run:
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
         if len(begun) >= self._memory.most and key not in self.summaries:
-            key = key._replace(state=State(key.state.machine, NOTHING))
+            key = key._replace(state=self._forgotten(key.state))
         begun.add(key.state.known)
         if key not in self.summaries:
             self.summaries[key] = Summary()
@@ -93,12 +93,15 @@ class Run:
         if told_apart >= self._memory.most:
             if not self._memory.forgets:
                 return
-            here = here._replace(state=State(here.state.machine, NOTHING))
+            here = here._replace(state=self._forgotten(here.state))
             if here in summary.came:
                 return
         summary.apart[here.point, here.state.machine, here.turned] = told_apart + 1
         summary.came[here] = came
         self._queue.append((key, here))
+
+    def _forgotten(self, state: State) -> State:
+        return State(state.machine, state.known.only(self._memory.is_lasting))
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)
