@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from amp_migrate.check.apex.assumed import initializes
+from amp_migrate.check.apex.assumed import Initialize, initializes
 from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.beside import altered
@@ -18,11 +18,12 @@ from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.scaled import unscaled
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.settings import scales
 from amp_migrate.facts.paths import walk
+from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place
 from amp_migrate.report import Compared, Event
@@ -56,9 +57,9 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
     """Compare the events of two texts of a project."""
     found: list[Parted] = []
     shown: list[Compared] = []
-    old, new = Side(before), Side(after)
+    old, new = side_of(before), side_of(after)
     every = [i for i in initializes(before.project) if not claims.drops(i.function)]
-    networks = Networks(before, old.labels, every)
+    networks = _networks(old, every)
     both = old.functions.keys() & new.functions.keys()
     known = (old.relevant | new.relevant) & both
     for name in sorted(known):
@@ -87,6 +88,12 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))
     return Comparison(found, shown)
+
+
+def _networks(side: Side, every: Sequence[Initialize]) -> Networks:
+    """Return the networks of the old text, read once for the same initializes."""
+    asked = Networks, side.program, *(item.call for item in every)
+    return kept(side.project, asked, lambda: Networks(side.program, side.labels, every))
 
 
 class _Pair:

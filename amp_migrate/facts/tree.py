@@ -101,6 +101,16 @@ class Tree:
         for kind in kinds:
             yield from self._by_type.get(kind, ())  # type: ignore[misc]
 
+    @cached_property
+    def given(self) -> dict[FunctionNode | None, list[ast.expr]]:
+        """What each function returns or yields."""
+        found: dict[FunctionNode | None, list[ast.expr]] = {}
+        given: list[ast.Return | ast.Yield] = [*self.nodes(ast.Return), *self.nodes(ast.Yield)]
+        for node in given:
+            if node.value is not None:
+                found.setdefault(self.function(node), []).append(node.value)
+        return found
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the node that holds `node`; None for the module."""
         return self.parents.get(node)

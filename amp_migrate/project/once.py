@@ -21,3 +21,10 @@ def once(ask: Callable[[Project], Answer]) -> Callable[[Project], Answer]:
         return cast(Answer, project.answers[ask])
 
     return asked
+
+
+def kept(project: Project, asked: object, make: Callable[[], Answer]) -> Answer:
+    """Answer a question about some things of a project when it is first asked; the answer lives as long as the project."""
+    if asked not in project.answers:
+        project.answers[asked] = make()
+    return cast(Answer, project.answers[asked])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 
-from amp_migrate.project import Class, Project
+from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
@@ -20,13 +21,15 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.placeholder import replaced, stale
-from amp_migrate.protocol.run.blind import Search
+from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated, ungrouped
 from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
+
+_Placed = tuple[Breach, str, int]
 
 
 @once
@@ -41,7 +44,7 @@ def faults_of(program: Program) -> list[Fault]:
         return list(scaled_losses(program))
     memory = Memory(program)
     part = program.of_gradients
-    found: dict[tuple[Breach, str, int], Fault] = {}
+    found: dict[_Placed, Fault] = {}
     programs = Programs(part)
     off = replaced(program) | programs.parted
     search = Search(part, OnMemory(part))
@@ -97,14 +100,24 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     """
     parts = _parts(program)
     anyhow = search.anyhow(CastMachine(), program.entries)
-    if not anyhow.breached() and not any(_runs_parts(key, parts) for key in anyhow.summaries):
+    breached = bool(anyhow.breached())
+    within = cache(lambda method: _in_parts(program, memory, method, parts))
+    met = (key.function for key in anyhow.summaries if _runs_parts(key, parts))
+    if not breached and not any(map(within, met)):
         return
     casts = Run(program, ObjectMachine(Receivers(program)), memory, program.entries)
     yield from casts.faults()
     methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
     for method in methods:
-        machine = PartMachine(frozenset(parts[method.cls]))
-        yield from Run(program, machine, memory, [(method, False)]).faults()
+        yield from within(method)
+
+
+def _in_parts(
+    program: Program, memory: Memory, method: Function, parts: Mapping[Class | None, set[ast.AST]]
+) -> list[Fault]:
+    """Return what goes wrong with the parts of its network that a method runs inside an autocast block."""
+    machine = PartMachine(frozenset(parts[method.cls]))
+    return Run(program, machine, memory, [(method, False)]).faults()
 
 
 def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
@@ -122,7 +135,7 @@ def _runs_parts(key: Key, parts: Collection[Class | None]) -> bool:
     return key.function.cls in parts and isinstance(state, Inside) and state.casts
 
 
-def _key(fault: Fault) -> tuple[Breach, str, int]:
+def _key(fault: Fault) -> _Placed:
     return fault.breach, fault.place.path, fault.place.line
 
 
@@ -131,24 +144,53 @@ def _gradients(
 ) -> Iterator[Fault]:
     """Yield the faults of every optimizer; one that may concern any of a program must concern all of them.
 
-    `off` are the GradScalers that are off until others are made.
+    `off` are the GradScalers that are off until others are made. Paths are told apart for those optimizers alone of which
+    a run along all ways at once shows something that counts.
     """
     objects = program.training.objects
     entries = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
+    begin = {number: frozenset(own) for number, own in entries.items()}
     beside = {
-        number: [n for n, other in entries.items() if n != number and {*own} & {*other}]
-        for number, own in entries.items()
+        number: [n for n, other in begin.items() if n != number and own & other]
+        for number, own in begin.items()
     }
     lost = objects.of_unknown_origin
     lost = lost if len(lost) < len(entries) else frozenset()
-    runs = {}
-    for number, own in entries.items():
+    machines = {}
+    for number in entries:
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
-        machine = switched(
+        machines[number] = switched(
             GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
         )
-        runs[number] = {_key(f): f for f in search.run(machine, own).faults()}
-    for number, run in runs.items():
-        for key, fault in run.items():
-            if fault.certain or all(key in runs[other] for other in beside[number]):
-                yield fault
+    blind = {number: search.anyhow(machines[number], own) for number, own in entries.items()}
+    met = {number: _met(run, program, search.memory) for number, run in blind.items()}
+
+    @cache
+    def run(number: int) -> dict[_Placed, Fault]:
+        """Return what paths told apart show of one optimizer."""
+        if not met[number]:
+            return {}
+        told = Run(program, machines[number], search.memory, entries[number])
+        return {_key(fault): fault for fault in told.faults()}
+
+    for number, places in met.items():
+        if any(sure or all(key in met[n] for n in beside[number]) for key, sure in places.items()):
+            for key, fault in run(number).items():
+                others = beside[number]
+                if fault.certain or (
+                    all(key in met[n] for n in others) and all(key in run(n) for n in others)
+                ):
+                    yield fault
+
+
+def _met(run: Run, program: Program, memory: Memory) -> dict[_Placed, bool]:
+    """Return the breaches that a run along all ways at once met, and whether an event at them may be certain."""
+    found: dict[_Placed, bool] = {}
+    for breach, at, here, *_ in run.breached():
+        key = breach, at.function.module.path, here.point.line
+        sure = any(
+            event.certain or may_tell(event) or memory.visits.of_visited(at.function, event)
+            for event in program.events(at.function, here.point.node)
+        )
+        found[key] = found.get(key, False) or sure
+    return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.bce import Bce
 from amp_migrate.autocast.casts import Casts
+from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.autocast.inlines import Inline
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.branches import Branches
@@ -22,6 +23,7 @@ from amp_migrate.plan.model import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
+from amp_migrate.training.region import Region
 
 
 class Safety(enum.Enum):
@@ -69,6 +71,13 @@ class Context:
     inlines: list[Inline] = field(default_factory=list)
     entropies: list[Bce] = field(default_factory=list)
     hoisted_losses: dict[ScaleLoss, str] = field(default_factory=dict)
+    _evaluations: list[Region] | None = None
+
+    def evaluations(self) -> list[Region]:
+        """Return the evaluation forwards of the unit that no training region holds."""
+        if self._evaluations is None:
+            self._evaluations = evaluations(self.unit, self.gone_nodes)
+        return list(self._evaluations)
 
     def is_gone(self, node: ast.AST) -> bool:
         """Tell whether a node lies in a branch that disappears."""

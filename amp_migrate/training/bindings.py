@@ -116,11 +116,8 @@ def is_generator(function: Function) -> bool:
 
 def returned(function: Function) -> list[ast.expr]:
     """Return the expressions that a function returns or yields."""
-    if function.node is None:
-        return []
-    tree = function.module.tree
-    given: list[ast.Return | ast.Yield] = [*tree.nodes(ast.Return), *tree.nodes(ast.Yield)]
-    return [n.value for n in given if n.value is not None and tree.function(n) is function.node]
+    given = function.module.tree.given.get(function.node, []) if function.node is not None else []
+    return list(given)
 
 
 def is_one_variable(project: Project, name: str, one: Function, other: Function) -> bool:

@@ -11,7 +11,7 @@ from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.links.inside import inside
+from amp_migrate.values.links.inside import Inside
 from amp_migrate.values.links.onward import Onward, Ways, onward, ways
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Nodes
@@ -41,6 +41,7 @@ class Values:
         self.calls = Calls(self.nodes, self.expressions)
         self.calls.resolve(files)
         settle(self.nodes, self.calls)
+        self._inside = Inside(self.nodes)
         self._apex: Onward | None = None
         self._ways: tuple[tuple[int, int], Ways] | None = None
 
@@ -118,7 +119,7 @@ class Values:
     def inside(self, module: Module, expression: ast.expr) -> frozenset[int]:
         """Return the groups of what the object of `expression` holds in attributes and items, some levels down."""
         node = self._node(module, expression)
-        return frozenset() if node is None else frozenset(inside(self.nodes, node))
+        return frozenset() if node is None else frozenset(self._inside.of(node))
 
     def kept_by(self, module: Module, expression: ast.expr) -> list[tuple[Module, ast.Call]]:
         """Return the calls of ``functools.partial`` that may have made the object of `expression`."""

@@ -28,7 +28,7 @@ from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
-from amp_migrate.autocast.slicing.effects import Effects
+from amp_migrate.autocast.slicing.effects import effects_of
 from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
 from amp_migrate.facts.paths import all_given, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
@@ -73,7 +73,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     found += (results := losses_of_results(unit, found, region_of, gone, taken))
     taken |= nodes_in(results)
     if unit.plain:
-        aside = Aside(unit.project, unit.forwards, Effects(unit.project), is_zero_grad)
+        aside = Aside(unit.project, unit.forwards, effects_of(unit.project), is_zero_grad)
         found = [part for region in found for part in aside.parts(region)]
         found += losses_apart(unit, found)
     else:

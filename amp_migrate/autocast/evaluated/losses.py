@@ -8,27 +8,24 @@ from collections.abc import Callable
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.regions import reached
-from amp_migrate.autocast.slicing.finished import fp32_calls, runs_in_fp32
-from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32
+from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region, nodes_in
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+_MEASURES = (*_ASSIGNS, ast.Return, ast.Expr, ast.If, ast.While)
 
 
 def criterion(unit: Unit, module: Module, stmt: ast.AST) -> bool:
     """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
-    return any(
-        isinstance(n, ast.Call)
-        and not unit.project.callees(n)
-        and unit.forwards.call(module, n) >= Forward.CRITERION
-        for n in walk(stmt)
-    )
+    return unit.forwards.measures(module, stmt)
 
 
 def selects(stmt: ast.stmt, known: set[str]) -> bool:
@@ -49,13 +46,29 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     regions = [*unit.regions, *found]
     held, under = nodes_in(regions), reached(unit, regions)
     measured = _Measured(unit, models)
+    near = set(unit.near)
     return [
         _with_its_input(function, stmt, held)
-        for function in unit.project.functions()
-        if function.module in unit.near and function not in under
-        for stmt in walk(function.scope)
-        if isinstance(stmt, ast.stmt) and stmt not in held and measured(function, stmt)
+        for function, stmt in _computing(unit.project)
+        if function.module in near and function not in under
+        if stmt not in held and measured(function, stmt)
     ]
+
+
+@once
+def _computing(project: Project) -> list[tuple[Function, ast.stmt]]:
+    """Return the statements of a project that may compute a value by a call, with their functions."""
+    return [
+        (function, stmt)
+        for function in project.functions()
+        for stmt in walk(function.scope)
+        if isinstance(stmt, _MEASURES) and calls_anything(_measuring(stmt))
+    ]
+
+
+def _measuring(stmt: ast.stmt) -> ast.AST:
+    """Return what a statement computes itself: of a test or a loop, what it asks."""
+    return stmt.test if isinstance(stmt, ast.If | ast.While) else stmt
 
 
 class _Measured:
@@ -67,15 +80,11 @@ class _Measured:
         self._losses = program_of(unit.project).training.losses
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
-        module = function.module
-        if isinstance(stmt, (*_ASSIGNS, ast.Return, ast.Expr)):
-            measures = self._is_loss if criterion(self._unit, module, stmt) else self._in_fp32
-            found = measures(function, stmt)
-        elif isinstance(stmt, ast.If | ast.While):
-            loss = criterion(self._unit, module, stmt.test)
-            found = not loss and self._in_fp32(function, stmt.test)
+        module, node = function.module, _measuring(stmt)
+        if not criterion(self._unit, module, node):
+            found = self._in_fp32(function, node)
         else:
-            return False
+            found = node is stmt and self._is_loss(function, stmt)
         return found and not self._unit.trains(module, stmt)
 
     def _is_loss(self, function: Function, stmt: ast.stmt) -> bool:
@@ -96,8 +105,7 @@ class _Measured:
         """Tell whether a softmax or the like is taken of what the networks gave."""
         return any(
             self._is_output(function, part)
-            for _, given in fp32_calls(self._unit.project, function.module, node)
-            for part in given
+            for part in fp32_inputs(self._unit.project, function.module, node)
         )
 
     def _is_output(self, function: Function, node: ast.expr) -> bool:

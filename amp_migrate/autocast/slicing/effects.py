@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.slicing.places import Needed, Place, Places, item
-from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, walk
+from amp_migrate.flow.dominance import components
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project.once import once
 
 Effect = tuple[frozenset[Place], frozenset[Place]]
 _NOTHING: Effect = (frozenset(), frozenset())
@@ -22,21 +23,30 @@ class Effects:
         self._project = project
         self.places = Places(project)
         self._known: dict[Function, Effect] = {}
+        self._open = False
+        self._at: dict[ast.AST, Effect] = {}
         self._calls: dict[Function, dict[ast.Call, list[CallSite]]] = {}
 
     def reads(self, function: Function, node: ast.AST) -> Needed:
         """Return the places that a node reads, itself and in what it calls."""
-        found = set(self.places.reads(function.module, node))
-        for read, _ in self._called(node):
-            found |= read
-        return found
+        return set(self._effect(function, node)[0])
 
     def writes(self, function: Function, node: ast.AST) -> Needed:
         """Return the places that a node writes, itself and in what it calls."""
-        found = set(self.places.writes(function.module, node))
-        for _, written in self._called(node):
-            found |= written
-        return found
+        return set(self._effect(function, node)[1])
+
+    def _effect(self, function: Function, node: ast.AST) -> Effect:
+        known = self._at.get(node)
+        if known is None:
+            read = set(self.places.reads(function.module, node))
+            written = set(self.places.writes(function.module, node))
+            for inner, changed in self._called(node):
+                read |= inner
+                written |= changed
+            known = frozenset(read), frozenset(written)
+            if not self._open:
+                self._at[node] = known
+        return known
 
     def _called(self, node: ast.AST) -> Iterator[Effect]:
         for part in walk(node):
@@ -71,33 +81,50 @@ class Effects:
     def _of(self, function: Function) -> Effect:
         """Return the summary of a function; those that call one another are gone through until nothing is added."""
         if function not in self._known:
-            group = self._unknown(function)
-            for member in group:
-                self._known[member] = _NOTHING
-            changed = True
-            while changed:
-                changed = False
-                for member in reversed(group):
-                    effect = self._summary(member)
-                    changed = changed or effect != self._known[member]
-                    self._known[member] = effect
+            outer, self._open = self._open, True
+            members, called = self._unknown(function)
+            for group in components(called, range(len(members))):
+                again = len(group) > 1 or group[0] in called[group[0]]
+                self._settle([members[number] for number in group], again)
+            self._open = outer
         return self._known[function]
 
-    def _unknown(self, function: Function) -> list[Function]:
-        def called(member: Function) -> Iterator[Function]:
-            calls = (part for part in walk(member.scope) if isinstance(part, ast.Call))
-            callees = (callee for call in calls for callee in self._project.callees(call))
-            return (callee for callee in callees if callee not in self._known)
+    def _settle(self, group: list[Function], again: bool) -> None:
+        """Find the summaries of functions that may call one another, all those that they call else being known."""
+        self._known |= dict.fromkeys(group, _NOTHING)
+        changed = True
+        while changed:
+            changed = False
+            for member in group:
+                effect = self._summary(member)
+                changed = changed or (again and effect != self._known[member])
+                self._known[member] = effect
 
-        return closure([function], called)
+    def _unknown(self, function: Function) -> tuple[list[Function], list[list[int]]]:
+        """Return the functions without a summary that one may come to, and the numbers of those that each one calls."""
+        found = {function: 0}
+        queue = [function]
+        called: list[list[int]] = []
+        for member in queue:
+            own: dict[int, None] = {}
+            for part in walk(member.scope):
+                for callee in self._project.callees(part) if isinstance(part, ast.Call) else ():
+                    if callee not in self._known:
+                        if callee not in found:
+                            found[callee] = len(queue)
+                            queue.append(callee)
+                        own[found[callee]] = None
+            called.append(list(own))
+        return queue, called
 
     def _summary(self, function: Function) -> Effect:
         read: Needed = set()
         written: Needed = set()
         bound: Needed = set()
         for stmt in getattr(function.node, "body", ()):
-            read |= self.reads(function, stmt)
-            written |= self.writes(function, stmt)
+            inner, changed = self._effect(function, stmt)
+            read |= inner
+            written |= changed
             bound |= self.places.bound(function.module, stmt)
         return (
             frozenset(p for p in read if _lasts(p, function)),
@@ -148,6 +175,12 @@ class Effects:
             yield from ((value, steps) for value in passed.double_stars)
         elif name in parameters.names and name not in passed.given:
             yield from ((value, (item(name), *steps)) for value in passed.double_stars)
+
+
+@once
+def effects_of(project: Project) -> Effects:
+    """Return the effects of the calls of a project, each worked out when it is first asked for."""
+    return Effects(project)
 
 
 def _positional(

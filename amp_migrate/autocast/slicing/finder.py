@@ -8,7 +8,7 @@ from collections.abc import Callable
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.aside import Aside, Stays
 from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
-from amp_migrate.autocast.slicing.effects import Effects
+from amp_migrate.autocast.slicing.effects import effects_of
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
 from amp_migrate.autocast.slicing.ungraded import Ungraded
@@ -41,7 +41,7 @@ class RegionFinder:
         self._forwards = forwards
         self._barrier = barrier
         self._setup = setup
-        self._effects = Effects(project)
+        self._effects = effects_of(project)
         self._places = self._effects.places
         self._earlier = Earlier(project, forwards, barrier, self._effects)
         self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
 
 _FP32 = frozenset(
@@ -78,6 +79,20 @@ def fp32_calls(
         elif not package and isinstance(call.func, ast.Attribute):
             if call.func.attr in _FP32 - _SUMS - _OF_FUNCTIONAL and not project.callees(call):
                 yield call, [call.func.value]
+
+
+def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
+    """Return what those calls are given; looked for once."""
+    known = _inputs(project)
+    if node not in known:
+        known[node] = [part for _, given in fp32_calls(project, module, node) for part in given]
+    return known[node]
+
+
+@once
+def _inputs(project: Project) -> dict[ast.AST, list[ast.expr]]:
+    """Return what the calls in nodes that run in fp32 are given, as far as it was asked for."""
+    return {}
 
 
 def only_draws(project: Project, function: Function) -> bool:

@@ -14,6 +14,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
@@ -51,6 +52,7 @@ class Initialize:
         return given is not None and not nothing
 
 
+@once
 def initializes(project: Project) -> list[Initialize]:
     """Return the calls of `amp.initialize` of a project."""
     found = []

@@ -14,12 +14,14 @@ from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
 
 OFF: States = frozenset({False})
 ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
+_NOTHING = Facts()
 _PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
 
 
@@ -199,6 +201,15 @@ class Initialized:
     def _reached(self, function: Function) -> list[Point]:
         """Return the points that a run of a function may come to, without an exception or behind one that is caught."""
         return self._courses.reached(function, self._told((function, False)))
+
+
+def initialized(
+    program: Program, calls: Iterable[ast.Call], known: Facts = _NOTHING
+) -> Initialized:
+    """Return where casts are on behind some calls under some facts, worked out once for the same ones."""
+    made = frozenset(calls)
+    asked = Initialized, program, made, known
+    return kept(program.project, asked, lambda: Initialized(program, made, known))
 
 
 def _runs(function: Function) -> list[_Run]:

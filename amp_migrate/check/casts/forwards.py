@@ -9,7 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, Initialize, initializes
 from amp_migrate.check.apex.disabling import States
-from amp_migrate.check.apex.initialized import ON, Initialized
+from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import called_again
 from amp_migrate.check.casts.callables import counterparts, spelled
@@ -54,9 +54,8 @@ class Forwards:
 
     def differences(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls whose casts differ with AMP on, in runs that leave it off, and in programs without it."""
-        if not all(
-            self.old.program.graph(i.function).at(i.call) for i in self.every
-        ):  # in a lambda
+        graph = self.old.program.graph
+        if not all(graph(i.function).at(i.call) for i in self.every):  # in a lambda
             return
         for item in self._live:
             if not self._stays(item):
@@ -70,7 +69,7 @@ class Forwards:
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
                 entries, calls = self._entries(item, way[0]), {i.call for i in self._live}
-                if not Initialized(self.old.program, calls, facts).may_come(entries):
+                if not initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
             if item.trains and not self._stays(item):
@@ -84,29 +83,29 @@ class Forwards:
         return Scalers(self.old, self._native)
 
     @cached_property
+    def _losses(self) -> Losses:
+        return Losses(self.old, self.new, self.networks)
+
+    @cached_property
     def _live(self) -> list[Initialize]:
         return [item for item in self.every if item.on is not None]
 
     def _stays(self, item: Initialize) -> bool:
         """Tell whether the new text still initializes Apex where the old one did, which casts as it did."""
         name = key(item.function)
-        left = sum(key(i.function) == name for i in self._left)
+        left = sum(key(i.function) == name for i in initializes(self.new.project))
         return left > 0 and left == sum(key(i.function) == name for i in self.every)
-
-    @cached_property
-    def _left(self) -> list[Initialize]:
-        return initializes(self.new.project)
 
     def _alone(self, item: Initialize, facts: Facts) -> list[Function]:
         """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on."""
         entries = self._entries(item)
         others = {other.call for other in self._live if other is not item}
-        apex = Initialized(self.old.program, others, facts) if others else None
+        apex = initialized(self.old.program, others, facts) if others else None
         return [f for f in entries if apex is None or not apex.may_come([f])]
 
     def _entries(self, item: Initialize, through: Function | None = None) -> list[Function]:
         """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
-        project, apex = self.old.project, Initialized(self.old.program, {item.call}, Facts())
+        project, apex = self.old.project, initialized(self.old.program, {item.call})
         found = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
         leads = upwards(project, through) if through is not None and through.node else found
         return [f for f in found if f in leads]
@@ -126,7 +125,7 @@ class Forwards:
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
         facts = Facts(((item.function, item.on), *item.callers))
-        apex = Initialized(self.old.program, {other.call for other in self._live}, facts)
+        apex = initialized(self.old.program, {other.call for other in self._live}, facts)
         entries = self._entries(item)
         alone = apex.spread(entries)
         behind = self._behind(alone)
@@ -142,10 +141,13 @@ class Forwards:
                 was.setdefault(where(function, call), {})[call] = states
                 cast |= {call} if states == ON else set()
         runs = list(self._runs(begun))
+        now: dict[Where, list[ast.Call]] = {at: [] for at, _, _ in runs}
+        for at, call, _ in runs:
+            now[at].append(call)
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            ran = counterparts(before, [c for w, c, _ in runs if w == at], call)
+            ran = counterparts(before, now[at], call)
             ran = [old for old in ran if not self._prepares(at, old)]
             wanted = frozenset(state for old in ran for state in before[old])
             known = None not in wanted
@@ -168,7 +170,7 @@ class Forwards:
                 lacking = again.here(function, call) is Casts.OFF and self._is_forward(at)
                 if lacking and not self._is_reported(at):
                     yield differs(UNCAST, at, call)
-        for function, call in Losses(self.old, self.new, self.networks).uncast(cast, native, begun):
+        for function, call in self._losses.uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
         if item.trains and is_scaled(self.old, item):
@@ -190,7 +192,7 @@ class Forwards:
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
         entries = self._entries(item) if entries is None else entries
-        reached = Initialized(self.old.program, {item.call}, Facts()).spread(entries)
+        reached = initialized(self.old.program, {item.call}).spread(entries)
         begun = native.spread(self._same([*entries, *self._behind(reached)]))
         for at, call, function in self._runs(begun):
             if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
@@ -201,7 +203,7 @@ class Forwards:
 
     def _elsewhere(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what is cast now in programs that never had AMP."""
-        apex = Initialized(self.old.program, {item.call for item in self.every}, Facts())
+        apex = initialized(self.old.program, {item.call for item in self.every})
         project = self.old.project
         begin = [f for f in project.functions() if not apex.leads(f) and not project.callers(f)]
         lacking = Lacking(self.old, self.new)

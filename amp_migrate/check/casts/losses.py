@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
@@ -34,10 +35,9 @@ class Losses:
         `cast` are the calls of the old text that ran while Apex was on.
         """
         wanted: dict[Key, set[Label]] = {}
-        for function in self._old.project.functions():
-            for call, label in self._backwards(self._old, function, frozenset()):
-                if call in cast and self._old.labels.is_scaled(function, call):
-                    wanted.setdefault(key(function), set()).add(label)
+        for function, call, label in self._scaled:
+            if call in cast:
+                wanted.setdefault(key(function), set()).add(label)
         for function in begun:
             labels = wanted.get(key(function))
             if labels and begun[function] == {Casts.OFF}:
@@ -45,6 +45,16 @@ class Losses:
                 ran = {spelled(c) for f in before for c in self._calls(f) if c in cast}
                 found = self._of_function(function, labels, native, begun)
                 yield from ((f, c) for f, c in found if spelled(c) in ran)
+
+    @cached_property
+    def _scaled(self) -> list[tuple[Function, ast.Call, Label]]:
+        """The backward passes of the old text on scaled losses."""
+        return [
+            (function, call, label)
+            for function in self._old.project.functions()
+            for call, label in self._backwards(self._old, function, frozenset())
+            if self._old.labels.is_scaled(function, call)
+        ]
 
     def _of_function(
         self, function: Function, labels: set[Label], native: Casting, begun: _Begun

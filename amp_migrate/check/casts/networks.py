@@ -48,6 +48,7 @@ class Networks:
         self._labels = labels
         self._every = every
         self._found: dict[Function, set[str]] = {}
+        self._forward: dict[Function, set[str]] = {}
         self._multiplying = Multiplying(program.project, every)
 
     @cached_property
@@ -99,12 +100,14 @@ class Networks:
 
     def forwards(self, function: Function) -> set[str]:
         """Return how a function runs networks."""
-        calls = (p.node for p in self._program.graph(function).points)
-        return {
-            spelled(c)
-            for c in calls
-            if isinstance(c, ast.Call) and self._is_forward(function.module, c)
-        }
+        if function not in self._forward:
+            calls = (p.node for p in self._program.graph(function).points)
+            self._forward[function] = {
+                spelled(c)
+                for c in calls
+                if isinstance(c, ast.Call) and self._is_forward(function.module, c)
+            }
+        return self._forward[function]
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module

@@ -32,6 +32,7 @@ class Does(Enum):
     END = "ends"
 
 
+_Asked = tuple[Function, ast.Call, frozenset[str]]
 _SCALER_ALONE = frozenset({"unscale_", "update", "get_scale", "scale"})
 
 
@@ -46,6 +47,7 @@ class Labels:
         self.program = program
         self._project = program.project
         self._objects = program.training.objects
+        self._found: dict[_Asked, Label | None] = {}
 
     def of_call(
         self, function: Function, call: ast.Call, introduced: frozenset[str] = frozenset()
@@ -54,6 +56,14 @@ class Labels:
 
         `introduced` are names of the function that the other side does not have.
         """
+        asked = function, call, introduced
+        if asked not in self._found:
+            self._found[asked] = self._of_call(*asked)
+        return self._found[asked]
+
+    def _of_call(
+        self, function: Function, call: ast.Call, introduced: frozenset[str]
+    ) -> Label | None:
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         method = call.func.attr if isinstance(call.func, ast.Attribute) else tail(call)
         if method == "backward" and receiver is not None:

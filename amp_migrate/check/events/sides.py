@@ -16,6 +16,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.origins.constants import constant_of
@@ -196,6 +197,11 @@ class Side:
             if label is not None and label.kind not in allowed.kinds:
                 return True
         return False
+
+
+def side_of(program: Program) -> Side:
+    """Return one of the two texts; what is read of it lives as long as its project."""
+    return kept(program.project, (Side, program), lambda: Side(program))
 
 
 def asked(node: ast.If | ast.While | ast.For | ast.AsyncFor, known: Assumption = NOTHING) -> str:

@@ -14,6 +14,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import Coming, coming
+from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
@@ -55,11 +56,10 @@ class Unit:
     scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
     plain: bool = False
 
-    @cached_property
+    @property
     def losses(self) -> Losses:
         """What computes the losses of backward passes."""
-        project = self.project
-        return Losses(project, graphs(project), Objects(project), project.function_of)
+        return _losses(self.project)
 
     @cached_property
     def near(self) -> list[Module]:
@@ -127,3 +127,8 @@ class Unit:
     def backwards_of(self, function: Function) -> list[Backward]:
         """Return the backward passes of one function, in source order."""
         return [backward for backward in self.backwards if backward.function is function]
+
+
+@once
+def _losses(project: Project) -> Losses:
+    return Losses(project, graphs(project), Objects(project), project.function_of)

@@ -47,7 +47,7 @@ class Blind(Memory):
 
     def _possible(self, event: Event) -> Iterator[Event]:
         optimizers, scaled = {event.optimizers}, {event.scaled}
-        if len(self._numbers) > 1 and _may_tell(event):
+        if len(self._numbers) > 1 and may_tell(event):
             each = (frozenset({number}) for number in self._numbers)
             optimizers |= {frozenset(), frozenset(self._numbers), *each}
         if event.loss is not None and event.scaled is None:
@@ -73,7 +73,7 @@ class Blind(Memory):
         return NOTHING
 
 
-def _may_tell(event: Event) -> bool:
+def may_tell(event: Event) -> bool:
     """Tell whether a path may know more of the optimizers of an event than stands in it."""
     if not event.certain and event.optimizers is not None and isinstance(event.named(), ast.Name):
         return True

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.autocast.evaluated.evaluation import evaluations, runs_in
+from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -50,7 +50,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     disabled = Disabled(context.unit)
-    places = cast_at(context, evaluations(context.unit, context.gone_nodes), disabled)
+    places = cast_at(context, context.evaluations(), disabled)
     regions = [
         r for r in places.regions if _ran_under_apex(context, r) and not disabled.holds(r.function)
     ]

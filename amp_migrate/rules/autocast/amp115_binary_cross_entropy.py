@@ -36,7 +36,6 @@ from amp_migrate.autocast.bce_called import (
     inputs,
     is_plain,
 )
-from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.facts.paths import variables
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
@@ -63,7 +62,7 @@ def decide(context: Context) -> Iterator[Decision]:
 def _called(context: Context) -> Iterator[Decision]:
     """Keep out what regions reach in a criterion or network of the project, or note it."""
     unit = context.unit
-    regions = [*unit.regions, *evaluations(unit, context.gone_nodes)]
+    regions = [*unit.regions, *context.evaluations()]
     told = {bce.call for bce in context.entropies}
     found = [each for each in called(unit, regions) if each.node not in told]
     kept: dict[ast.stmt, list[Called]] = {}

@@ -60,16 +60,13 @@ class Forwards:
         self._project = project
         self._networks: set[Hashable] = set()
         self._memo: dict[Function, Forward] = {}
+        self._measuring: dict[ast.AST, bool] = {}
         self.indifferent = Indifferent(project)
         for module, node in models:
             self._mark(module, node)
         for module, node in project.nodes(ast.Attribute):
-            if isinstance(node, ast.Attribute) and node.attr in EVIDENCE and self._path_root(node):
+            if node.attr in EVIDENCE and path(node.value) is not None:
                 self._mark_evidence(module, node)
-
-    @staticmethod
-    def _path_root(node: ast.Attribute) -> bool:
-        return path(node.value) is not None
 
     def _mark(self, module: Module, node: ast.expr) -> None:
         group = self._project.values.group(module, node)
@@ -121,6 +118,14 @@ class Forwards:
                 if best is Forward.NETWORK:
                     break
         return best
+
+    def measures(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a statement or expression computes a loss by a criterion, not by a helper of the project."""
+        if node not in self._measuring:
+            calls = (part for part in walk(node) if isinstance(part, ast.Call))
+            own = (call for call in calls if not self._project.callees(call))
+            self._measuring[node] = any(self.call(module, c) >= Forward.CRITERION for c in own)
+        return self._measuring[node]
 
     def may_run(self, module: Module, node: ast.AST) -> bool:
         """Tell whether a statement or expression may run a network: unknown means yes."""

@@ -21,6 +21,7 @@ class Fresh:
         self._project = project
         self._graphs = graphs
         self._runs_backward = cache(self._may_run_backward)
+        self._called = cache(self._run_by)
 
     def is_new(self, function: Function, node: ast.expr) -> bool:
         """Tell whether a network can have no gradients where a function names it."""
@@ -81,12 +82,16 @@ class Fresh:
         found = [function]
         seen = {function}
         for one in found:
-            for node in every(one.scope):
-                if not isinstance(node, ast.Call):
-                    continue
-                if backward_of(node) is not None:
-                    return True
-                more = [f for f in self._project.callees(node) if f not in seen]
-                seen.update(more)
-                found += more
+            runs, callees = self._called(one)
+            if runs:
+                return True
+            more = [f for f in callees if f not in seen]
+            seen.update(more)
+            found += more
         return False
+
+    def _run_by(self, function: Function) -> tuple[bool, list[Function]]:
+        """Tell whether a function runs a backward pass itself; with the functions that it may call."""
+        calls = [node for node in every(function.scope) if isinstance(node, ast.Call)]
+        callees = (callee for call in calls for callee in self._project.callees(call))
+        return any(backward_of(c) is not None for c in calls), list(dict.fromkeys(callees))
