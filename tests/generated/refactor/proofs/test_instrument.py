@@ -92,13 +92,16 @@ def test_a_wrong_migration_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPa
     The check of the written text, which would refuse what is wrong, is out of force.
     """
     monkeypatch.setattr(Judge, "judged", lambda *_: Judgement([], []))
-    variants = _variants(mutant)
-    fine = [verdict.outcome in ("same", "ugly") for verdict in judged(variants)]
-    variants = [variant for variant, same in zip(variants, fine, strict=True) if same]
-    monkeypatch.setattr(mutant.rule, "decide", mutant.decide())
-    outcomes = [verdict.outcome for verdict in judged(variants)]
     unfixed = {"left"} if mutant.name.endswith("every micro-batch") else set()
-    assert set(outcomes) & {*FAILURES, *unfixed}, outcomes
+    outcomes = list[str]()
+    for variant in _variants(mutant):
+        if judged([variant])[0].outcome in ("same", "ugly"):
+            with monkeypatch.context() as broken:
+                broken.setattr(mutant.rule, "decide", mutant.decide())
+                outcomes += [judged([variant])[0].outcome]
+        if outcomes and outcomes[-1] in {*FAILURES, *unfixed}:
+            return
+    pytest.fail(f"not found: {outcomes}")
 
 
 def test_a_fix_that_goes_by_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,17 +122,18 @@ def test_a_fix_that_goes_by_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert found == ["claimed" if new else "same" for new in renamed]
 
 
-def _variants(mutant: Mutant) -> list[Variant]:
-    """Return a few variants of bases in which the fault can show."""
-    found: list[Variant] = []
+def _variants(mutant: Mutant) -> Iterator[Variant]:
+    """Yield a few variants of bases in which the fault can show."""
+    found = 0
     for seed in range(400):
         features = draw(seed)
         if all(features[name] in options for name, options in mutant.wanted.items()):
             variant = rebuilt(base(f"generated/{seed}"), [(_EXTRACT, seed)])
-            found += [variant] if variant else []
-        if len(found) == 6:
+            found += variant is not None
+            if variant is not None:
+                yield variant
+        if found == 6:
             break
-    return found
 
 
 def test_a_seed_is_always_the_same_variant() -> None:
