@@ -29,7 +29,7 @@ from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.effects import effects_of
-from amp_migrate.autocast.slicing.finished import only_draws, only_reshapes, runs_in_fp32
+from amp_migrate.autocast.slicing.finished import measures_in_fp32, only_draws, only_reshapes
 from amp_migrate.facts.paths import all_given, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
@@ -272,7 +272,7 @@ def _last_of_loss(
         loss = unit.forwards.strength(module, stmt) >= Forward.CRITERION
         measured = (loss or not unit.plain) and _measures(unit, stmt, known if loss else given)
         computes = criterion(unit, module, stmt) or measured
-        if computes or runs_in_fp32(stmt, known, sums=False):
+        if computes or measures_in_fp32(unit.project, module, stmt, known):
             last = stmt
         known |= defs(stmt)
     return last, known

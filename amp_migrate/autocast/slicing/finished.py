@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.origins.meant import meant
 
 _FP32 = frozenset(
     {
@@ -24,6 +25,8 @@ _PRODUCTS = frozenset({"addmm", "bmm", "einsum", "forward", "matmul", "mm"})
 _SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
 # O1 cast those of torch.nn.functional alone, not torch.softmax or x.softmax().
 _OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity"})
+_MODULES = frozenset({"Softmax", "LogSoftmax", "Softplus", "CosineSimilarity"})
+"""Modules of torch.nn that call one of these."""
 
 
 def finished(computed: Iterable[ast.stmt], apart: Iterable[list[ast.stmt]]) -> list[list[ast.stmt]]:
@@ -64,19 +67,29 @@ def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
     return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
 
 
+def measures_in_fp32(project: Project, module: Module, stmt: ast.stmt, known: set[str]) -> bool:
+    """Tell the same of all but sums, modules of torch among it: ``nn.Softmax(dim=1)(output)``."""
+    given = fp32_inputs(project, module, stmt)
+    return runs_in_fp32(stmt, known, sums=False) or any(uses(node) & known for node in given)
+
+
 def fp32_calls(
     project: Project, module: Module, node: ast.AST
 ) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
     """Yield the calls in a statement or expression that O1 and autocast run in fp32, but for sums, each with what it is given."""
     for call in walk(node):
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute | ast.Name):
+        if not isinstance(call, ast.Call):
             continue
         package, _, name = (project.external(module, call.func) or "").rpartition(".")
         if package == "torch.nn.functional" and name in _FP32:
             yield call, call.args[:1]
         elif package == "torch" and name in _FP32 - _SUMS - _OF_FUNCTIONAL:
             yield call, call.args
-        elif not package and isinstance(call.func, ast.Attribute):
+        elif package:
+            continue
+        elif _runs_functional(project, module, call.func):
+            yield call, call.args
+        elif isinstance(call.func, ast.Attribute):
             if call.func.attr in _FP32 - _SUMS - _OF_FUNCTIONAL and not project.callees(call):
                 yield call, [call.func.value]
 
@@ -93,6 +106,34 @@ def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.exp
 def _inputs(project: Project) -> dict[ast.AST, list[ast.expr]]:
     """Return what the calls in nodes that run in fp32 are given, as far as it was asked for."""
     return {}
+
+
+def _runs_functional(project: Project, module: Module, func: ast.expr) -> bool:
+    """Tell whether what is called is a module of torch.nn that runs in fp32: ``nn.Softmax(dim=1)(output)``."""
+    if isinstance(func, ast.Call):
+        return _makes_one(project, module, func)
+    if (path(func) or "").rpartition(".")[2] not in _keeping(project):
+        return False
+    return any(
+        isinstance(value, ast.Call) and _makes_one(project, project.module_of(value), value)
+        for value in meant(project, module, func)
+    )
+
+
+@once
+def _keeping(project: Project) -> frozenset[str]:
+    """Return the last parts of the names that hold such modules."""
+    return frozenset(
+        (path(target) or "").rpartition(".")[2]
+        for module, stmt in project.nodes(ast.Assign)
+        if isinstance(stmt.value, ast.Call) and _makes_one(project, module, stmt.value)
+        for target in stmt.targets
+    )
+
+
+def _makes_one(project: Project, module: Module, call: ast.Call) -> bool:
+    package, _, name = (project.external(module, call.func) or "").rpartition(".")
+    return package.startswith("torch.nn") and name in _MODULES
 
 
 def only_draws(project: Project, function: Function) -> bool:
