@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 import libcst as cst
 
@@ -13,6 +15,7 @@ from amp_migrate.rewrite.parts.commas import NOTHING, after_comma, append, separ
 
 Import = cst.Import | cst.ImportFrom
 Binding = tuple[str, str, str]
+_PYTHON = sys.stdlib_module_names
 
 
 def imported_names(node: Import) -> list[str]:
@@ -141,3 +144,30 @@ def last_of_first_imports(body: Sequence[cst.CSTNode]) -> int | None:
     while at < len(body) and is_import(body[at]):
         at += 1
     return at - 1 if at else None
+
+
+def place_for(new: cst.CSTNode, body: Sequence[cst.CSTNode], last: int) -> int:
+    """Return the position of the import, of those up to `last`, below which a new one reads best.
+
+    A module of Python's library goes below the first block of such imports, any other below what comes of its
+    package already; else it goes below the last import.
+    """
+    first = next((at for at in range(last + 1) if is_import(body[at])), last)
+    packages = _packages(new)
+    if not packages <= _PYTHON:
+        near = (at for at in range(last, first - 1, -1) if _packages(body[at]) & packages)
+        return next(near, last)
+    block = list(takewhile(lambda at: _packages(body[at]) <= _PYTHON, range(first, last + 1)))
+    below = [at for at in block if min(_packages(body[at])) < min(packages)]
+    return (below or block or [last])[-1]
+
+
+def _packages(statement: cst.CSTNode) -> set[str]:
+    """Return the packages that a line of imports names, relative ones as nothing."""
+    lines = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    return {
+        (module or name).partition(".")[0]
+        for node in lines
+        if isinstance(node, Import)
+        for module, name, _ in bindings(node)
+    }

@@ -11,7 +11,13 @@ from amp_migrate.rewrite.blocks.comments import split_attached
 from amp_migrate.rewrite.blocks.lines import Element, is_blank, statements
 from amp_migrate.rewrite.blocks.snippet import parse_statements
 from amp_migrate.rewrite.blocks.statements import Statements
-from amp_migrate.rewrite.parts.imports import bound_by, is_future, is_import, last_of_first_imports
+from amp_migrate.rewrite.parts.imports import (
+    bound_by,
+    is_future,
+    is_import,
+    last_of_first_imports,
+    place_for,
+)
 
 _BLANK = cst.EmptyLine(indent=False)
 
@@ -27,7 +33,10 @@ def place_imports(
     if at is None:
         return _at_start(body[0], slots[0][0], lines)
     below_import = is_import(body[at]) and not is_future(body[at])
-    slots[at][-1].after += lines if below_import else [_BLANK, *lines]
+    if not below_import:
+        slots[at][-1].after += [_BLANK, *lines]
+    for line in statements(lines) if below_import else []:
+        slots[place_for(line, body, at)][-1].after.append(line)
     if not below_import and at + 1 < len(body):
         _keep_distance(slots[at + 1][0])
     return []

@@ -19,9 +19,21 @@ def device(project: Project, module: Module, call: ast.Call) -> str:
     own = [item for item in given if item[0] is here]
     texts = {path(node) for _, node in own or given}
     text = texts.pop() if len(texts) == 1 else None
+    if text is not None and own and _is_bound_once(module, own[0][1], call):
+        return text
     if text is None or "." not in text or not stays(project, module, text.rpartition(".")[2]):
         return CURRENT
     return text if own or _reads(here, text) else CURRENT
+
+
+def _is_bound_once(module: Module, node: ast.expr, call: ast.Call) -> bool:
+    """Tell whether a device is a variable that means the same at a call: a parameter, or one that is set once."""
+    if not isinstance(node, ast.Name):
+        return False
+    scopes = module.scopes
+    owner = scopes.owner(node)
+    here = scopes.find(scopes.scope_of(call), node.id)
+    return owner is not None and owner is here and len(scopes.bindings(owner, node.id)) == 1
 
 
 def _given(project: Project, module: Module) -> Iterator[tuple[Function, ast.expr]]:

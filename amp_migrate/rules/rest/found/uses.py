@@ -181,15 +181,17 @@ class Spelled:
 def spell(context: FileContext, site: Site, native: Native, all_done: bool) -> Spelled:
     """Choose the name for a class of torch at a use of Apex's.
 
-    `all_done`: every use by the same import is rewritten, so the import itself may be.
+    `all_done`: every use by the same import is rewritten, so the import itself may be. A name that the file has
+    for the class already comes first.
     """
     alias = origin(site)
     if alias is not None and isinstance(site.node, ast.Name):
         if _falls_back(context, alias, native):
             return Spelled(site.node.id)
+    known = _known(context, site, native)
+    if known is None and alias is not None and isinstance(site.node, ast.Name):
         if all_done and _renames(context, alias, native):
             return Spelled(site.node.id, alias)
-    known = _known(context, site, native)
     return Spelled(known or native.dotted)
 
 
