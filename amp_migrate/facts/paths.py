@@ -197,4 +197,4 @@ def _target(node: ast.expr) -> set[str]:
 
 def same(a: ast.AST, b: ast.AST) -> bool:
     """Tell whether two expressions are spelt alike, whether they are read or set."""
-    return type(a) is type(b) and ast.unparse(a) == ast.unparse(b)
+    return a is b or (type(a) is type(b) and ast.unparse(a) == ast.unparse(b))

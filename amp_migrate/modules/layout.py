@@ -60,7 +60,7 @@ class Layout:
         for folder in folders:
             tries = [
                 folder,
-                *(posixpath.join(base, folder) for base in self._working_folders(path)),
+                *(posixpath.join(base, folder) for base in [*_above(path), *self.roots]),
             ]
             known += [clean for clean in map(_clean, tries) if clean in self.folders]
         if known:
@@ -167,9 +167,6 @@ class Layout:
         return not self.roots or any(
             root in {"", folder} or folder.startswith(f"{root}/") for root in self.roots
         )
-
-    def _working_folders(self, path: str) -> list[str]:
-        return [*_above(path), *self.roots]
 
     def _has_init(self, folder: str) -> bool:
         return posixpath.join(folder, "__init__.py") in self.files

@@ -155,7 +155,7 @@ class Effects:
         parameters, passed = callee.parameters, bind(site, callee)
         name, steps = place.name, place.steps
         taken = int(site.bound)
-        position = _position(parameters.positional, name)
+        position = parameters.positional.index(name) if name in parameters.positional else None
         if name == parameters.vararg:
             position, steps = _index(steps, len(parameters.positional))
         if position is not None and position < taken:
@@ -213,10 +213,6 @@ def _is_given(place: Place, function: Function) -> bool:
     """Tell whether a place is a parameter itself: what is changed in it, and not bound to it, those that call see."""
     own = place.owner is function.scope and not place.steps
     return own and place.name in function.parameters.names
-
-
-def _position(names: tuple[str, ...], name: str) -> int | None:
-    return names.index(name) if name in names else None
 
 
 def _index(steps: tuple[str, ...], first: int) -> tuple[int | None, tuple[str, ...]]:

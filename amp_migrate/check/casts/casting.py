@@ -79,7 +79,7 @@ class Casting:
         if name is not None or (
             call is not None
             and isinstance(call.func, ast.Name)
-            and not self._bound(function, call.func)
+            and function.module.scopes.owner(call.func) is None
         ):
             return None
         return self._of_project(call) if call is not None else Casts.UNKNOWN
@@ -115,9 +115,6 @@ class Casting:
             for node in walk(function.scope)
             if isinstance(node, ast.Attribute | ast.Name)
         )
-
-    def _bound(self, function: Function, name: ast.Name) -> bool:
-        return function.module.scopes.owner(name) is not None
 
     def _switched(self, function: Function, node: ast.expr) -> Casts:
         truth = self.enabled.truth(function, node)

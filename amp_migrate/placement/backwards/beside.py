@@ -25,7 +25,7 @@ def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
     Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale. What
     stays in `unit.beside` runs where the scaler is at hand: its forwards are cast, as O1 casts everything.
     """
-    models = _models(unit) if unit.beside else Parts(set(), set())
+    models = _parts(unit, list(unit.models())) if unit.beside else Parts(set(), set())
     kept: list[Backward] = []
     for backward in unit.beside:
         tree, function = backward.module.tree, backward.function
@@ -60,10 +60,6 @@ def _parts(unit: Unit, nodes: list[tuple[Module, ast.expr]]) -> Parts:
     for module, node in nodes:
         groups |= unit.project.values.groups(module, node)
     return Parts({path(node) for _, node in nodes}, groups)
-
-
-def _models(unit: Unit) -> Parts:
-    return _parts(unit, list(unit.models()))
 
 
 def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import mentions, same, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
@@ -20,7 +21,7 @@ def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
     there = {
         node.left
         for node in ast.walk(condition)
-        if isinstance(node, ast.Compare) and _asks_none(node)
+        if isinstance(node, ast.Compare) and is_none(node.comparators[0])
     }
     for part in ast.walk(condition):
         if isinstance(part, ast.Name):
@@ -44,10 +45,6 @@ def _bindings(unit: Unit, function: Function, name: str) -> Iterator[tuple[Funct
     for binding in module.scopes.bindings(scope, name) if scope is not None else ():
         if isinstance(binding, ast.Name | ast.Subscript):
             yield unit.project.function_of(module, binding), binding
-
-
-def _asks_none(node: ast.Compare) -> bool:
-    return ast.unparse(node.comparators[0]) == "None"
 
 
 def _remakes(module: Module, binding: ast.AST) -> bool:

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.options import arguments
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.facts.paths import defs, path, same, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import dominates, in_branch, inside, levels
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.origins.meant import meant
 
 SPARE = "_"
-Settings = tuple[list[str], dict[str, str]]
+Settings = tuple[list[ast.AST], dict[str, ast.expr]]
 _OBJECTS = ("models", "optimizers")
 
 
@@ -110,13 +111,15 @@ def gives(returned: ast.expr, initialize: bool) -> int | None:
     return 2 if initialize else _length(returned) if isinstance(returned, ast.Tuple) else 0
 
 
-def settings(callee: Function, sites: list[Site], given: Mapping[str, ast.expr]) -> Settings:
-    """Return whether and how a call of a function initializes, as far as it is written: equal where it is the same.
+def settings(
+    project: Project, callee: Function, sites: list[Site], given: Mapping[str, ast.expr]
+) -> Settings:
+    """Return whether and how a call of a function initializes, as far as it is written, and what it is given for that.
 
     `sites` are the initializes of the function. Where it calls another function, everything that it is given decides.
     """
     if not sites:
-        return [callee.qualname], {name: ast.dump(node) for name, node in given.items()}
+        return [callee.scope], dict(given)
     asked: list[ast.AST] = []
     for site in sites:
         asked += [
@@ -129,8 +132,27 @@ def settings(callee: Function, sites: list[Site], given: Mapping[str, ast.expr])
     for _ in assigned:
         names |= {name for stmt in assigned if defs(stmt) & names for name in uses(stmt.value)}
     asked += [stmt for stmt in assigned if defs(stmt) & names]
-    decisive = {name: ast.dump(node) for name, node in given.items() if name in names}
-    return [ast.dump(node) for node in asked], decisive
+    asked += [value for node in asked for value in _around(project, callee, node)]
+    return asked, {name: node for name, node in given.items() if name in names}
+
+
+def _around(project: Project, callee: Function, node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what was assigned to the variables around a function that a node of it reads."""
+    scopes = callee.module.scopes
+    for name in walk(node):
+        if isinstance(name, ast.Name) and scopes.owner(name) is not callee.scope:
+            yield from (v for v in meant(project, callee.module, name) if v is not None)
+
+
+def alike(one: Settings, other: Settings) -> bool:
+    """Tell whether two calls are written to initialize in the same way."""
+    pairs = zip(one[0], other[0], strict=False)
+    told = len(one[0]) == len(other[0]) and all(same(*pair) for pair in pairs)
+    return (
+        told
+        and one[1].keys() == other[1].keys()
+        and all(same(v, other[1][n]) for n, v in one[1].items())
+    )
 
 
 def superseded(

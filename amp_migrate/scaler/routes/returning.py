@@ -17,7 +17,9 @@ from amp_migrate.project.rounds import may_follow, rebound
 from amp_migrate.scaler.routes.received import (
     SPARE,
     Receiver,
+    Settings,
     above,
+    alike,
     apart_by_test,
     bare,
     gives,
@@ -239,20 +241,18 @@ class Returning:
 
     def _asks_alike(self, function: Function, one: _Source, other: _Source) -> bool:
         """Tell whether two calls are given the same settings, as written and by what was assigned in between."""
-        given = self._given(*one)
-        asked = settings(one[0], self._home.inits.get(one[0], []), given)
-        if asked != settings(other[0], self._home.inits.get(other[0], []), self._given(*other)):
-            return False
-        return not any(
-            rebound(self._home.project, function, given[name], *calls)
-            for name in asked[1]
+        asked, others = self._settings(*one), self._settings(*other)
+        return alike(asked, others) and not any(
+            rebound(self._home.project, function, node, *calls)
+            for node in asked[1].values()
             for calls in ((one[1], other[1]), (other[1], one[1]))
         )
 
-    def _given(self, callee: Function, call: ast.Call) -> dict[str, ast.expr]:
-        project = self._home.project
-        site = next(s for s in project.callers(callee) if s.call is call)
-        return project.arguments(site, callee)
+    def _settings(self, callee: Function, call: ast.Call) -> Settings:
+        home = self._home
+        site = next(s for s in home.project.callers(callee) if s.call is call)
+        given = home.project.arguments(site, callee)
+        return settings(home.project, callee, home.inits.get(callee, []), given)
 
     def _spare(self, callers: list[CallSite]) -> None:
         """Callers that have no use for the scaler take it as ``_``."""

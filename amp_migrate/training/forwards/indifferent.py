@@ -140,7 +140,7 @@ class Indifferent:
         if func.attr in HAND_OUT_STATE:
             return True
         if func.attr in _METHODS:
-            return not _is_own(function, func.value)
+            return not function.is_receiver(func.value)
         if func.attr in _REDUCES:
             return _is_wide(func.value)
         made = self._project.values.made_by(function.module, func.value)
@@ -164,11 +164,6 @@ class Indifferent:
             and _is_left_alone(self._project.external(module, s.value.func) or "")
             for s in stmts
         )
-
-
-def _is_own(function: Function, node: ast.expr) -> bool:
-    """Tell whether a node is the object whose method a function is: what it keeps in an attribute may be a layer."""
-    return function.is_receiver(node)
 
 
 def _is_cast(node: ast.BinOp | ast.AugAssign) -> bool:
