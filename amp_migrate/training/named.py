@@ -1,12 +1,17 @@
-"""An optimizer and a GradScaler, each with the names that hold it."""
+"""An optimizer and a GradScaler, each with the names that hold it, and the calls that make what names hold."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
+
+from amp_migrate.project import Module, Project
 
 Groups = frozenset[int]
+Call = tuple[Module, ast.Call]
 
 
 @dataclass(eq=False)
@@ -34,6 +39,54 @@ class Scaler:
     groups: set[int]
     text: str
     optimizers: set[int] = field(default_factory=set)
+
+
+class Results:
+    """Finds the calls with arguments whose results some names may hold."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._by_name: dict[int, list[Call]] = {}
+
+    def of(self, names: AbstractSet[int]) -> list[Call]:
+        """Return the calls whose result some names may hold."""
+        self._look_for(names - self._by_name.keys())
+        return [call for name in names for call in self._by_name[name]]
+
+    def from_outside(self, callees: Iterable[str], names: Groups) -> Iterator[Call]:
+        """Yield those of them that call some functions of libraries, by their dotted names."""
+        values = self._project.values
+        for callee in callees:
+            for call in self._by_callee.get(callee, ()):
+                if names & values.groups(*call):
+                    yield call
+
+    def _look_for(self, names: AbstractSet[int]) -> None:
+        if not names:
+            return
+        self._by_name |= {name: [] for name in names}
+        values, calls = self._project.values, list(self._calls())
+        for call in calls:
+            values.group(*call)  # the graph stays as it is while it is asked
+        near = values.onward(names, items=True)
+        for call in calls:
+            if near.reaches(*call):
+                for name in values.groups(*call) & names:
+                    self._by_name[name].append(call)
+
+    @cached_property
+    def _by_callee(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for module, call in self._calls():
+            name = self._project.external(module, call.func)
+            if name is not None:
+                found.setdefault(name, []).append((module, call))
+        return found
+
+    def _calls(self) -> Iterator[Call]:
+        for module, call in self._project.nodes(ast.Call):
+            if call.args or call.keywords:
+                yield module, call
 
 
 def merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:

@@ -11,7 +11,7 @@ from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
-from amp_migrate.training.named import Groups, Optimizer, Scaler, merged
+from amp_migrate.training.named import Call, Groups, Optimizer, Results, Scaler, merged
 from amp_migrate.training.steppers import makes_optimizer
 
 COPY = -1  # the name of a copy of a network that a function makes for itself
@@ -23,6 +23,7 @@ class Objects:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._values = project.values
+        self.results = Results(project)
 
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression."""
@@ -105,9 +106,11 @@ class Objects:
                     steps.append((scaler, groups))
         held += self._scaled_for()
         found = self._told_apart(held)
+        self.results.of({group for optimizer in found for group in optimizer.groups})
         for optimizer in found:
-            optimizer.networks, optimizer.within = self._trained(optimizer.groups)
-            optimizer.inside = self._inside(optimizer.groups)
+            made = self.results.of(optimizer.groups)
+            optimizer.networks, optimizer.within = self._trained(made)
+            optimizer.inside = self._inside(made)
             for scaler, groups in steps:
                 if optimizer.groups & groups:
                     self.scalers[scaler].optimizers.add(optimizer.number)
@@ -224,11 +227,11 @@ class Objects:
         assert isinstance(call.func, ast.Attribute)
         return ast.unparse(call.func.value), self.groups(module, call.func.value)
 
-    def _trained(self, groups: set[int]) -> tuple[set[int] | None, set[int]]:
-        """Return the networks whose parameters an optimizer was made with, and what those are parts of."""
+    def _trained(self, made: list[Call]) -> tuple[set[int] | None, set[int]]:
+        """Return the networks whose parameters the calls get that made an optimizer, and what those are parts of."""
         found: set[int] = set()
         around: set[int] = set()
-        for module, call in self.calls_by_group(groups):
+        for module, call in made:
             found |= self._given_to_maker(module, call)
             for argument in all_given(call):
                 for base in bases(module, argument, set()):
@@ -237,11 +240,11 @@ class Objects:
                         around |= self.groups(module, around_it)
         return found or None, around - found
 
-    def _inside(self, groups: set[int]) -> set[int]:
-        """Return the names of the networks that an optimizer was made for, and of what those are parts of."""
+    def _inside(self, made: list[Call]) -> set[int]:
+        """Return the names of the networks that the calls get that made an optimizer, and of what those are parts of."""
         held = (
             self.name(module, part)
-            for module, call in self.calls_by_group(groups)
+            for module, call in made
             for argument in all_given(call)
             for base in bases(module, argument, set())
             for part in (base, *_around(base))
@@ -260,20 +263,6 @@ class Objects:
                         if isinstance(base, ast.Name) and base.id in given:
                             found |= self.groups(module, given[base.id])
         return frozenset(found)
-
-    def calls_by_group(self, groups: Iterable[int]) -> list[tuple[Module, ast.Call]]:
-        """Return the calls with arguments whose result some names may hold."""
-        return [call for group in groups for call in self._by_group.get(group, ())]
-
-    @cached_property
-    def _by_group(self) -> dict[int, list[tuple[Module, ast.Call]]]:
-        """The calls with arguments, by the names that may hold their result."""
-        found: dict[int, list[tuple[Module, ast.Call]]] = {}
-        for module, call in self._project.nodes(ast.Call):
-            if call.args or call.keywords:
-                for group in self.groups(module, call):
-                    found.setdefault(group, []).append((module, call))
-        return found
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the optimizers of the networks that some optimizers train, or of which those are parts."""

@@ -52,13 +52,19 @@ class Values:
         for (call, node), module in self.calls.lambdas.run.items():
             if any(target.function for target in self.calls.reached.get(call, ())):
                 found.setdefault(node, []).append((module, call))
-        for module in self._files:
-            for call in module.tree.nodes(ast.Call):
-                if any(target.function for target in self.calls.reached.get(call, ())):
-                    continue
-                for fact in self.facts(module, call.func):
-                    if isinstance(fact, Written):
-                        found.setdefault(fact.node, []).append((module, call))
+        calls = [
+            (module, call)
+            for module in self._files
+            for call in module.tree.nodes(ast.Call)
+            if not any(target.function for target in self.calls.reached.get(call, ()))
+        ]
+        for module, call in calls:
+            self._node(module, call.func)  # the graph stays as it is while it is asked
+        near = self.onward(self.graph.holding(_is_written))
+        for module, call in calls:
+            for fact in self.facts(module, call.func) if near.reaches(module, call.func) else ():
+                if isinstance(fact, Written):
+                    found.setdefault(fact.node, []).append((module, call))
         return found
 
     def same(self, module: Module, a: Named, b_module: Module, b: Named) -> bool:
@@ -138,11 +144,14 @@ class Values:
             self._apex = self.onward(self.graph.holding(_is_apex))
         return self._apex.reaches(module, expression)
 
-    def onward(self, groups: Iterable[int]) -> Onward:
-        """Return what tells, quickly, whether an object of some groups can flow to an expression."""
+    def onward(self, groups: Iterable[int], *, items: bool = False) -> Onward:
+        """Return what tells, quickly, whether an object of some groups can flow to an expression.
+
+        With `items`, an item of a container counts as that, too.
+        """
         if self._ways is None or self._ways[0] != (self.graph.version, self.graph.size):
             self._ways = (self.graph.version, self.graph.size), ways(self.graph)
-        return onward(self.graph, groups, self._node, self._ways[1])
+        return onward(self.graph, groups, self._node, self._ways[1], items=items)
 
     def _read_all(self) -> None:
         if self._apex is None:
@@ -154,6 +163,10 @@ class Values:
         if isinstance(expression, ast.arg):
             return self.nodes.variable(module, module.scopes.scope_of(expression), expression.arg)
         return self.expressions.node(module, expression)
+
+
+def _is_written(fact: Fact) -> bool:
+    return isinstance(fact, Written)
 
 
 def _is_apex(fact: Fact) -> bool:

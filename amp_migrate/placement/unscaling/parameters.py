@@ -40,7 +40,7 @@ def _built_from(unit: Unit, optimizer: int) -> int | None:
     made_of = MadeOf(project, unit.losses.reached)
     found = {
         made_of.optimizer(Frame(project.function_of(module, call)), call)
-        for module, call in objects.calls_by_group([optimizer])
+        for module, call in objects.results.of({optimizer})
         if _is_constructor(call)
     }
     added = any(

@@ -47,7 +47,7 @@ class Known:
     def is_followed(self, number: int) -> bool:
         """Tell whether every call that makes an optimizer is known as one, or code out of sight hands it in."""
         optimizer = next(o for o in self._objects.optimizers if o.number == number)
-        calls = [call for _, call in self._objects.calls_by_group(optimizer.groups)]
+        calls = [call for _, call in self._objects.results.of(optimizer.groups)]
         makers = [call for call in calls if not self._project.callees(call)]
         if makers:
             return all(call in self._objects.makes for call in makers)

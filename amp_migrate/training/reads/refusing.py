@@ -48,5 +48,5 @@ class Refusing:
         groups = self._objects.groups(function.module, call.func)
         return any(
             making.args and self._project.external(where, making.args[0]) in REFUSES_CASTS
-            for where, making in self._objects.calls_by_group(groups)
+            for where, making in self._objects.results.of(groups)
         )

@@ -154,8 +154,7 @@ class Unseen:
             return set()
         return {
             network
-            for where, making in self._objects.calls_by_group(groups)
-            if self._project.external(where, making.func) in made
+            for where, making in self._objects.results.from_outside(dict.fromkeys(made), groups)
             for argument in _arguments(making)
             for network in self._of_argument(where, argument)
         }

@@ -161,6 +161,10 @@ class Graph:
         """Return the representatives of what flows into one straight away, or what it is made like."""
         return [self.find(source) for source in [*self.sources[root], *self.makers[root]]]
 
+    def containers(self, root: int) -> list[int]:
+        """Return the representatives of what a representative is an item of."""
+        return [self.find(at) for at, name in self.owners[root] if name[:1] == "["]
+
     def field_names(self, root: int) -> list[str]:
         """Return the names of the fields that a representative is."""
         return [name for _, name in self.owners[root]]

@@ -55,11 +55,13 @@ def onward(
     starts: Iterable[int],
     node: Callable[[Module, ast.expr], int | None],
     known: Ways | None = None,
+    *,
+    items: bool = False,
 ) -> Onward:
     """Return at least the nodes that the objects of some nodes may flow to.
 
     A field counts wherever a field of that name may hold one: cheap, and never too few. `known` are the ways of the
-    graph, where they were read before.
+    graph, where they were read before. With `items`, what reaches an item of a container reaches that.
     """
     targets, fields, kinds = known if known is not None else ways(graph)
     found = {graph.find(start) for start in starts}
@@ -69,6 +71,7 @@ def onward(
         names = kinds.get(root, _NONE) - said
         said |= names
         reached = [*targets.get(root, ()), *(n for name in names for n in fields[name])]
+        reached += graph.containers(root) if items else []
         queue += [n for n in dict.fromkeys(reached) if n not in found]
         found |= set(reached)
     whole = {at for at in range(graph.size) if graph.find(at) in found}
