@@ -39,11 +39,19 @@ class Stage(Mark):
 
 
 class State(NamedTuple):
-    """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer."""
+    """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer.
+
+    `kept` is what gradients were that were put aside.
+    """
 
     grad: Grad
     stage: Stage
     sure: bool = True
+    kept: Grad = Grad.OLD
+
+    def at(self, grad: Grad, stage: Stage) -> State:
+        """Return the state with gradients of which something is known, and another stage."""
+        return self._replace(grad=grad, stage=stage, sure=True)
 
 
 _SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
@@ -110,12 +118,13 @@ class GradientMachine(Unmoved):
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
             stale = state.sure and state.grad is Grad.SCALED
             grad = Grad.STALE if stale else _forgotten(state.grad)
-            return Moved((State(grad, Stage.READY, state.sure),))
+            kept = Grad.STALE if state.kept is Grad.SCALED else state.kept
+            return Moved((State(grad, Stage.READY, state.sure, kept),))
         if not self.concerns(event):
             return Moved((state,))
         moved = self._moved(state, event)
         if event.unsure:
-            return Moved((State(_after_unsure(moved.states[0]), Stage.READY),))
+            return Moved((state.at(_after_unsure(moved.states[0]), Stage.READY),))
         if visited or event.optimizers is None or event.certain:
             return moved
         breaches = tuple(b for b in moved.breaches if b in _IN_DOUBT)
@@ -133,6 +142,12 @@ class GradientMachine(Unmoved):
         if event.kind is Kind.READ_GRAD:
             bad = state.grad in _SCALED
             return Moved((state,), (Breach.SCALED_READ,) if bad else ())
+        if event.kind is Kind.KEEP_GRAD:
+            return Moved((state._replace(kept=state.grad),))
+        if event.kind is Kind.GIVE_GRAD:
+            given = state._replace(grad=state.kept)
+            sure = self._alone or event.optimizers is not None
+            return Moved((given,) if sure else tuple(dict.fromkeys((given, state))))
         if event.kind is Kind.MAKE:
             return Moved((_START,))
         if event.kind is Kind.ABSENT:
@@ -183,21 +198,21 @@ def _unscale(state: State) -> Moved:
         return Moved((state,), (Breach.UNSCALED_TWICE,))
     if state.stage is Stage.STEPPED:
         return Moved((state,), (Breach.UNSCALED_LATE,))
-    return Moved((State(_true(state.grad), Stage.UNSCALED),), _added(state))
+    return Moved((state.at(_true(state.grad), Stage.UNSCALED),), _added(state))
 
 
 def _step(state: State) -> Moved:
     if state.stage is Stage.STEPPED:
         return Moved((state,), (Breach.STEPPED_TWICE,))
     if state.grad is Grad.CLEARED:
-        return Moved((State(Grad.EMPTY, Stage.STEPPED),), (Breach.CLEARED,))
+        return Moved((state.at(Grad.EMPTY, Stage.STEPPED),), (Breach.CLEARED,))
     if state.grad is Grad.MISSING:
-        return Moved((State(Grad.EMPTY, Stage.STEPPED),), (Breach.WITHOUT_GRADIENTS,))
+        return Moved((state.at(Grad.EMPTY, Stage.STEPPED),), (Breach.WITHOUT_GRADIENTS,))
     breaches = _added(state) if state.stage is Stage.READY or state.grad in _SCALED else ()
     if state.stage is Stage.UNSCALED and state.grad in (Grad.SCALED, Grad.STALE):
         breaches = (Breach.SCALED_STEP,)
     grad = state.grad if state.grad is Grad.EMPTY else Grad.OLD
-    return Moved((State(grad, Stage.STEPPED),), breaches)
+    return Moved((state.at(grad, Stage.STEPPED),), breaches)
 
 
 def _plain_step(state: State) -> Moved:

@@ -14,6 +14,8 @@ class Kind(Mark):
     MAKE = "made"  # the optimizer that a call makes
     BACKWARD = "backward"  # those whose gradients it may add to
     READ_GRAD = "reads gradients"  # those whose gradients it reads
+    KEEP_GRAD = "puts gradients aside"  # those whose gradients it puts aside
+    GIVE_GRAD = "gives gradients back"  # those whose gradients become what was put aside
     UNSCALE = "unscale_"  # the one it is called for
     STEP = "step"  # the one that steps
     UPDATE = "update"  # all of its scaler

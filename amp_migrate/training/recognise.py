@@ -23,6 +23,7 @@ from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent, takes_gradient
+from amp_migrate.training.reads.kept import KEEPING, moment
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
@@ -69,9 +70,10 @@ class Training:
             nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call), *grads]
             for node in nodes:
                 function = self._body(module, node)
-                events = tuple(self._events(function, node))
-                if events:
-                    found.setdefault(function, {})[node] = events
+                for event in self._events(function, node):
+                    held = found.setdefault(function, {})
+                    at = moment(module.tree, node) if event.kind in KEEPING.values() else node
+                    held[at] = (*held.get(at, ()), event)
         return {function: held for function, held in found.items() if _trains(held)}
 
     def only(self, wanted: Callable[[Function, Event], bool]) -> Training:
@@ -263,19 +265,16 @@ class Training:
 
     def _grad(self, function: Function, node: ast.Attribute) -> Iterator[Event]:
         owners = self.objects.owners(function.module, node.value)
-        up = function.module.tree.parent(node)
-        if isinstance(node.ctx, ast.Store) and isinstance(up, ast.Assign):
-            if self.losses.scaled(function, up.value):
-                yield Event(Kind.BACKWARD, node, self.objects.training(owners), None, True)
-            elif self._gradients.use(function, node) and not self._is_part(function, node.value):
-                yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
+        up = function.module.tree.parent(node) if isinstance(node.ctx, ast.Store) else None
+        if isinstance(up, ast.Assign) and self.losses.scaled(function, up.value):
+            yield Event(Kind.BACKWARD, node, self.objects.training(owners), None, True)
             return
         use = self._gradients.use(function, node)
         if use == "read":
             read = Event(Kind.READ_GRAD, node, self.objects.training(owners))
             yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
-        elif use is not None and not self._is_part(function, node.value):
-            yield Event(Kind.ZERO_GRAD, node, self.objects.training(owners))
+        elif use in KEEPING or (use is not None and not self._is_part(function, node.value)):
+            yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))
 
     def _is_part(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is one parameter of a network that an optimizer trains, spelt out from there."""

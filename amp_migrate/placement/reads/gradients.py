@@ -23,6 +23,7 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import LIST_PARAMETERS, READS_GRADIENTS, REDUCES
 from amp_migrate.training.events import Kind as Read
 from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.reads.kept import Kept
 from amp_migrate.training.steps import Step, holds_backward
 
 _VISITED = frozenset(
@@ -131,7 +132,7 @@ def _use(
         _is_of_weight(unit, function, node) or _is_read(unit.project, function, node)
     ):
         return Use(_statement(tree, node), node, False, None)
-    if isinstance(node, ast.Attribute) and _reads_groups(tree, node):
+    if isinstance(node, ast.Attribute) and _reads_groups(unit.project, tree, node):
         if unit.project.function_of(function.module, node) is function:
             return Use(_statement(tree, node), node, False, node.value)
     if (
@@ -152,7 +153,7 @@ def _use(
     if name in READS_GRADIENTS or clips(node, name):
         named = named_optimizer(node, masters) or twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
-    if _reads_parameters(tree, node):
+    if _reads_parameters(unit.project, tree, node):
         return Use(_statement(tree, node), node, False, None)
     run = [*unit.project.callees(node), *_called_back(unit, node)]
     if any(reads(unit, callee) for callee in run):
@@ -234,34 +235,43 @@ def _reads_itself(project: Project, function: Function) -> bool:
         return True
     for node in walk(function.node) if function.node is not None else ():
         if isinstance(node, ast.Attribute):
-            if _reads_groups(tree, node) or _is_read(project, function, node):
+            if _reads_groups(project, tree, node) or _is_read(project, function, node):
                 return True
         elif isinstance(node, ast.Call):
             named = project.lookup.called(function.module, node)
-            if _reads_parameters(tree, node) or named in READS_GRADIENTS:
+            if _reads_parameters(project, tree, node) or named in READS_GRADIENTS:
                 return True
     return False
 
 
-def _reads_parameters(tree: Tree, node: ast.Call) -> bool:
+def _reads_parameters(project: Project, tree: Tree, node: ast.Call) -> bool:
     """Tell whether a list of parameters is visited for gradients whose scale matters."""
     listed = isinstance(node.func, ast.Attribute) and node.func.attr in LIST_PARAMETERS
-    return listed and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
+    return (
+        listed
+        and _reads_grad(project, tree, node)
+        and not only_averaged(tree, _statement(tree, node))
+    )
 
 
-def _reads_groups(tree: Tree, node: ast.Attribute) -> bool:
+def _reads_groups(project: Project, tree: Tree, node: ast.Attribute) -> bool:
     """Tell whether the parameter groups of an optimizer are visited for gradients whose scale matters."""
     groups = node.attr == "param_groups" and isinstance(node.ctx, ast.Load)
-    return groups and _reads_grad(tree, node) and not only_averaged(tree, _statement(tree, node))
+    return (
+        groups
+        and _reads_grad(project, tree, node)
+        and not only_averaged(tree, _statement(tree, node))
+    )
 
 
-def _reads_grad(tree: Tree, node: ast.expr) -> bool:
+def _reads_grad(project: Project, tree: Tree, node: ast.expr) -> bool:
+    kept, module = Kept(project), project.module_of(node)
     for up in tree.ancestors(node):
         if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
             whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
             if whole is not None and any(
                 isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
-                or added_to(tree, n)) and not only_freed(tree, n)
+                or added_to(tree, n)) and not only_freed(tree, n) and not kept.is_put_aside(module, n)
                 for n in ast.walk(whole)
             ):  # fmt: skip
                 return True

@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
     SHAPE_OF_GRADIENT,
 )
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.reads.kept import Kept
 from amp_migrate.training.reads.magnitude import Magnitude
 from amp_migrate.training.steppers import makes_optimizer
 
@@ -28,18 +29,21 @@ class Gradients:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self.kept = Kept(project)
 
     def use(self, function: Function, node: ast.Attribute) -> str | None:
-        """Return what ``x.grad`` is for: "read", "clear", or None where its values do not matter."""
+        """Return what ``x.grad`` is for: "read", "clear", "keep", "give back", or None where its values do not matter."""
         if not self._of_parameter(function, node.value):
             return None
         tree = function.module.tree
         up = tree.parent(node)
         if isinstance(node.ctx, ast.Store):
-            return self._stored(up)
+            return self._stored(function.module, up)
         if not isinstance(node.ctx, ast.Load):
             return "clear"
         found = _loaded(node, tree.parents)
+        if found == "read" and self.kept.is_put_aside(function.module, node):
+            return "keep"
         return None if found == "read" and Magnitude(function).cancels(node) else found
 
     def of_input(self, function: Function, node: ast.Attribute) -> bool:
@@ -59,10 +63,11 @@ class Gradients:
             return False
         return _loaded(call, function.module.tree.parents) == "read"
 
-    def _stored(self, up: ast.AST | None) -> str | None:
+    def _stored(self, module: Module, up: ast.AST | None) -> str | None:
         if isinstance(up, ast.Assign | ast.AnnAssign):
-            empty = is_none(up.value)
-            return "clear" if empty else None
+            if self.kept.is_given_back(module, up.value):
+                return "give back"
+            return "clear" if is_none(up.value) else None
         if isinstance(up, ast.AugAssign):
             return None if isinstance(up.op, ast.Mult | ast.Div) else "read"
         return None
