@@ -66,7 +66,7 @@ def everywhere(unit: Unit, modules: Iterable[Module]) -> Iterator[tuple[Module, 
     for module in modules:
         if NAMES.search(module.tree.text):
             for node in module.tree.nodes(ast.Call):
-                if isinstance(node, ast.Call) and node.args and is_bce(unit, module, node.func):
+                if node.args and is_bce(unit, module, node.func):
                     if not in_autocast(unit.project, module, node):
                         yield module, node
 

@@ -47,9 +47,9 @@ def _says(module: Module, name: str) -> bool:
     tree = module.tree
     if name not in tree.text:
         return False
-    found: list[str] = [n.id for n in tree.nodes(ast.Name) if isinstance(n, ast.Name)]
-    found += [n.attr for n in tree.nodes(ast.Attribute) if isinstance(n, ast.Attribute)]
+    found: list[str] = [n.id for n in tree.nodes(ast.Name)]
+    found += [n.attr for n in tree.nodes(ast.Attribute)]
     found += [a.name for n in tree.nodes(ast.ImportFrom) for a in n.names]
-    texts = (n.value for n in tree.nodes(ast.Constant) if isinstance(n, ast.Constant))
+    texts = (n.value for n in tree.nodes(ast.Constant))
     found += [t.rpartition(":")[2].rpartition(".")[2] for t in texts if isinstance(t, str)]
     return name in found

@@ -49,7 +49,7 @@ def mentions_native(project: Project, module: Module) -> bool:
 
 def makes_scaler(project: Project, module: Module) -> bool:
     """Tell whether a file makes a GradScaler, so that its programs can choose native AMP."""
-    calls = (node for node in module.tree.nodes(ast.Call) if isinstance(node, ast.Call))
+    calls = module.tree.nodes(ast.Call)
     return any(project.external(module, call.func) in SCALER_CLASSES for call in calls)
 
 

@@ -29,7 +29,7 @@ def binds_torch(tree: Tree) -> bool:
     stars = [
         s for s in tree.module.body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"
     ]
-    if stars and any(isinstance(n, ast.Name) and n.id == "torch" for n in tree.nodes(ast.Name)):
+    if stars and any(n.id == "torch" for n in tree.nodes(ast.Name)):
         return True
     for stmt in tree.module.body:
         if isinstance(stmt, ast.Import) and any(

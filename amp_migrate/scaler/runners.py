@@ -102,7 +102,7 @@ class Runners:
         """Yield the calls that make runners, each with its file."""
         for module in self.programs():
             for node in module.tree.nodes(ast.Call):
-                if isinstance(node, ast.Call) and self._makes(module, node):
+                if self._makes(module, node):
                     yield module, node
 
     def programs(self) -> Iterator[Module]:

@@ -26,7 +26,7 @@ class Trains:
             unit.project.function_of(module, node)
             for module in unit.near
             for node in module.tree.nodes(ast.Call)
-            if isinstance(node, ast.Call) and self._is_backward(node)
+            if self._is_backward(node)
         }
         self._functions -= unit.copying
         self._nodes -= {b.node for b in unit.probes if b.function in unit.copying}

@@ -36,10 +36,7 @@ def state_keys(project: Project, sites: list[Site]) -> StateKeys:
     others = [
         (module, node)
         for module, node in project.nodes(ast.Constant)
-        if isinstance(node, ast.Constant)
-        and node not in taken
-        and node.value in names
-        and _in_checkpoint(project, module, node)
+        if node not in taken and node.value in names and _in_checkpoint(project, module, node)
     ]
     beside = run_around(project, *(site.function for site in sites)) if others else set()
     others = [(m, node) for m, node in others if project.function_of(m, node) in beside]

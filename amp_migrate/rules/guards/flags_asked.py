@@ -36,7 +36,6 @@ def _has_apex(project: Project, module: Module) -> bool:
     return imports_apex(module.tree.module.body) or any(
         (project.apex(module, node) or "").partition(".")[0] == "apex"
         for node in module.tree.nodes(ast.Name)
-        if isinstance(node, ast.Name)
     )
 
 
@@ -44,16 +43,14 @@ def _read(project: Project, module: Module, reader: Module, flags: frozenset[str
     found = {
         alias.name
         for node in reader.tree.nodes(ast.ImportFrom)
-        if isinstance(node, ast.ImportFrom) and _reads(project, module, reader, node)
+        if _reads(project, module, reader, node)
         for alias in node.names
     }
     tree = reader.tree
-    found |= {n.attr for n in tree.nodes(ast.Attribute) if isinstance(n, ast.Attribute)}
+    found |= {n.attr for n in tree.nodes(ast.Attribute)}
     if module in project.lookup.starred_from(reader):
         found |= {
-            n.id
-            for n in tree.nodes(ast.Name)
-            if isinstance(n, ast.Name) and not reader.scopes.bindings(tree.module, n.id)
+            n.id for n in tree.nodes(ast.Name) if not reader.scopes.bindings(tree.module, n.id)
         }
     return found & flags
 
@@ -75,7 +72,7 @@ def taken_elsewhere(context: FileContext, names: set[str]) -> bool:
         node.attr
         for module in context.others()
         for node in module.tree.nodes(ast.Attribute)
-        if isinstance(node, ast.Attribute) and (path(node.value) or "").rpartition(".")[2] == own
+        if (path(node.value) or "").rpartition(".")[2] == own
     }
     return bool(names & (taken | attributes)) or "*" in taken
 
@@ -86,6 +83,6 @@ def taken_names(context: FileContext) -> set[str]:
     return {
         alias.name
         for _, other in context.project.nodes(ast.ImportFrom)
-        if isinstance(other, ast.ImportFrom) and (other.module or "").rpartition(".")[2] == own
+        if (other.module or "").rpartition(".")[2] == own
         for alias in other.names
     }

@@ -46,7 +46,7 @@ def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Dec
 def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
     """Fold the guards whose names nothing reads, where others stay for what is left in the project."""
     for node in context.module.tree.nodes(ast.Try):
-        if node in gone or node in context.taken or not isinstance(node, ast.Try):
+        if node in gone or node in context.taken:
             continue
         names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
         if (

@@ -79,7 +79,7 @@ class Receivers:
             self._plain[function] = all(
                 node in calls or self._is_harmless(function, node)
                 for node in module.tree.nodes(ast.Call)
-                if isinstance(node, ast.Call) and function_of(module, node) is function
+                if function_of(module, node) is function
             )
         return self._plain[function]
 
@@ -181,9 +181,7 @@ def _returned(function: Function) -> list[ast.expr]:
     return [
         node.value
         for node in module.tree.nodes(ast.Return)
-        if isinstance(node, ast.Return)
-        and node.value is not None
-        and function_of(module, node) is function
+        if node.value is not None and function_of(module, node) is function
     ]
 
 

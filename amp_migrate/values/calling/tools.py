@@ -88,7 +88,7 @@ def _is_amp(fact: Fact) -> bool:
 def stores_of(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:
     """Yield the attributes of objects to which a name or attribute is assigned."""
     for node in module.tree.nodes(ast.Assign):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+        if isinstance(node.value, ast.Name | ast.Attribute):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     yield module, target, node.value

@@ -101,7 +101,7 @@ def _reads(context: FileContext, site: Site, name: ast.Name) -> list[ast.Name] |
 
 def _own_reads(site: Site, owner: ast.AST, name: str) -> Iterator[ast.Name]:
     for node in site.module.tree.nodes(ast.Name):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+        if node.id == name and isinstance(node.ctx, ast.Load):
             if site.module.scopes.owner(node) is owner:
                 yield node
 
@@ -146,7 +146,4 @@ def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
 
 def _is_property(context: FileContext, name: str) -> bool:
     """Tell whether a function of the project has the name of an attribute, and may compute it anew each time."""
-    return any(
-        isinstance(node, ast.FunctionDef) and node.name == name
-        for _, node in context.project.nodes(ast.FunctionDef)
-    )
+    return any(node.name == name for _, node in context.project.nodes(ast.FunctionDef))

@@ -40,7 +40,7 @@ def _given(project: Project, module: Module) -> Iterator[tuple[Function, ast.exp
     """Yield the devices that are set in the programs of a file, with the functions that do."""
     for near in project.connected_with([module]):
         for call in near.tree.nodes(ast.Call):
-            if isinstance(call, ast.Call) and call.args:
+            if call.args:
                 if project.external(near, call.func) == _SETS:
                     yield project.function_of(near, call), call.args[0]
 
@@ -54,9 +54,7 @@ def stays(project: Project, module: Module, name: str) -> bool:
         project.function_of(near, node).name
         for near in project.connected_with([module])
         for node in near.tree.nodes(ast.Attribute)
-        if isinstance(node, ast.Attribute)
-        and node.attr == name
-        and not isinstance(node.ctx, ast.Load)
+        if node.attr == name and not isinstance(node.ctx, ast.Load)
     ]
     return written in ([], ["__init__"])
 
