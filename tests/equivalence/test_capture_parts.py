@@ -108,8 +108,8 @@ def test_installed_apex_is_used_and_repaired(
 
 
 ACCELERATOR = """
+    import apex.amp as amp
     import torch
-    from apex import amp
     device = torch.accelerator.current_accelerator()
     assert device == torch.device("cuda") and torch.accelerator.device_count() == 1
     assert torch.accelerator.current_stream().is_capturing() is False
@@ -126,7 +126,7 @@ ACCELERATOR = """
 
 
 def test_the_accelerator_answers_as_the_gpu_does(tmp_path: Path) -> None:
-    """Where CUDA calls are redirected, `torch.accelerator` is a GPU as well; optimizers ask it."""
+    """Where CUDA calls are redirected, `torch.accelerator` is a GPU as well; Apex may be imported above torch."""
     (tmp_path / "train.py").write_text(textwrap.dedent(ACCELERATOR), encoding="utf-8")
     launch = Launch(("python", "train.py"), tmp_path, timeout=60)
     config = CaptureConfig("", steps=2, apex="reference")

@@ -53,6 +53,13 @@ class ImportHooks(MetaPathFinder):
         """Ask `provider` for module `name` when it is first imported."""
         self._providers[name] = provider
 
+    def provided(
+        self, name: str, spec: importlib.machinery.ModuleSpec | None, unless: Provider
+    ) -> ModuleType | None:
+        """Return what the provider of module `name` answers now, None where that is still `unless`."""
+        provider = self._providers[name]
+        return None if provider is unless else provider(spec)
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
