@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
@@ -14,6 +15,21 @@ _PRODUCTS = frozenset(
     {"addbmm", "addmm", "baddbmm", "bilinear", "bmm", "chain_matmul", "linear", "matmul", "mm"}
 )
 _METHODS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
+_SHAPES = frozenset(
+    {
+        "contiguous",
+        "detach",
+        "flatten",
+        "float",
+        "permute",
+        "reshape",
+        "squeeze",
+        "t",
+        "transpose",
+        "unsqueeze",
+        "view",
+    }
+)
 _PACKAGES = frozenset({"torch", "torch.nn.functional"})
 
 
@@ -33,6 +49,18 @@ class Products:
             if runs_without_gradients(self._project, module, stmt) is not True
             and self._multiplies(module, stmt)
         ]
+
+    def factors(self, module: Module, node: ast.AST) -> Iterator[ast.expr]:
+        """Yield what the products in a statement or expression itself multiply, whatever its type: ``x.float() @ y``."""
+        for part in walk(node):
+            if not self._is_product(module, part):
+                continue
+            if isinstance(part, ast.BinOp):
+                yield from (*_shaped(part.left), *_shaped(part.right))
+            elif isinstance(part, ast.Call):
+                receiver = [part.func.value] if isinstance(part.func, ast.Attribute) else []
+                for given in (*receiver, *part.args):
+                    yield from _shaped(given)
 
     def _multiplies(self, module: Module, stmt: ast.stmt) -> bool:
         calls = (node for node in walk(stmt) if isinstance(node, ast.Call))
@@ -63,3 +91,17 @@ class Products:
             and func.attr in _METHODS
             and not self._project.callees(node)
         )
+
+
+def _shaped(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what an expression shapes, weighs and makes fp32, which a product turns to fp16 again."""
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        yield from (*_shaped(node.left), *_shaped(node.right))
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _SHAPES
+    ):
+        yield from _shaped(node.func.value)
+    else:
+        yield node

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
+from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.regions import reached
 from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32
 from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
@@ -57,13 +58,17 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
 
 @once
 def _computing(project: Project) -> list[tuple[Function, ast.stmt]]:
-    """Return the statements of a project that may compute a value by a call, with their functions."""
+    """Return the statements of a project that may compute a value by a call or a product, with their functions."""
     return [
         (function, stmt)
         for function in project.functions()
         for stmt in walk(function.scope)
-        if isinstance(stmt, _MEASURES) and calls_anything(_measuring(stmt))
+        if isinstance(stmt, _MEASURES) and _computes(_measuring(stmt))
     ]
+
+
+def _computes(node: ast.AST) -> bool:
+    return calls_anything(node) or any(isinstance(part, ast.MatMult) for part in ast.walk(node))
 
 
 def _measuring(stmt: ast.stmt) -> ast.AST:
@@ -78,11 +83,12 @@ class _Measured:
         self._unit = unit
         self._models = models
         self._losses = program_of(unit.project).training.losses
+        self._products = Products(unit.project)
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
         module, node = function.module, _measuring(stmt)
         if not criterion(self._unit, module, node):
-            found = self._in_fp32(function, node)
+            found = self._by_type(function, node)
         else:
             found = node is stmt and self._is_loss(function, stmt)
         return found and not self._unit.trains(module, stmt)
@@ -101,11 +107,13 @@ class _Measured:
             )
         )
 
-    def _in_fp32(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether a softmax or the like is taken of what the networks gave."""
+    def _by_type(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a softmax or the like is taken of what the networks gave, or that is multiplied, even as fp32."""
+        module = function.module
+        inputs = fp32_inputs(self._unit.project, module, node)
         return any(
             self._is_output(function, part)
-            for part in fp32_inputs(self._unit.project, function.module, node)
+            for part in (*inputs, *self._products.factors(module, node))
         )
 
     def _is_output(self, function: Function, node: ast.expr) -> bool:

@@ -240,6 +240,7 @@ class RegionFinder:
         if region is not None:
             result.regions += self._aside.parts(region, chosen) if self._aside else [region]
             above = chosen[: chosen.index(region.first)]
+            above = [stmt for stmt in above if not self._ungraded(function.module, stmt)]
             result.regions += self._products.among(function, above) if network else []
             result.network = result.network or network
         elif chosen:

@@ -47,6 +47,10 @@ RULE = Rule(
     "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15
 )
 
+_STEPPED_ON = (
+    ", and a step on gradients of it that are infinite or NaN is taken, which Apex skipped"
+)
+
 
 def decide(context: Context) -> Iterator[Decision]:
     """Replace every scale_loss block of the unit."""
@@ -60,7 +64,7 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _block(context, block)
             yield from _remarks(block)
             if _is_unscaled(context, block):
-                yield late(site.module, site.node)
+                yield late(site.module, site.node, _STEPPED_ON)
         yield from _unscaled(context, block)
 
 
@@ -113,10 +117,10 @@ def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
     return any(backward.node is block.node for backward in context.unit.unscaled)
 
 
-def late(module: Module, node: ast.AST) -> Decision:
-    """Say that a backward behind an `unscale_` is not scaled."""
+def late(module: Module, node: ast.AST, differs: str = "") -> Decision:
+    """Say that a backward behind an `unscale_` is not scaled, and what differs for that."""
     message = "this backward adds to gradients that are unscaled already, so its loss is not scaled"
-    return decision(RULE, Status.NOTE, module, node, message)
+    return decision(RULE, Status.NOTE, module, node, message + differs)
 
 
 def _arguments(block: ScaleLoss) -> list[str]:

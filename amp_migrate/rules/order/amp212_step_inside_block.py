@@ -23,12 +23,13 @@ Changes behaviour: the step is as long as the learning rate says, and is skipped
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.plan.model import Decision
 from amp_migrate.rules.base import Context, Rule, Safety
-from amp_migrate.rules.order.behind_block import ended, fixed, steps
+from amp_migrate.rules.order.behind_block import ended, fixed, steps, steps_while_entered
 
 RULE = Rule(
     "AMP212", "a step inside the scale_loss block uses unscaled gradients", Safety.CHANGES, order=28
@@ -38,21 +39,21 @@ RULE = Rule(
 def decide(context: Context) -> Iterator[Decision]:
     """Report the steps that stood inside a scale_loss block; AMP105 rewrites them."""
     for block in context.scaled.values():
-        yield from _steps(context, block)
+        yield from _steps(context, block, steps_while_entered(context, block))
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
     """End the block before its first step."""
     for block in context.scaled.values():
-        yield from ended(context, block, _steps(context, block))
+        yield from ended(context, block, _steps(context, block, steps(context, block)))
 
 
-def _steps(context: Context, block: ScaleLoss) -> Iterator[Decision]:
+def _steps(context: Context, block: ScaleLoss, made: Iterable[ast.Call]) -> Iterator[Decision]:
     return fixed(
         context,
         block,
         RULE,
-        steps(context, block),
+        made,
         "the optimizer steps inside the scale_loss block, and AMP212 is switched off",
         "move the step behind the block, then run again",
         "this step inside scale_loss used scaled gradients; it moves behind the block and uses the real ones",

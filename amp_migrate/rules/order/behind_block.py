@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Move, Status
+from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.beliefs import READS_GRADIENTS
 
@@ -28,6 +29,23 @@ def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
     yield from (step.call for step in context.unit.steps if step.call in inside)
 
 
+def steps_while_entered(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the optimizer steps that run while a block is entered: in what is called there, or around which a generator enters it."""
+    project, function = context.unit.project, block.site.function
+    bodies = list(block.body)
+    if any(isinstance(node, ast.Yield) for stmt in bodies for node in walk(stmt)):
+        for site in project.callers(function):
+            up = site.function.module.tree.parent(site.call)
+            entered = site.function.module.tree.parent(up) if isinstance(up, ast.withitem) else None
+            bodies += entered.body if isinstance(entered, ast.With | ast.AsyncWith) else []
+    inside = {node for stmt in bodies for node in walk(stmt)}
+    calls = [node for node in inside if isinstance(node, ast.Call)]
+    run = {below for call in calls for below in reached_by(project, call)}
+    for step in context.unit.steps:
+        if step.call in inside or step.function in run:
+            yield step.call
+
+
 def fixed(
     context: Context,
     block: ScaleLoss,
@@ -38,8 +56,8 @@ def fixed(
     message: str,
 ) -> Iterator[Decision]:
     """Report the mistakes of a block as fixed; raises `Cannot` with the rule's code where it is switched off."""
-    module = block.site.module
     for node in nodes:
+        module = context.unit.project.module_of(node)
         if not context.settings.enabled(rule.code):
             raise Cannot(rule.code, module, node, switched_off, advice)
         yield decision(rule, Status.FIXED, module, node, message)
