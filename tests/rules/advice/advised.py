@@ -1272,4 +1272,9 @@ ADVISED = (
             ("self._amp.state_dict", "amp.state_dict"),
         ),
     ),
+    Advised(
+        "refused/helpers_with_settings_of_their_files",
+        "call prepared() with the same settings for both",
+        (("second.py", 'SCALE = "dynamic"', "SCALE = 128.0"),),
+    ),
 )
