@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.spent import is_over, is_spent
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import defs, walk
+from amp_migrate.facts.paths import uses as uses_of
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.flow.condition import UNKNOWN, Condition, negate
 from amp_migrate.placement.finding.unit import Unit
@@ -58,6 +59,9 @@ def climb(
         elif isinstance(holder, Loop) and _trains_in(unit, holder):
             if function.node is None and _called_behind(unit, site, found.top, uses):
                 break
+            alike = not any(uses_of(test.test) & defs(holder) for test, _ in found.within)
+            if carried and alike and _runs_behind(unit, function, found.top):
+                break
             raise _not_on_every_way(site)
         elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
             found.top = holder
@@ -89,6 +93,19 @@ def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
         isinstance(node, ast.Call) and users & reached_by(unit.project, node)
         for node in ast.walk(loop)
     )
+
+
+def _runs_behind(unit: Unit, function: Function, top: ast.stmt) -> bool:
+    """Tell whether whatever a function runs that needs the scaler stands behind a statement, in the same round of its loop."""
+    users = set(unit.home.users) - {function}
+    running = [
+        node
+        for node in walk(function.scope)
+        if isinstance(node, ast.Call) and users & reached_by(unit.project, node)
+    ]
+    own = [use for use in unit.home.users.get(function, []) if use is not top]
+    tree = function.module.tree
+    return bool(running) and all(reaches(tree, top, node) for node in [*running, *own])
 
 
 def _called_behind(unit: Unit, site: Site, top: ast.stmt, uses: list[ast.AST]) -> bool:
