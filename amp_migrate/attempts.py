@@ -165,13 +165,14 @@ def rewritten(planned: list[Edit], tree: Tree, before: str, made: Made) -> str |
     from amp_migrate.rewrite import EditError, rewrite
     from amp_migrate.rules.guards.cleanup import tidied
     from amp_migrate.rules.guards.leftovers import leftovers
+    from amp_migrate.rules.guards.same_branches import one_branch
 
     path = tree.path
-    edits = tidied(tree, planned)
+    edits = one_branch(tree, before, tidied(tree, planned))
     try:
         after = rewrite(tree.text, edits)
         while more := leftovers(tree, after, unused(before, after, path), edits, made):
-            edits = tidied(tree, [*edits, *more])
+            edits = one_branch(tree, before, tidied(tree, [*edits, *more]))
             after = rewrite(tree.text, edits)
     except EditError as error:
         return Refusal(path, f"an edit could not be made: {error}")

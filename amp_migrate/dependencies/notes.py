@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
+from amp_migrate.dependencies.stale import stale
 from amp_migrate.facts.below import every
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
@@ -39,6 +40,7 @@ def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
             gone = []
         report.findings += [_finding(name, line, line in gone) for line in found]
     report.findings += [item for source in report.sources.values() for item in _helps(source)]
+    report.findings += [item for change in report.changes for item in stale(change, CODE)]
     report.findings.sort(key=lambda item: (item.path, item.span, item.code))
 
 

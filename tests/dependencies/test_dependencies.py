@@ -138,6 +138,16 @@ def test_help_text_that_speaks_of_apex_is_named(folder: Path) -> None:
     assert noted() == {("train.py", 2)}
 
 
+def test_what_migrated_files_still_say_of_apex_is_named(folder: Path) -> None:
+    said = "# as apex does\nprint('no apex', 1)\nprint('apexcharts')  # not of apexes\n"
+    support = "from apex import amp\n"
+    (folder / "train.py").write_text(said + APEX_PROGRAM)
+    (folder / "support.py").write_text(support)
+    (folder / "other.py").write_text(said)
+
+    assert noted() == {("train.py", 1), ("train.py", 2), ("support.py", 1)}
+
+
 def test_cell_that_installs_apex_is_named(folder: Path) -> None:
     source = ["!pip install git+https://github.com/NVIDIA/apex\n", *APEX_PROGRAM.splitlines(True)]
     cells = [{"cell_type": "code", "source": source}]

@@ -89,11 +89,23 @@ def _notes(found: Cut) -> Iterator[Decision]:
     quiet = {} if loud else dict.fromkeys(chosen, found.behind)
     for arm, what in (loud or quiet).items():
         text = arm.module.tree.segment(arm.node.test)
-        advice = "let scripts and option lists that choose Apex choose native AMP instead"
+        advice = ""
+        if arm in loud or _asks_more(found, arm):
+            advice = "let scripts and option lists that choose Apex choose native AMP instead"
         having = "with" if arm.side == "body" else "without"
         subject = f"`{text}`" if arm.side == "body" else f"the opposite of `{text}`"
         message = f"a run {having} `{text}` {what}" if arm in loud else f"{subject} {what}"
         yield decision(RULE, Status.NOTE, arm.module, arm.node, message, advice=advice)
+
+
+def _asks_more(found: Cut, arm: Arm) -> bool:
+    """Tell whether a test asks for more than whether Apex is there, or which torch: for what somebody chose."""
+    flags = {name for owner, name in found.flags if owner is arm.module}
+    names = (n for n in ast.walk(arm.node.test) if isinstance(n, ast.Name) and n.id not in flags)
+    return not all(
+        bindings and all(isinstance(b, ast.alias) for b in bindings)
+        for bindings in map(arm.module.scopes.bound, names)
+    )
 
 
 def _guard_edits(found: Cut, module: Module, guard: ast.Try) -> Iterator[Edit]:

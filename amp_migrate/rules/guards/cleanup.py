@@ -38,7 +38,7 @@ def _outside_dropped(tree: Tree, edits: list[Edit]) -> list[Edit]:
     return [
         e
         for e in edits
-        if not any(s != _place(e) and within(e, s) for s in spans)
+        if not any(s != place_of(e) and within(e, s) for s in spans)
         and (isinstance(e, Move) or not any(within(e, s) for s in branches))
     ]
 
@@ -51,7 +51,8 @@ def _branches_gone(tree: Tree, kept: dict[Span, str]) -> Iterator[Span]:
             yield from map(tree.span, test.orelse if block == "body" else test.body)
 
 
-def _place(edit: Edit) -> Span | None:
+def place_of(edit: Edit) -> Span | None:
+    """Return where an edit is made: its statement, expression or call, or the first of several statements."""
     return next(
         (at for name in ("span", "call", "first") if (at := getattr(edit, name, None)) is not None),
         None,
@@ -87,7 +88,7 @@ def _comment_above(tree: Tree, span: Span) -> str:
 
 def within(edit: Edit, span: Span) -> bool:
     """Tell whether an edit lies in a span."""
-    place = _place(edit)
+    place = place_of(edit)
     return place is not None and span.contains(place)
 
 
@@ -107,7 +108,9 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
     gone = {e.span for e in edits if isinstance(e, Drop | Move)}
     gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
     taken = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
-    found = _Emptied(tree, gone, taken, [place for e in edits if (place := _place(e)) is not None])
+    found = _Emptied(
+        tree, gone, taken, [place for e in edits if (place := place_of(e)) is not None]
+    )
     for stmt in tree.module.body:
         found.visit(stmt)
     yield from found.edits

@@ -1,0 +1,103 @@
+"""Tests whose branches become the same code by what is edited in them: ``model(x.half()) if`` fp16, else ``model(x)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Drop, Edit, Hoist, ReplaceExpression
+from amp_migrate.rules.guards.cleanup import place_of
+from amp_migrate.source.span import Span
+
+_ASKS = (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp, ast.And, ast.Or, ast.Not, ast.Load)
+
+
+def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with those that let one branch of such a test take its place, and without those in the other.
+
+    `before` is the text before Apex was spelt out in it, line by line.
+    """
+    changed = [e for e in edits if isinstance(e, ReplaceExpression)]
+    spelt = tree.text != before
+    lines = before.split("\n")
+    for test in tree.nodes(ast.If) if changed or spelt else ():
+        if not isinstance(test, ast.If) or not test.orelse or _is_elif(tree, test):
+            continue
+        moved = (e.span for e in edits if isinstance(e, Hoist | Drop))
+        if any(span.contains(tree.span(test)) for span in moved):
+            continue
+        parts = [tree.span(stmt) for stmt in (*test.body, *test.orelse)]
+        end = test.end_lineno or test.lineno
+        other = spelt and lines[test.lineno - 1 : end] != tree.lines[test.lineno - 1 : end]
+        touched = other or any(_within(e, parts) for e in changed)
+        if touched and _may_be_one(tree, test, edits):
+            kept = _kept(tree, test, changed)
+            if kept is not None:
+                goes = [tree.span(stmt) for stmt in (test.orelse if kept == "body" else test.body)]
+                edits = [e for e in edits if not _within(e, goes)]
+                edits.append(Hoist(tree.span(test), kept))
+    return edits
+
+
+def _may_be_one(tree: Tree, test: ast.If, edits: Sequence[Edit]) -> bool:
+    """Tell whether a test only reads a flag, and nothing but expressions of its branches is edited."""
+    if not all(isinstance(n, _ASKS) for n in ast.walk(test.test)):
+        return False
+    parts = [tree.span(stmt) for stmt in (*test.body, *test.orelse)]
+    lines = tree.lines[test.orelse[0].lineno - 1 : test.orelse[-1].end_lineno]
+    whole = tree.span(test)
+    others = (e for e in edits if not isinstance(e, ReplaceExpression))
+    held = any(_within(e, parts) or getattr(e, "span", None) == whole for e in others)
+    return not held and not any("#" in line for line in lines)
+
+
+def _is_elif(tree: Tree, test: ast.If) -> bool:
+    return tree.lines[test.lineno - 1][tree.span(test).column :].startswith("elif")
+
+
+def _kept(tree: Tree, test: ast.If, changed: Sequence[ReplaceExpression]) -> str | None:
+    """Return the branch that stays, the one with fewer edits, where both come out the same."""
+    body, orelse = (list(_edited(tree, block, changed)) for block in (test.body, test.orelse))
+    if body != orelse or not body:
+        return None
+    spans = [[tree.span(stmt) for stmt in block] for block in (test.body, test.orelse)]
+    counts = [sum(_within(e, block) for e in changed) for block in spans]
+    return "body" if counts[0] <= counts[1] else "orelse"
+
+
+def _edited(
+    tree: Tree, block: list[ast.stmt], changed: Sequence[ReplaceExpression]
+) -> Iterator[str]:
+    """Yield the statements of a block as they read once they are edited."""
+    for stmt in block:
+        span = tree.span(stmt)
+        lines = tree.lines[span.line - 1 : span.end_line]
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = " " * span.column + lines[0][span.column :]
+        text = "\n".join(lines)
+        for edit in sorted((e for e in changed if span.contains(e.span)), reverse=True, key=_at):
+            line, column, end_line, end_column = edit.span
+            start, end = (
+                _offset(text, line - span.line, column),
+                _offset(text, end_line - span.line, end_column),
+            )
+            text = text[:start] + edit.text + text[end:]
+        try:
+            yield ast.dump(ast.parse(f"if True:\n{text}" if span.column else text))
+        except SyntaxError:
+            yield f"{span}"
+
+
+def _at(edit: ReplaceExpression) -> Span:
+    return edit.span
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Return where a column of a line of a text stands in it."""
+    return sum(map(len, text.splitlines(keepends=True)[:line])) + column
+
+
+def _within(edit: Edit, spans: Sequence[Span]) -> bool:
+    place = place_of(edit)
+    return place is not None and any(span.contains(place) for span in spans)
