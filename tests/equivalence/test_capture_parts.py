@@ -167,6 +167,31 @@ def test_data_in_fp16_meet_weights_in_fp32(casts: bool) -> None:
     assert len(run.steps) == 3, run.failure
 
 
+ATTACKED = """
+import torch
+from apex import amp
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+for _ in range(3):
+    x = torch.randn(3, 4, requires_grad=True)
+    loss = model(x).pow(2).mean()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        gradient = torch.autograd.grad(scaled_loss, x)[0] * loss / scaled_loss
+    optimizer.zero_grad()
+    with amp.scale_loss(model((x + gradient).detach()).pow(2).mean(), optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_scaled_loss_without_a_backward_begins_no_iteration() -> None:
+    """Gradients of the step before are still there when an attack asks for those of its input."""
+    steps = record(ATTACKED, CaptureConfig("", casts=False)).steps
+    assert [(step.clean, step.events) for step in steps] == [(True, "BUS")] * 3
+
+
 def test_progress_is_shown_on_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a second the line says how far the run is; it goes at the end; a file sees nothing."""
     times: Iterator[float] = iter((0.0, 0.5, 2.0, 0.0, 2.0))

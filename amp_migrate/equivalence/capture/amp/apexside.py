@@ -107,13 +107,13 @@ class ApexSide:
                     yield scaled
                 return
             scaler = state.loss_scalers[loss_id]
-            # Apex moves the gradients away on entry, so look at them before.
-            self.backward.open_iteration()
+            self.backward.look()
             with original(loss, optimizers, loss_id, *args, **kwargs) as scaled:
                 scale = float(scaler.loss_scale())
                 self.backward.note_scaled(scaled, loss, scale, bool(scaler.dynamic))
                 yield scaled
-            self.recorder.event("U")
+            if self.backward.looked():
+                self.recorder.event("U")
             several = isinstance(optimizers, (list, tuple))
             for optimizer in optimizers if several else [optimizers]:
                 self._watch(optimizer)

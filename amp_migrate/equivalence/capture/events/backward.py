@@ -24,6 +24,7 @@ class Backward:
         self.after: list[Callable[[], None]] = []
         self._scaled: dict[int, tuple[weakref.ref[Tensor], float, float]] = {}
         self._pending_scale: float | None = None
+        self._clean: bool | None = None
         self._dynamic = False
         self._depth = 0
 
@@ -51,10 +52,21 @@ class Backward:
         """Return whether a backward is under way."""
         return self._depth > 0
 
-    def open_iteration(self) -> Iteration:
-        """Open an iteration if none is; gradients must be looked at before Apex stashes them."""
-        boundary = self.recorder.at_boundary()
-        return self.recorder.open(self.registry.grads_clean() if boundary else True)
+    def look(self) -> None:
+        """Look at gradients before Apex stashes them, for a backward that follows."""
+        self._clean = self.registry.grads_clean() if self.recorder.at_boundary() else True
+
+    def looked(self) -> bool:
+        """Forget what was seen; return whether a backward followed, and not `torch.autograd.grad` alone."""
+        unused, self._clean = self._clean, None
+        return unused is None
+
+    def _opened(self) -> Iteration:
+        """Open an iteration if none is."""
+        if self._clean is None:
+            self.look()
+        clean, self._clean = bool(self._clean), None
+        return self.recorder.open(clean)
 
     def note_scaled(self, scaled: Any, loss: Any, scale: float, dynamic: bool) -> None:
         """Remember that `scaled` is `loss` times `scale`; `dynamic`: the scaler checks for inf."""
@@ -68,7 +80,7 @@ class Backward:
                 self.note_scaled(one, raw, scale, dynamic)
 
     def _begin(self, tensors: Any) -> None:
-        iteration = self.open_iteration()
+        iteration = self._opened()
         loss, scale = self._unscaled(tensors)
         iteration.losses.append(loss)
         iteration.scales.append(scale)
