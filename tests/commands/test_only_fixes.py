@@ -95,6 +95,10 @@ def test_rules_can_be_chosen_but_not_all_switched_off(folder: Path) -> None:
 ALONE = Settings(only_fixes=True, api="torch.cuda.amp")
 
 
+# Apex itself enters the block elsewhere; the migration has no block.
+LEFT_ALONE = {"fixes/step_while_a_block_is_entered"}
+
+
 @pytest.mark.parametrize("group", sorted({case.name.partition("/")[0] for case in cases()}))
 def test_every_fixture_gets_the_fixes_of_its_migration(group: str) -> None:
     """The same rules fix with and without the migration; nothing else changes, and nothing twice."""
@@ -104,6 +108,10 @@ def test_every_fixture_gets_the_fixes_of_its_migration(group: str) -> None:
         sources = [Source.from_bytes(n, t.encode()) for n, t in case.before.items()]
         alone = migrate(sources, ALONE)
         whole = {e.code for e in case.findings if e.status == "fixed"}
+        if case.name in LEFT_ALONE:
+            left = {f.code for f in alone.plan.findings() if f.status is Status.LEFT}
+            assert whole <= left, case.name
+            whole = set()
         changed = any(outcome.after is not None for outcome in alone.outcomes)
         assert _fixed(alone) == whole, case.name
         assert changed == bool(alone.tally.fixed), case.name
@@ -119,11 +127,17 @@ FIXED = [
     case
     for case in cases()
     if case.name.startswith("fixes/") and any(e.status == "fixed" for e in case.findings)
+    if case.name not in LEFT_ALONE
 ]
 
 
 # The clip moves with what Apex alone needs around it: its test, or the choice of its parameters. At once that is gone.
-ELSEWHERE = {"fixes/clip_in_one_branch", "fixes/clip_every_micro_batch_step_by_helper"}
+ELSEWHERE = {
+    "fixes/clip_in_one_branch",
+    "fixes/clip_every_micro_batch_step_by_helper",
+}
+# There a backward remains in each branch, which is written once where no clip stands in either.
+WRITTEN_ONCE = {"fixes/clip_every_micro_batch_where_amp_is_on"}
 
 
 @pytest.mark.parametrize("case", FIXED, ids=[case.name for case in FIXED])
@@ -132,8 +146,11 @@ def test_migrating_afterwards_is_migrating_at_once(case: Case) -> None:
     fixed = _files(case.before, Settings(only_fixes=True, api="torch.cuda.amp"))
     assert fixed != case.before
     after = _files(fixed, Settings(api="torch.cuda.amp"))
-    assert (after == case.after) is (case.name not in ELSEWHERE)
-    assert _lines(after) == _lines(case.after)
+    assert (after == case.after) is (case.name not in ELSEWHERE | WRITTEN_ONCE)
+    if case.name in WRITTEN_ONCE:
+        assert {*_lines(after)[case.run]} == {*_lines(case.after)[case.run]} - {"else:"}
+    else:
+        assert _lines(after) == _lines(case.after)
 
 
 def _lines(files: dict[str, str]) -> dict[str, list[str]]:

@@ -9,10 +9,11 @@ from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged, reached
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.region import Region, nodes_in
@@ -78,14 +79,25 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
 
 
 def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
-    """Tell, by what it was made of and not by its name, whether a call is the forward pass of a network."""
+    """Tell, by what it was made of or put into and not by its name, whether a call is the forward pass of a network."""
     if not isinstance(func, ast.Name | ast.Attribute | ast.Subscript):
         return False
     made = made_network(unit.project, module, func)
     if made is not None:
         return made
-    return any(
-        base == "torch.nn.Module"
-        for c in unit.project.instance_classes(module, func)
-        for base in c.externals()
-    ) and unit.forwards.is_network(module, func)
+    classes = unit.project.instance_classes(module, func)
+    if any(base == "torch.nn.Module" for c in classes for base in c.externals()):
+        return unit.forwards.is_network(module, func)
+    return unit.project.values.group(module, func) in _evaluated(unit.project)
+
+
+@once
+def _evaluated(project: Project) -> frozenset[int]:
+    """Return the groups of what ``eval()`` puts into the mode that networks alone have."""
+    calls = (
+        (module, call.func.value)
+        for module, call in project.nodes(ast.Call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not all_given(call)
+    )
+    groups = (project.values.group(module, node) for module, node in calls)
+    return frozenset(group for group in groups if group is not None)

@@ -27,6 +27,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision
 from amp_migrate.rules.base import Context, Rule, Safety
 from amp_migrate.rules.order.behind_block import ended, fixed, steps, steps_while_entered
@@ -43,9 +44,19 @@ def decide(context: Context) -> Iterator[Decision]:
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
-    """End the block before its first step."""
+    """End the block before its first step; raises `Cannot` where what enters the block is elsewhere."""
     for block in context.scaled.values():
-        yield from ended(context, block, _steps(context, block, steps(context, block)))
+        made = list(steps(context, block))
+        for step in steps_while_entered(context, block):
+            if step not in made:
+                raise Cannot(
+                    RULE.code,
+                    context.unit.project.module_of(step),
+                    step,
+                    "the optimizer steps while a scale_loss block is entered that is not written here",
+                    "step behind the block, on gradients that are unscaled",
+                )
+        yield from ended(context, block, _steps(context, block, made))
 
 
 def _steps(context: Context, block: ScaleLoss, made: Iterable[ast.Call]) -> Iterator[Decision]:

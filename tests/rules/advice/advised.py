@@ -32,6 +32,11 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/initialized_in_the_first_fold_alone",
+        "call amp.initialize once, before the training loop",
+        (("if args.fp16 and fold == 0:", "if args.fp16:"),),
+    ),
+    Advised(
         "refused/scaler_of_an_object_that_may_be_missing",
         "ask for `self.descent` above this line and leave where it is None",
         (
