@@ -154,6 +154,10 @@ class Tree:
         """Return the function around `node`, or the module."""
         return self.function(node) or self.module
 
+    def is_elif(self, node: ast.If) -> bool:
+        """Tell whether a test is written as ``elif``."""
+        return self.lines[node.lineno - 1].startswith("elif", self.span(node).column)
+
     def span(self, node: ast.AST) -> Span:
         """Return the place of `node` with columns in characters.
 

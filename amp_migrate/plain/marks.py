@@ -61,7 +61,7 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
     """Return what stands for an `if` that decides nothing: a statement to drop, and its `else` if it has one."""
     span = tree.span(node)
     line = tree.lines[span.line - 1]
-    if line[: span.column].strip() or line.startswith("elif", span.column):
+    if line[: span.column].strip() or tree.is_elif(node):
         return None
     if not node.orelse:
         if all(isinstance(stmt, ast.Pass) for stmt in node.body):

@@ -6,11 +6,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 
 
 def upwards(project: Project, *functions: Function) -> set[Function]:
@@ -97,22 +98,32 @@ def _called(project: Project) -> dict[Function, set[Function]]:
 
 def attributes_set(project: Project, function: Function) -> frozenset[str]:
     """Return the attributes that a function sets, itself or in what it calls."""
-    known = _set_by(project)
-    reached = reachable(project, function)
-    for body in reached:
-        if body not in known:
-            known[body] = frozenset(
-                node.attr
-                for node in walk(body.scope)
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            )
-    return frozenset().union(*(known[body] for body in reached))
+    return frozenset().union(
+        *(
+            kept(project, (_set_by, body), partial(_set_by, body))
+            for body in reachable(project, function)
+        )
+    )
+
+
+def _set_by(function: Function) -> frozenset[str]:
+    """Return the attributes that a function sets itself."""
+    return frozenset(
+        node.attr
+        for node in walk(function.scope)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
 
 
 @once
-def _set_by(project: Project) -> dict[Function, frozenset[str]]:
-    """Return the attributes that functions set themselves, as far as that was asked."""
-    return {}
+def set_later(project: Project) -> frozenset[str]:
+    """Return the attributes that something other than a constructor sets or deletes."""
+    return frozenset(
+        node.attr
+        for module, node in project.nodes(ast.Attribute)
+        if not isinstance(node.ctx, ast.Load)
+        if project.function_of(module, node).name != "__init__"
+    )
 
 
 def scattered(

@@ -61,6 +61,8 @@ def record_files(
 class ForkedRunner(Runner):
     """Runs both sides of a verification in forked processes; the command is a script and its arguments."""
 
+    record = staticmethod(record_files)
+
     def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
         files = {
             path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
@@ -68,7 +70,7 @@ class ForkedRunner(Runner):
             if path.is_file()
         }
         script, *arguments = self.options.command[1:]
-        return replace(record_files(files, script, tuple(arguments), config), label=label)
+        return replace(self.record(files, script, tuple(arguments), config), label=label)
 
 
 @pytest.fixture

@@ -108,18 +108,11 @@ def recorded(
 class SharingRunner(ForkedRunner):
     """Runs no program twice in the same way, and so does not ask whether one repeats itself."""
 
+    record = staticmethod(recorded)
+
     def before(self, purpose: str, config: CaptureConfig) -> Run | None:
         """Return the record of the side before; None, as of an import, where it would be an earlier one."""
         return None if purpose.endswith(" again") else super().before(purpose, config)
-
-    def _run(self, tree: Path, label: str, config: CaptureConfig) -> Run:
-        files = {
-            path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
-            for path in tree.rglob("*")
-            if path.is_file()
-        }
-        script, *arguments = self.options.command[1:]
-        return replace(recorded(files, script, tuple(arguments), config), label=label)
 
 
 def before(case: Case, config: CaptureConfig) -> Run:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.origins.meant import meant
 
@@ -96,16 +96,8 @@ def fp32_calls(
 
 def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
     """Return what those calls are given; looked for once."""
-    known = _inputs(project)
-    if node not in known:
-        known[node] = [part for _, given in fp32_calls(project, module, node) for part in given]
-    return known[node]
-
-
-@once
-def _inputs(project: Project) -> dict[ast.AST, list[ast.expr]]:
-    """Return what the calls in nodes that run in fp32 are given, as far as it was asked for."""
-    return {}
+    calls = fp32_calls(project, module, node)
+    return kept(project, (fp32_inputs, node), lambda: [p for _, given in calls for p in given])
 
 
 def _runs_functional(project: Project, module: Module, func: ast.expr) -> bool:

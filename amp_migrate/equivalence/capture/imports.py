@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
@@ -36,6 +37,7 @@ class ImportHooks(MetaPathFinder):
     def __init__(self) -> None:
         self._after: dict[str, list[AfterImport]] = {}
         self._providers: dict[str, Provider] = {}
+        self._before: dict[str, str] = {}
         self._busy: set[str] = set()
 
     def install(self) -> None:
@@ -53,17 +55,16 @@ class ImportHooks(MetaPathFinder):
         """Ask `provider` for module `name` when it is first imported."""
         self._providers[name] = provider
 
-    def provided(
-        self, name: str, spec: importlib.machinery.ModuleSpec | None, unless: Provider
-    ) -> ModuleType | None:
-        """Return what the provider of module `name` answers now, None where that is still `unless`."""
-        provider = self._providers[name]
-        return None if provider is unless else provider(spec)
+    def before(self, name: str, other: str) -> None:
+        """Import module `other` before module `name`, which imports it itself."""
+        self._before[name] = other
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Find `fullname` with the other finders and attach what was asked for."""
+        if fullname in self._before:
+            importlib.import_module(self._before.pop(fullname))
         wanted = fullname in self._after or fullname in self._providers
         if not wanted or fullname in self._busy:
             return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import sys
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from amp_migrate.equivalence.capture import crash
@@ -31,13 +29,9 @@ def start(config_path: str) -> None:
     def with_numpy(module: ModuleType) -> None:
         module.random.seed(config.seed)
 
-    def with_apex(spec: ModuleSpec | None) -> ModuleType | None:
-        importlib.import_module("torch")  # as Apex does; from then on another answers
-        return hooks.provided("apex", spec, unless=with_apex)
-
     hooks.after("numpy", with_numpy)
-    hooks.provide("apex", with_apex)
     hooks.after("torch", with_torch)
+    hooks.before("apex", "torch")
 
 
 def move_import_paths(roots: tuple[tuple[str, str], ...]) -> None:

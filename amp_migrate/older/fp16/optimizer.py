@@ -144,8 +144,7 @@ def _twin(training: Fp16, wrap: Wrap) -> tuple[Wrap, ast.If] | None:
                 wrap.statement, ast.Assign
             )
             if assigned and same(other.inner, wrap.inner) and _targets(wrap) == _targets(other):
-                line = tree.lines[choice.lineno - 1]
-                return None if line.lstrip().startswith("elif") else (other, choice)
+                return None if tree.is_elif(choice) else (other, choice)
     return None
 
 

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.flow.condition import Condition, conjunction, negate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project.order import in_branch, levels
+from amp_migrate.project.reach import set_later
 from amp_migrate.scaler.routes.carriers import Stored
 
 
@@ -72,7 +73,7 @@ def _holds(unit: Unit, site: Site, stored: Stored) -> bool:
     receivers = {function.parameters.names[0], site.function.parameters.names[0]}
     names = {node.id for node in read if isinstance(node, ast.Name)}
     fixed = {node.attr for node in read if isinstance(node, ast.Attribute)}
-    return len(receivers) == 1 and names <= receivers and not _set(unit, fixed)
+    return len(receivers) == 1 and names <= receivers and not fixed & set_later(unit.project)
 
 
 def _bound(scope: ast.AST) -> set[str]:
@@ -81,13 +82,3 @@ def _bound(scope: ast.AST) -> set[str]:
         for node in walk(scope)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
     }
-
-
-def _set(unit: Unit, names: set[str]) -> bool:
-    """Tell whether something other than a constructor sets one of some attributes."""
-    return any(
-        node.attr in names
-        and not isinstance(node.ctx, ast.Load)
-        and unit.project.function_of(module, node).name != "__init__"
-        for module, node in unit.project.nodes(ast.Attribute)
-    )

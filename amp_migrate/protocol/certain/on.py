@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 
+from amp_migrate.facts.paths import same
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Edge, Kind
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term
 from amp_migrate.project import Class, Function
+from amp_migrate.project.reach import set_later
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.shared import last, names_read, shared
 from amp_migrate.training.contexts import is_off
@@ -62,12 +65,7 @@ class OnMemory(Memory):
         if isinstance(part, ast.Name):
             up = self._project.module_of(part).tree.parent(part)
             return isinstance(up, ast.Attribute)
-        return isinstance(part.value, ast.Name) and not any(
-            node.attr == part.attr and not isinstance(node.ctx, ast.Load)
-            for module in self._project.modules.values()
-            for node in module.tree.nodes(ast.Attribute)
-            if self._project.function_of(module, node).name != "__init__"
-        )
+        return isinstance(part.value, ast.Name) and part.attr not in set_later(self._project)
 
     @cached_property
     def _asked(self) -> Mapping[ast.AST, ast.expr]:
@@ -79,7 +77,7 @@ class OnMemory(Memory):
             for keyword in call.keywords
             if keyword.arg == "enabled"
         }
-        alike = len({ast.dump(asked) for asked in found.values()}) == 1
+        alike = all(same(asked, other) for asked, other in pairwise(found.values()))
         return found if alike and len(found) == len(made) else {}
 
     @cached_property

@@ -22,7 +22,7 @@ def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
     spelt = tree.text != before
     lines = before.split("\n")
     for test in tree.nodes(ast.If) if changed or spelt else ():
-        if not isinstance(test, ast.If) or not test.orelse or _is_elif(tree, test):
+        if not isinstance(test, ast.If) or not test.orelse or tree.is_elif(test):
             continue
         moved = (e.span for e in edits if isinstance(e, Hoist | Drop))
         if any(span.contains(tree.span(test)) for span in moved):
@@ -50,10 +50,6 @@ def _may_be_one(tree: Tree, test: ast.If, edits: Sequence[Edit]) -> bool:
     others = (e for e in edits if not isinstance(e, ReplaceExpression))
     held = any(_within(e, parts) or getattr(e, "span", None) == whole for e in others)
     return not held and not any("#" in line for line in lines)
-
-
-def _is_elif(tree: Tree, test: ast.If) -> bool:
-    return tree.lines[test.lineno - 1][tree.span(test).column :].startswith("elif")
 
 
 def _kept(tree: Tree, test: ast.If, changed: Sequence[ReplaceExpression]) -> str | None:

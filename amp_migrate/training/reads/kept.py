@@ -36,9 +36,8 @@ class Kept:
 
     def is_given_back(self, module: Module, value: ast.expr | None) -> bool:
         """Tell whether a gradient becomes one that such a dictionary holds: ``p.grad = self.kept[name]``."""
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            value = value.func.value if value.func.attr in _COPIES else None
-        return isinstance(value, ast.Subscript) and self._serves(module, value)
+        held = _uncopied(value)
+        return isinstance(held, ast.Subscript) and self._serves(module, held)
 
     def _serves(self, module: Module, item: ast.Subscript) -> bool:
         held = item.value
@@ -95,13 +94,17 @@ def _is_usual(tree: Tree, node: ast.expr) -> bool:
 
 
 def _is_gradient(value: ast.expr) -> bool:
+    copied = _uncopied(value)
+    if isinstance(copied, ast.Attribute) and copied.attr == "data":
+        copied = copied.value
+    return isinstance(copied, ast.Attribute) and copied.attr == "grad"
+
+
+def _uncopied(value: ast.expr | None) -> ast.expr | None:
+    """Return what an expression is a copy of, by methods alone, or it itself; None for what another method gives."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in _COPIES:
-            return False
-        value = value.func.value
-    if isinstance(value, ast.Attribute) and value.attr == "data":
-        value = value.value
-    return isinstance(value, ast.Attribute) and value.attr == "grad"
+        value = value.func.value if value.func.attr in _COPIES else None
+    return value
 
 
 def moment(tree: Tree, node: ast.AST) -> ast.AST:
