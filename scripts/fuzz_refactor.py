@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generated.refactor.judging.hunt import rows
 from generated.refactor.judging.judge import Judged, judged
-from generated.refactor.judging.saved import Kept, store
+from generated.refactor.judging.saved import Kept, store, thinned
 from generated.refactor.judging.shrink import shrunk
 from generated.refactor.judging.table import Row, Table
 from generated.refactor.judging.variant import Variant, drawn
@@ -105,11 +105,12 @@ def _steps(steps: tuple[tuple[str, int], ...]) -> str:
 
 
 def sample(table: Table) -> int:
-    """Keep the judged variants of a run as the fixed sample; return how many."""
-    kept = [
+    """Keep judged variants of a run, as many as show every refactoring, as the fixed sample; return how many."""
+    judged = [
         Kept(row.base, row.steps, row.outcome)
         for row in sorted(table.rows, key=lambda row: row.seed)
         if row.outcome not in ("invalid", "unfit")
     ]
+    kept = thinned(judged)
     store(sorted(kept, key=lambda k: k.base))
     return len(kept)

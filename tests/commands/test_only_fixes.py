@@ -99,15 +99,24 @@ ALONE = Settings(only_fixes=True, api="torch.cuda.amp")
 LEFT_ALONE = {"fixes/step_while_a_block_is_entered"}
 
 
-@pytest.mark.parametrize("group", sorted({case.name.partition("/")[0] for case in cases()}))
-def test_every_fixture_gets_the_fixes_of_its_migration(group: str) -> None:
+def _fixed_by_migration(case: Case) -> set[str]:
+    return {e.code for e in case.findings if e.status == "fixed"}
+
+
+# Of the many without a mistake every fourth.
+_WITHOUT = [case for case in cases() if not _fixed_by_migration(case)]
+HELD = [case for case in cases() if _fixed_by_migration(case) or case in _WITHOUT[::4]]
+
+
+@pytest.mark.parametrize("group", sorted({case.name.partition("/")[0] for case in HELD}))
+def test_fixtures_get_the_fixes_of_their_migration(group: str) -> None:
     """The same rules fix with and without the migration; nothing else changes, and nothing twice."""
-    for case in cases():
+    for case in HELD:
         if case.name.partition("/")[0] != group or case.args:
             continue
         sources = [Source.from_bytes(n, t.encode()) for n, t in case.before.items()]
         alone = migrate(sources, ALONE)
-        whole = {e.code for e in case.findings if e.status == "fixed"}
+        whole = _fixed_by_migration(case)
         if case.name in LEFT_ALONE:
             left = {f.code for f in alone.plan.findings() if f.status is Status.LEFT}
             assert whole <= left, case.name
@@ -126,7 +135,7 @@ def _fixed(result: Result) -> set[str]:
 FIXED = [
     case
     for case in cases()
-    if case.name.startswith("fixes/") and any(e.status == "fixed" for e in case.findings)
+    if case.name.startswith("fixes/") and _fixed_by_migration(case)
     if case.name not in LEFT_ALONE
 ]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,34 @@ class Kept:
     def build(self) -> Variant | None:
         """Build the variant again; None where its refactorings no longer find their places."""
         return rebuilt(base(self.base), self.steps)
+
+
+def thinned(kept: Sequence[Kept], times: int = 2) -> list[Kept]:
+    """Return few variants that have every refactoring so many times where `kept` has, and all that do not fare well.
+
+    Variants of bases that are there anyway come first: a base trains once for all of them.
+    """
+    chosen = [one for one in kept if one.outcome != "same"]
+    rest = [one for one in kept if one.outcome == "same"]
+    missing = Counter[str]()
+    for one in kept:
+        missing.update({name for name, _ in one.steps})
+    missing = Counter({name: min(times, count) for name, count in missing.items()})
+    for one in chosen:
+        missing.subtract({name for name, _ in one.steps})
+    while rest:
+        bases = {one.base for one in chosen}
+        best = max(rest, key=lambda one: (_gained(one, missing), one.base in bases))
+        if not _gained(best, missing):
+            break
+        rest.remove(best)
+        chosen.append(best)
+        missing.subtract({name for name, _ in best.steps})
+    return sorted(chosen, key=lambda one: kept.index(one))
+
+
+def _gained(one: Kept, missing: Counter[str]) -> int:
+    return sum(missing[name] > 0 for name in {name for name, _ in one.steps})
 
 
 def load(path: Path = SAMPLE) -> list[Kept]:

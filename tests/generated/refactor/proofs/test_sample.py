@@ -6,8 +6,9 @@ import pytest
 
 from generated.refactor.judging.hunt import alone_too
 from generated.refactor.judging.judge import OUTCOMES
-from generated.refactor.judging.saved import Kept, load
+from generated.refactor.judging.saved import Kept, load, thinned
 from generated.refactor.judging.variant import Variant
+from generated.refactor.refactoring import catalogue
 
 CHUNK = 12
 # A base trains once for the variants of a chunk.
@@ -28,9 +29,19 @@ def test_variants_are_migrated_as_before(first: int) -> None:
     assert changed == []
 
 
-def test_the_sample_is_large_and_mostly_migrated() -> None:
-    """It holds a few hundred variants, of which nearly all are migrated."""
+def test_the_sample_shows_the_refactorings_and_is_mostly_migrated() -> None:
+    """It is as small as that allows; nearly all of its variants are migrated."""
     outcomes = [kept.outcome for kept in SAMPLE]
-    assert len(outcomes) >= 200
+    shown = {name for kept in SAMPLE for name, _ in kept.steps}
+    assert len(shown) >= 0.85 * len(catalogue())
     assert set(outcomes) <= set(OUTCOMES)
+    assert outcomes.count("same") >= 0.7 * len(outcomes)
     assert all(isinstance(kept, Kept) and 1 <= len(kept.steps) <= 5 for kept in SAMPLE)
+
+
+def test_a_thinned_sample_keeps_refactorings_and_failures() -> None:
+    """What shows nothing new goes, unless it fares worse than its base."""
+    rows = (("one", "a", "same"), ("one", "a", "same"), ("two", "b", "left"), ("two", "b", "same"))
+    kept = [Kept(base, ((name, seed),), how) for seed, (base, name, how) in enumerate(rows)]
+    assert thinned(kept, times=1) == [kept[0], kept[2]]
+    assert thinned(kept, times=2) == kept
