@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from amp_migrate.facts.paths import mentions
 from amp_migrate.modules.imports import run_by
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 
 Node = tuple[Function, ast.AST]
 
@@ -31,10 +31,7 @@ class Coming:
 def coming(project: Project, nodes: Iterable[Node]) -> Coming:
     """Return the functions that hold some nodes, those that call them, and those that import a file which comes there."""
     key = tuple(nodes)
-    known = _known(project)
-    if key not in known:
-        known[key] = _followed(project, key)
-    return known[key]
+    return kept(project, (coming, key), lambda: _followed(project, key))
 
 
 def _followed(project: Project, nodes: tuple[Node, ...]) -> Coming:
@@ -65,12 +62,6 @@ def runs_on_import(module: Module, node: ast.AST) -> bool:
     return module.tree.function(node) is None and not any(
         isinstance(up, ast.If) and is_main(up) for up in around
     )
-
-
-@once
-def _known(project: Project) -> dict[tuple[Node, ...], Coming]:
-    """Return what was asked before."""
-    return {}
 
 
 @once

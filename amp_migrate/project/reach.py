@@ -37,10 +37,11 @@ def reachable(
         return set(
             closure(starts, lambda here: (f for f in called.get(here, ()) if f not in barred))
         )
-    known = _reached(project)
-    if start not in known:
-        known[start] = frozenset(closure([start], lambda here: called.get(here, ())))
-    return known[start]
+    return kept(
+        project,
+        (reachable, start),
+        lambda: frozenset(closure([start], lambda here: called.get(here, ()))),
+    )
 
 
 def made_with_object(project: Project, function: Function) -> bool:
@@ -55,10 +56,11 @@ def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:
     callees = tuple(project.callees(node)) if isinstance(node, ast.Call) else ()
     if len(callees) == 1:
         return reachable(project, callees[0])
-    known = _reached_together(project)
-    if callees not in known:
-        known[callees] = frozenset().union(*(reachable(project, callee) for callee in callees))
-    return known[callees]
+    return kept(
+        project,
+        (reached_by, callees),
+        lambda: frozenset().union(*(reachable(project, callee) for callee in callees)),
+    )
 
 
 def runs_one(project: Project, call: ast.Call, functions: AbstractSet[Function]) -> bool:
@@ -66,18 +68,6 @@ def runs_one(project: Project, call: ast.Call, functions: AbstractSet[Function])
     return not all(
         functions.isdisjoint(reachable(project, callee)) for callee in project.callees(call)
     )
-
-
-@once
-def _reached(project: Project) -> dict[Function, frozenset[Function]]:
-    """Return what the functions that were asked about reach."""
-    return {}
-
-
-@once
-def _reached_together(project: Project) -> dict[tuple[Function, ...], frozenset[Function]]:
-    """Return what some functions reach together, as far as that was asked."""
-    return {}
 
 
 @once

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from functools import partial
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import runs_one
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
@@ -175,14 +176,12 @@ def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
     """Yield the calls and imports of a function that lead to an initialize."""
     made = frozenset(site.function for site in unit.of(Kind.INITIALIZE))
     yield from unit.beginning.imports.get(function, ())
-    known = _leading(unit.project)
-    if (function, made) not in known:
-        calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
-        known[function, made] = [call for call in calls if runs_one(unit.project, call, made)]
-    yield from known[function, made]
+    yield from kept(
+        unit.project, (runs_one, function, made), partial(_leading, unit.project, function, made)
+    )
 
 
-@once
-def _leading(project: Project) -> dict[tuple[Function, frozenset[Function]], list[ast.Call]]:
-    """Return the calls of functions that run some others, as far as they were asked for."""
-    return {}
+def _leading(project: Project, function: Function, made: frozenset[Function]) -> list[ast.Call]:
+    """Return the calls of a function that run some others."""
+    calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+    return [call for call in calls if runs_one(project, call, made)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
@@ -16,7 +17,7 @@ from amp_migrate.placement.reads.normed import added_to, only_averaged, only_fre
 from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
@@ -196,19 +197,17 @@ def reads(unit: Unit, function: Function) -> bool:
 
     Callbacks count where a call may run them.
     """
-    known = _readers(unit.project)
 
     def onward(helper: Function) -> list[Function]:
         reached = reachable(unit.project, helper, unit.functions)
         nodes = [node for r in reached if r.node is not None for node in walk(r.node)]
         return [*reached, *(f for node in nodes for f in _called_back(unit, node))]
 
-    for helper in closure(onward(function), onward):
-        if helper not in known:
-            known[helper] = _reads_itself(unit.project, helper)
-        if known[helper]:
-            return True
-    return False
+    project = unit.project
+    return any(
+        kept(project, (reads, helper), partial(_reads_itself, project, helper))
+        for helper in closure(onward(function), onward)
+    )
 
 
 def _called_back(unit: Unit, node: ast.AST) -> list[Function]:
@@ -220,12 +219,6 @@ def _called_back(unit: Unit, node: ast.AST) -> list[Function]:
         for function in program_of(unit.project).calls.handed(node)
         if reachable(unit.project, function).isdisjoint(unit.functions)
     ]
-
-
-@once
-def _readers(project: Project) -> dict[Function, bool]:
-    """Return for the functions that were asked about whether they read gradients themselves."""
-    return {}
 
 
 def _reads_itself(project: Project, function: Function) -> bool:
@@ -265,13 +258,13 @@ def _reads_groups(project: Project, tree: Tree, node: ast.Attribute) -> bool:
 
 
 def _reads_grad(project: Project, tree: Tree, node: ast.expr) -> bool:
-    kept, module = Kept(project), project.module_of(node)
+    aside, module = Kept(project), project.module_of(node)
     for up in tree.ancestors(node):
         if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
             whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
             if whole is not None and any(
                 isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
-                or added_to(tree, n)) and not only_freed(tree, n) and not kept.is_put_aside(module, n)
+                or added_to(tree, n)) and not only_freed(tree, n) and not aside.is_put_aside(module, n)
                 for n in ast.walk(whole)
             ):  # fmt: skip
                 return True

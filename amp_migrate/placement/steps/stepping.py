@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import walk
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
+from amp_migrate.training.origins.meant import meant
 from amp_migrate.training.steps import Step
 
 _NAMES = ("result", "stepped", "step_result")
@@ -35,6 +37,15 @@ def refuse_within(step: Step) -> None:
         if isinstance(up, ast.Lambda | ast.Yield | ast.YieldFrom | ast.GeneratorExp):
             raise _cannot(step, "an expression that runs at another time than its statement")
         inner = up
+
+
+def is_given_none(project: Project, step: Step) -> bool:
+    """Tell whether all that a step is given is None, as the ``closure=None`` of a wrapper that nobody gives one."""
+    given = step.call.args
+    if step.call.keywords or len(given) != 1 or any(project.escapes(step.function)):
+        return False
+    values = [v for v in meant(project, step.module, given[0]) if v is not None]
+    return bool(values) and all(map(is_none, values))
 
 
 def _cannot(step: Step, where: str) -> Cannot:

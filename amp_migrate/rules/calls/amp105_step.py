@@ -29,7 +29,12 @@ from dataclasses import replace
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
-from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
+from amp_migrate.placement.steps.stepping import (
+    is_given_none,
+    name_for_result,
+    refuse_within,
+    returned,
+)
 from amp_migrate.placement.steps.untrained import (
     frozen_at_times,
     never_unscaled,
@@ -44,7 +49,6 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.scaler.routes.closures import never_given
 from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule(
@@ -184,7 +188,7 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
 
     What returns the result is rewritten as a whole where that is `kept` for the update.
     """
-    handed_on = never_given(context.unit.project, step)
+    handed_on = is_given_none(context.unit.project, step)
     if (step.call.args or step.call.keywords) and not handed_on:
         given_one = step.call.args[0] if step.call.args else step.call.keywords[0].value
         name = path(given_one)
@@ -211,7 +215,7 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
 def _through(context: Context, step: Step) -> str:
     """Return the call that steps through the scaler."""
     scaler = context.scaler(step.function, step.call)
-    handed_on = never_given(context.unit.project, step)
+    handed_on = is_given_none(context.unit.project, step)
     given = [step.optimizer, *(step.call.args if handed_on else ())]
     return f"{scaler}.step({', '.join(map(step.tree.segment, given))})"
 
