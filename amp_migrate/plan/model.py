@@ -42,11 +42,15 @@ class ReplaceExpression:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put whole statements before or after a statement, in its block, in the order of the plan."""
+    """Put whole statements before or after a statement, in its block, in the order of the plan.
+
+    `defines`: the name that they define, for all files of a folder that need it.
+    """
 
     span: Span
     text: str
     after: bool
+    defines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from amp_migrate.project import Module, Project, build
 from amp_migrate.rules.mistakes import amp213_import_missing
 from amp_migrate.rules.rest import amp308_unknown_amp
 from amp_migrate.rules.rest.amp308_unknown_amp import beside_left, report
+from amp_migrate.rules.shared import shared
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
@@ -142,6 +143,7 @@ class Planner:
         for module in self._index.project.modules.values():
             if self._settings.migrates or module not in self._of_units():
                 plan.decisions += files.decided(module, refused.get(module.path))
+        plan.decisions = shared(self._index.project, plan.decisions)
         plan.decisions += self._strangers(handled)
         for path in plan.paths():
             plan.decisions += needed_import(

@@ -23,9 +23,12 @@ def is_free(module: Module, name: str) -> bool:
     return name not in bound
 
 
-def above(module: Module, sites: Iterable[Site], text: str) -> Insert:
-    """Return the edit that puts a definition above the first statement of the file that needs it."""
+def above(module: Module, sites: Iterable[Site], text: str, defines: str = "") -> Insert:
+    """Return the edit that puts a definition above the first statement of the file that needs it.
+
+    Where it `defines` a name for any file, those of one folder have it from the first of them.
+    """
     tree = module.tree
     held = {n for site in sites for n in (site.node, *tree.ancestors(site.node))}
     first = next(stmt for stmt in tree.module.body if stmt in held)
-    return Insert(tree.span(first), text, after=False)
+    return Insert(tree.span(first), text, after=False, defines=defines)

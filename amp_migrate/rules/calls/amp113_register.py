@@ -2,8 +2,9 @@
 
 ## What it does
 Deletes `amp.register_half_function(torch, "einsum")` and others that native autocast casts by itself. Puts a small
-decorator of the same meaning into the file in place of `amp.float_function` and `amp.half_function`, and patches the
-function that is registered with it where autocast has other lists. A library that registers functions only where Apex
+decorator of the same meaning in place of `amp.float_function` and `amp.half_function`, and patches the
+function that is registered with it where autocast has other lists. The decorator is written into the file; the other
+files of a folder import it from the first one where that is how they import. A library that registers functions only where Apex
 is installed keeps the code that runs without.
 
 ## Why
@@ -108,7 +109,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
             continue
         if not is_skipped(site):
             helpers.setdefault(cast.helper, site)
-        message = f"becomes the decorator `{cast.helper.name}`, written into this file"
+        message = f"becomes the decorator `{cast.helper.name}` of this project"
         yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [cast.edit])
     yield from _written(context, helpers)
 
@@ -147,9 +148,10 @@ def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Deci
     """Write the decorators before the first top-level statement that needs one."""
     if not helpers:
         return
-    text = "\n\n\n".join(helper.text(context.spelling) for helper in helpers)
-    written = above(context.module, helpers.values(), text)
-    edits: list[Edit] = [AddImport("import functools"), written]
+    edits: list[Edit] = [AddImport("import functools")]
+    for helper in helpers:
+        text = helper.text(context.spelling)
+        edits.append(above(context.module, helpers.values(), text, helper.name))
     first = next(iter(helpers.values())).node
     message = f"`{'`, `'.join(helper.name for helper in helpers)}` cast arguments under autocast"
     yield decision(RULE, Status.ROUTINE, context.module, first, message, edits)

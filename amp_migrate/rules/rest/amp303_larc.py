@@ -1,7 +1,8 @@
 """`apex.parallel.LARC` is brought along.
 
 ## What it does
-Writes the class into the file that imports it, in the place of the import.
+Writes the class into the file that imports it, in the place of the import. The other files of a folder import it from
+the first one where that is how they import.
 
 ## Why
 `apex.parallel`, and LARC with it, was removed from Apex in May 2025, and torch has nothing like it.
@@ -122,11 +123,11 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
 
 def _written(context: FileContext, sites: list[Site], name: str) -> Iterator[Decision]:
     text = _TEXT.replace(_NAME, name, 1)
-    edits: list[Edit] = [above(context.module, sites, text)]
+    edits: list[Edit] = [above(context.module, sites, text, name)]
     for site in sites:
         if not isinstance(site.node, ast.Name):
             edits.append(ReplaceExpression(site.span, name))
-        message = "the class is written into this file"
+        message = "becomes a class of this project"
         yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
         edits = []
 
