@@ -43,6 +43,21 @@ def is_uncalled(project: Project, function: Function) -> bool:
     return not any(_says(module, node.name) for module in project.modules.values())
 
 
+def is_dead_local(function: Function) -> bool:
+    """Tell whether a function stands in another one that never reads its name: nothing can run it."""
+    node, around = function.node, function.parent
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or around is None:
+        return False
+    if function.cls is not None or node.decorator_list:
+        return False
+    scopes = function.module.scopes
+    owner = scopes.find(scopes.scope_of(node), node.name)
+    return not any(
+        read.id == node.name and isinstance(read.ctx, ast.Load) and scopes.owner(read) is owner
+        for read in function.module.tree.nodes(ast.Name)
+    )
+
+
 def _says(module: Module, name: str) -> bool:
     tree = module.tree
     if name not in tree.text:

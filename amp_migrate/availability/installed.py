@@ -75,13 +75,19 @@ def _only_flag(module: Module, name: str) -> bool:
 
 
 def imported_flags(project: Project, module: Module) -> set[str]:
-    """Return the names by which a module imports such flags."""
-    return {
+    """Return the names by which a module imports such flags, by star imports too."""
+    named = {
         alias.asname or alias.name
         for node in module.tree.nodes(ast.ImportFrom)
         for alias in node.names
         if _flag_elsewhere(project, node, alias.name)
     }
+    starred = {
+        name
+        for other in (project.lookup.starred_from(module) if module.scopes.stars else ())
+        for name in flags(other)
+    }
+    return named | (starred - set(module.scopes.names(module.tree.module)))
 
 
 def _flag_elsewhere(project: Project, node: ast.ImportFrom, name: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.modules.offered import takers
@@ -34,28 +35,58 @@ def lost(project: Project, after: Mapping[str, str]) -> Iterator[Lost]:
 
     An import that is taken to fail, in a `try`, is left out.
     """
-    new = {path: Scopes(Tree(path, text)) for path, text in after.items()}
-    for path, scopes in new.items():
-        module = project.modules[path]
+    new = {where: Scopes(Tree(where, text)) for where, text in after.items()}
+    for where, scopes in new.items():
+        module = project.modules[where]
         offered = [*module.scopes.names(module.tree.module)]
         gone = [n for n in offered if n not in scopes.names(scopes.tree.module)]
         for name in gone if not scopes.stars else ():
             modules = project.modules.values()
             for importer, statement, alias in takers(modules, project.lookup, module, name):
                 if _stands(importer, statement, alias, new) and not _may_fail(importer, statement):
-                    yield Lost(path, name, importer.path, statement.lineno)
+                    yield Lost(where, name, importer.path, statement.lineno)
+            for reader in project.modules.values():
+                if line := _asking(project, reader, new, module, name):
+                    yield Lost(where, name, reader.path, line, read=True)
+
+
+def _asking(
+    project: Project, reader: Module, new: Mapping[str, Scopes], module: Module, name: str
+) -> int:
+    """Return the line at which the new text of a file reads a name of another one, by a star import or off it; 0 for none."""
+    after = new.get(reader.path, reader.scopes)
+    stars = project.lookup.starred_from(reader) if reader.scopes.stars else []
+    if module in stars and _free(reader.scopes, name) and (line := _free(after, name)):
+        texts = (new.get(other.path, other.scopes) for other in stars)
+        if not any(name in scopes.names(scopes.tree.module) for scopes in texts):
+            return line
+    read = {
+        path(node)
+        for node in reader.tree.nodes(ast.Attribute)
+        if node.attr == name and module in project.lookup.expression(reader, node.value)
+    }
+    lines = (
+        n.lineno for n in after.tree.nodes(ast.Attribute) if n.attr == name and path(n) in read
+    )
+    return min(lines, default=0)
+
+
+def _free(scopes: Scopes, name: str) -> int:
+    """Return the line at which a text first reads a name that nothing in it binds; 0 where it does not."""
+    reading = (n for n in scopes.tree.nodes(ast.Name) if n.id == name)
+    return min((n.lineno for n in reading if scopes.owner(n) is None), default=0)
 
 
 def unset(project: Project, after: Mapping[str, str]) -> Iterator[Lost]:
     """Yield the attributes that methods of the new texts read off their object and that only the old ones set."""
-    new = {path: Tree(path, text) for path, text in after.items()}
-    old = {path: module.tree for path, module in project.modules.items()}
+    new = {where: Tree(where, text) for where, text in after.items()}
+    old = {where: module.tree for where, module in project.modules.items()}
     gone = {name for tree in old.values() for name in _set(tree)}
-    gone -= {name for path, tree in old.items() for name in _offered(new.get(path, tree))}
-    for path, tree in new.items():
+    gone -= {name for where, tree in old.items() for name in _offered(new.get(where, tree))}
+    for where, tree in new.items():
         for node in tree.nodes(ast.Attribute) if gone else ():
             if node.attr in gone and isinstance(node.ctx, ast.Load) and _is_own(tree, node.value):
-                yield Lost(path, node.attr, path, node.lineno, read=True)
+                yield Lost(where, node.attr, where, node.lineno, read=True)
 
 
 def _is_own(tree: Tree, node: ast.expr) -> bool:

@@ -15,7 +15,19 @@ from amp_migrate.source.span import Span
 
 _APEX = re.compile(r"\bapex\b", re.I)
 _TELLS = frozenset(
-    {"critical", "debug", "error", "exception", "fatal", "info", "log", "print", "warn", "warning"}
+    {
+        "critical",
+        "debug",
+        "error",
+        "exception",
+        "exit",
+        "fatal",
+        "info",
+        "log",
+        "print",
+        "warn",
+        "warning",
+    }
 )
 _Said = dict[str, list[Span]]
 
@@ -49,13 +61,15 @@ def _still(before: _Said, after: _Said) -> Iterator[list[Span]]:
 
 
 def _messages(tree: ast.Module) -> _Said:
-    """Return the texts that name Apex of what is printed, logged or raised."""
+    """Return the texts that name Apex of what is printed, logged, raised or asserted."""
     found: _Said = {}
     for node in every(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
             held: ast.expr = node.exc
         elif isinstance(node, ast.Call) and _tells(node.func):
             held = node
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            held = node.msg
         else:
             continue
         for part in ast.walk(held):

@@ -42,10 +42,7 @@ class ReplaceExpression:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put whole statements before or after a statement, in its block, in the order of the plan.
-
-    `defines`: the name that they define, for all files of a folder that need it.
-    """
+    """Put whole statements before or after a statement, in its block, in plan order; `defines` is a name for other files too."""
 
     span: Span
     text: str

@@ -239,11 +239,11 @@ MAKES_SCHEDULE = ("schedule", "warmup")
 METHODS_WITHOUT_CASTS = frozenset(
     {
         "add_", "all", "any", "append", "argmax", "argmin", "bool", "byte", "chunk", "clamp", "clamp_", "clone", "contiguous",
-        "copy", "copy_", "cpu", "cuda", "detach", "detach_", "dim", "div_", "double", "endswith", "eq", "expand", "expand_as",
+        "copy", "copy_", "count", "cpu", "cuda", "detach", "detach_", "dim", "div_", "double", "endswith", "eq", "expand", "expand_as",
         "extend", "fill_", "flatten", "flip", "float", "format", "gather", "ge", "get", "gt", "half", "index", "index_select",
         "insert", "int", "is_contiguous", "isdigit", "item", "items", "join", "keys", "le", "long", "lower", "lstrip", "lt",
         "masked_fill", "masked_fill_", "max", "mean", "min", "mul_", "narrow", "ndimension", "ne", "new", "new_full", "new_ones",
-        "new_tensor", "new_zeros", "nonzero", "normal_", "numel", "numpy", "permute", "pin_memory", "pop", "popleft", "repeat",
+        "new_tensor", "new_zeros", "nonzero", "normal_", "numel", "numpy", "permute", "pin_memory", "pop", "popitem", "popleft", "repeat",
         "replace", "reshape", "roll", "rsplit", "rstrip", "setdefault", "size", "sort", "split", "squeeze", "squeeze_", "startswith",
         "strip", "sub_", "t", "to", "tolist", "topk", "transpose", "type", "type_as", "unbind", "unfold", "unsqueeze", "unsqueeze_",
         "upper", "values", "view", "view_as", "zero_", "zfill",

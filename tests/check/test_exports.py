@@ -35,6 +35,15 @@ _WITHOUT = "def keep():\n    pass\n"
             [("between.py", "run", "train.py", 1), ("part.py", "go", "train.py", 1)],
         ),
         ({"train.py": "from part import go\n"}, {"part.py": "from other import *\n"}, []),
+        (
+            {"between.py": "from part import *\n", "train.py": "from between import *\ngo()\n"},
+            {},
+            [("part.py", "go", "train.py", 2)],
+        ),
+        ({"train.py": "from part import *\ngo()\n"}, {"train.py": "from part import *\n"}, []),
+        ({"a.py": "go = 1\n", "train.py": "from part import *\nfrom a import *\ngo()\n"}, {}, []),
+        ({"train.py": "import part as p\np.go()\n"}, {}, [("part.py", "go", "train.py", 2)]),
+        ({"train.py": "import part as p\np.keep()\n"}, {}, []),
     ],
 )
 def test_a_name_that_another_file_imports_is_lost(

@@ -59,6 +59,67 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--level", choices=["O0", "O1"], default="O1")
 args = parser.parse_args()
 """
+PAIR = """
+class Pair(torch.nn.Module):
+    def __init__(self, fp16):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        self.cuda()
+        if fp16:
+            nets = [self.first, self.second]
+            (self.first, self.second), self.optimizer = amp.initialize(nets, self.optimizer)
+
+
+def through(net, parts):
+    return [net(part) for part in parts]
+
+
+class Trainer:
+    def __init__(self, fp16):
+        self.pair = Pair(fp16)
+
+    def train(self, x):
+        loss = self.pair.second(through(self.pair.first, [x])[0]).sum()
+        self.pair.optimizer.zero_grad()
+        with amp.scale_loss(loss, self.pair.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.pair.optimizer.step()
+        self.evaluate(x)
+
+    @torch.no_grad()
+    def evaluate(self, x):
+        self.pair.eval()
+
+        def draw(first, second, z):
+            return through(second, through(first, z))
+
+        print(self.show(self.pair.first, self.pair.second, x).sum())
+
+    @torch.no_grad()
+    def show(self, first, second, z):
+        return second(first(z))
+
+
+trainer = Trainer(True)
+trainer.train(torch.randn(5, 3).cuda())
+"""
+SHRINKING = """import torch
+
+
+class Shrinking:
+    def __init__(self, images):
+        self.images = images
+        self.pool = torch.nn.AvgPool2d(2)
+
+    def __getitem__(self, i):
+        return shrink(self.pool, self.images[i])
+
+
+def shrink(pool, images):
+    assert images.max() > 1
+    return pool(images) // 1
+"""
 
 SILENT = {
     "levels among choices": (
@@ -85,6 +146,16 @@ SILENT = {
             "train.py": f"{HEAD}from common import evaluate\n{MADE}{INITIALIZED}{LOOP}evaluate(model, [torch.randn(4, 3).cuda()])\n",
             "common.py": EVALUATE,
             "plain.py": PLAIN,
+        },
+    ),
+    "a function inside another one that nothing calls": ("AMP107", {"a.py": f"{HEAD}{PAIR}"}),
+    "layers and tensors that no cast changes": (
+        "AMP107",
+        {
+            "data.py": SHRINKING,
+            "a.py": f"{HEAD}from data import Shrinking\nimport sys\n{MADE}"
+            f'if "--amp" in sys.argv:\n    {INITIALIZED}data = Shrinking(torch.randn(5, 1, 4, 4).cuda())\n'
+            f"print(data[0])\n{LOOP}",
         },
     ),
     "a division in a helper": (

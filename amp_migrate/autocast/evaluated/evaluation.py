@@ -36,6 +36,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
+from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.contexts import in_autocast, runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.holders import called, holders
@@ -193,21 +194,18 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
         return True
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(call):
         return False
-    if isinstance(module.tree.parent(call), ast.Expr) or func.attr in _OF_COLLECTIONS:
+    of_data = func.attr in METHODS_WITHOUT_CASTS and not unit.project.callees(call)
+    if isinstance(module.tree.parent(call), ast.Expr) or of_data:
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    return _is_one(unit, module, node, models) and func.attr not in _CONTAINERS
+    return _is_one(unit, module, node, models) and func.attr not in ("module", "config")
 
 
 def _is_one(unit: Unit, module: Module, node: ast.expr, models: set[int]) -> bool:
     found = unit.project.values.groups(module, node)
     return bool(found & models) or is_made_anew(unit, module, node)
-
-
-_CONTAINERS = ("module", "config")
-_OF_COLLECTIONS = frozenset({"pop", "popitem", "popleft", "copy", "index", "count", "setdefault"})
 
 
 def region_of(unit: Unit, module: Module, first: ast.stmt) -> Region:

@@ -16,6 +16,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.forwards.forwards import made_network
+from amp_migrate.training.forwards.indifferent import keeps_type
 from amp_migrate.training.region import Region, nodes_in
 
 
@@ -84,7 +85,7 @@ def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
         return False
     made = made_network(unit.project, module, func)
     if made is not None:
-        return made
+        return made and not all(map(keeps_type, unit.project.values.made_by(module, func)))
     classes = unit.project.instance_classes(module, func)
     if any(base == "torch.nn.Module" for c in classes for base in c.externals()):
         return unit.forwards.is_network(module, func)

@@ -30,6 +30,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
+from amp_migrate.availability.dead import is_dead_local, is_run
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
@@ -78,7 +79,9 @@ def decide(context: Context) -> Iterator[Decision]:
     for region in shared:
         yield _left_in_fp32(context, region)
     for region, blind in (*places.blind, *apart.blind):
-        yield _left_in_fp32(context, region, [spoken(function) for function in blind])
+        callers = [spoken(function) for function in blind if not is_dead_local(function)]
+        if callers:
+            yield _left_in_fp32(context, region, callers)
     for function, call in copied(context.unit, cast) if not context.unit.plain else ():
         message = (
             "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
@@ -90,7 +93,7 @@ def decide(context: Context) -> Iterator[Decision]:
 def _ran_under_apex(context: Context, region: Region) -> bool:
     """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
     known = context.casts.enabled(region.function, region.first, training=False) is not None
-    return known or context.casts.runs(region.function)
+    return known or (context.casts.runs(region.function) and not is_dead_local(region.function))
 
 
 def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
@@ -147,11 +150,14 @@ def _span(region: Region) -> Span:
     return tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
 
 
+_LONGEST = 60
+
+
 def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ()) -> Decision:
     """Say that an evaluation is no longer cast: at all, or where some callers run it that cannot say whether AMP is on."""
     who = spoken(region.function)
     flag = context.casts.condition.text
-    on = f"`{flag}`" if flag else "the flag of AMP"
+    on = f"`{flag}`" if 0 < len(flag) <= _LONGEST else "the flag of AMP"
     advice = (
         f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
     )
@@ -163,5 +169,8 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+    elif not is_run(context.unit.project, region.function):
+        message = "no call of this function is in sight: its forward pass is cast only where what calls it is under autocast"
+        advice = f"where it is not, put the call under `with torch.cuda.amp.autocast(enabled=...):` with {on}"
     path = region.module.path
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])

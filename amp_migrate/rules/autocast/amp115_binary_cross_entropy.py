@@ -36,10 +36,12 @@ from amp_migrate.autocast.bce_called import (
     inputs,
     is_plain,
 )
-from amp_migrate.facts.paths import variables
+from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.facts.paths import path, variables
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import indent
+from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
 RULE = Rule("AMP115", "binary cross entropy stays outside autocast", Safety.FAITHFUL, order=19)
@@ -62,7 +64,10 @@ def decide(context: Context) -> Iterator[Decision]:
 def _called(context: Context) -> Iterator[Decision]:
     """Keep out what regions reach in a criterion or network of the project, or note it."""
     unit = context.unit
+    disabled = Disabled(unit)
+    moved = cast_at(context, context.evaluations(), disabled).regions
     regions = [*unit.regions, *context.evaluations()]
+    regions += (r for r in moved if not disabled.holds(r.function))
     told = {bce.call for bce in context.entropies}
     found = [each for each in called(unit, regions) if each.node not in told]
     kept: dict[ast.stmt, list[Called]] = {}
@@ -162,9 +167,13 @@ def _free(name: str, taken: Collection[str]) -> Iterator[str]:
 
 
 def _as_float(tree: Tree, node: ast.expr) -> str:
+    """Return an expression in fp32: a sigmoid, which fp16 rounds to 1, is computed of fp32."""
     text = tree.segment(node)
     if text.endswith(".float()"):
         return text
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        if path(node.func) in ("torch.sigmoid", "F.sigmoid"):
+            return tree.segment(node, {node.args[0]: _as_float(tree, node.args[0])})
     atom = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     return f"{text}.float()" if atom else f"({text}).float()"
 

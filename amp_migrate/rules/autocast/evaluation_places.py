@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.autocast.disabled import Disabled
@@ -11,7 +12,7 @@ from amp_migrate.autocast.evaluated.inference import (
     may_run_before_apex,
     runs_before_apex,
 )
-from amp_migrate.autocast.regions import within
+from amp_migrate.autocast.regions import merged, within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.project import CallSite, Function
@@ -47,7 +48,7 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
         if ways.seeing and ways.blind:
             partly.append((region, list(dict.fromkeys(ways.blind))))
-    whole = list(found.values())
+    whole = _joined(context, found.values())
     held = [*whole, *context.unit.regions]
     return Places(
         [
@@ -58,6 +59,15 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
         ],
         partly,
     )
+
+
+def _joined(context: Context, regions: Iterable[Region]) -> list[Region]:
+    """Join neighbours that are cast under one condition."""
+    told: dict[str | None, list[Region]] = {}
+    for region in regions:
+        enabled = context.casts.enabled(region.function, region.first, training=False)
+        told.setdefault(enabled, []).append(region)
+    return [r for text, alike in told.items() for r in (merged(alike) if text else alike)]
 
 
 def _ways(

@@ -21,9 +21,28 @@ from amp_migrate.training.beliefs import (
 _RUNS_ITS_ARGUMENT = frozenset({"__import__", "compile", "eval", "exec", "filter", "map", "pow"})
 _BUILTINS = frozenset(dir(builtins)) - _RUNS_ITS_ARGUMENT
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple"})
+_LAYERS = (
+    "Pad1d",
+    "Pad2d",
+    "Pad3d",
+    "Pool1d",
+    "Pool2d",
+    "Pool3d",
+    "Dropout",
+    "Flatten",
+    "Identity",
+    "ReLU",
+    "Unfold",
+)
+"""Ends of names of modules of torch.nn that have no weights, and give back the type that they are given."""
 _TO_FP32 = frozenset({"float", "double", "long", "int", "eq", "ne", "gt", "lt", "ge", "le"})
 _METHODS = METHODS_WITHOUT_CASTS | {name.rpartition(".")[2] for name in CASTS_LEAVE_ALONE}
 _REDUCES = frozenset({"sum", "cumsum"})
+
+
+def keeps_type(name: str) -> bool:
+    """Tell whether a module of torch, by its dotted name, computes in the type of its input, whether cast or not."""
+    return name.startswith("torch.nn.") and name.endswith(_LAYERS) and not name.endswith("PReLU")
 
 
 class Indifferent:
