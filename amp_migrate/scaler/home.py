@@ -9,7 +9,7 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
-from amp_migrate.plan.cannot import Cannot
+from amp_migrate.plan.cannot import Cannot, OutOfReach
 from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
@@ -70,8 +70,7 @@ class Home:
             self._attributes = {cls for f in inits if (cls := self._attribute_class(f))}
         self._attributes |= {empty.owner for empty in carriers.empty}
         self.returning = Returning(self)
-        given = self.returning.provide
-        self.elsewhere = OtherFiles(project, inits, self.name, module_level, given)
+        self.elsewhere = OtherFiles(project, inits, self.name, module_level, self.returning.provide)
 
     def access(self, function: Function, node: ast.AST) -> str:
         """Return the expression by which `function` reaches the scaler at `node`.
@@ -107,14 +106,13 @@ class Home:
 
     def _state(self) -> _State:
         users = {f: list(nodes) for f, nodes in self.users.items()}
-        return _State(
+        known = (
             dict(self.threads),
             dict(self.resolved),
             set(self.constructed),
             set(self._attributes),
-            users,
-            self.returning.state(),
         )
+        return _State(*known, users, self.returning.state())
 
     def _restore(self, state: _State) -> None:
         self.threads, self.resolved, self.constructed = state[:3]
@@ -174,7 +172,7 @@ class Home:
         if in_reach.stored_beside(self.carriers, function):
             return self.attribute(function)
         if function.parent is not None:
-            return self._closure(function, node)
+            return self._closure(function, function.parent, node)
         if function.cls is not None and self.is_attribute(function) and not function.is_static:
             constructed = any(c in self.constructed for c in family(function.cls))
             if not (constructed and function.name == "__init__"):
@@ -199,7 +197,19 @@ class Home:
             and self._is_constructed(function.cls, node)
         ):
             return self.attribute(function)
-        return self._parameter(function, node)
+        return self._handed(function, node)
+
+    def _handed(self, function: Function, node: ast.AST) -> str:
+        """Let a function take the scaler, or where it cannot, read it from an object that it is given: ``runner.scaler``."""
+        state = self._state()
+        try:
+            return self._parameter(function, node)
+        except OutOfReach:
+            self._restore(state)
+            for name, cls in in_reach.given(self.project, function):
+                if cls not in self._constructing and self._is_constructed(cls, node):
+                    return f"{name}.{self.name}"
+            raise
 
     def _ask(self, function: Function, entry: Entry) -> str:
         """Let the function, or the constructor of its object, take a scaler that those who ask for AMP pass."""
@@ -213,22 +223,11 @@ class Home:
         self._attributes.add(taker.cls)
         return self.attribute(function)
 
-    def _closure(self, function: Function, node: ast.AST) -> str:
-        parent = function.parent
-        if parent is None:
-            raise ValueError("no closure")
+    def _closure(self, function: Function, parent: Function, node: ast.AST) -> str:
         run = out_of_reach.moments(self.project, self.inits.get(parent, []), function)
         texts = [self.access(parent, at) for at in run or [function.node or node]]
         text = texts.pop()
-        root = text.partition(".")[0]
-        if "." in text and root in function.parameters.names:
-            raise Cannot(
-                "AMP901",
-                function.module,
-                node,
-                f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
-                f"rename the parameter `{root}` of {function.qualname}(), then run again",
-            )
+        out_of_reach.refuse_hidden(function, node, text)
         return text
 
     def _kept_by_sibling(self, function: Function) -> bool:
@@ -267,9 +266,10 @@ class Home:
         if init is None or init.node is None or self.project.escapes(init):
             return False
         calls = self.project.callers(init)
-        if not all(out_of_reach.made_before(self.project, self.inits, call) for call in calls):
-            return False
-        if not calls and not self.callers.spares(cls):
+        seen = bool(calls) or self.callers.spares(cls)
+        if not seen or not all(
+            out_of_reach.made_before(self.project, self.inits, c) for c in calls
+        ):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import is_attribute_of, path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, levels, position
 from amp_migrate.project.relatives import family
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward, Forwards, is_housekeeping
+from amp_migrate.training.region import Region
 
 Barrier = Callable[[Module, ast.stmt], bool]
 _SETUP = ("__init__", "__new__", "setup", "build", "compile")
@@ -62,6 +63,15 @@ class Earlier:
                     continue
                 found += self._left_by(method, kept)
         return found
+
+    def calls_method(self, region: Region) -> bool:
+        """Tell whether a region is no more than calls of methods that run a network."""
+        return all(
+            isinstance(stmt, ast.Expr)
+            and is_attribute_of(region.function.receivers, getattr(stmt.value, "func", stmt.value))
+            and self._forwards.strength(region.module, stmt) is Forward.NETWORK
+            for stmt in region.statements()
+        )
 
     def is_network(self, function: Function, place: Place) -> bool:
         """Tell whether an attribute is a network itself, which is no result of one, though methods bind it anew."""

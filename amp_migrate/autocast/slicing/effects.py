@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.autocast.slicing.places import Needed, Place, Places, item
-from amp_migrate.facts.paths import is_super, walk
+from amp_migrate.autocast.slicing.places import Needed, Place, Places, item, touches
+from amp_migrate.facts.paths import is_super, looked_up, walk
 from amp_migrate.flow.dominance import components
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import CallSite, Function, Project
@@ -55,6 +55,15 @@ class Effects:
             for callee in self._project.callees(part):
                 for site in self._sites(callee, part):
                     yield self._seen_by(site, callee, self._of(callee))
+
+    def leaving(self, call: ast.Call, needed: Needed) -> Iterator[tuple[Function, Needed]]:
+        """Yield the functions that a call may run and that write what is needed, with what that is there."""
+        for callee in self._project.callees(call):
+            for site in self._sites(callee, call):
+                written = self._of(callee)[1]
+                left = {p for p in written if touches(self._exactly(site, callee, p), needed)}
+                if left:
+                    yield callee, left
 
     def _sites(self, callee: Function, call: ast.Call) -> list[CallSite]:
         if callee not in self._calls:
@@ -226,6 +235,9 @@ def _index(steps: tuple[str, ...], first: int) -> tuple[int | None, tuple[str, .
 def _receiver(site: CallSite) -> ast.expr | None:
     """Return the object whose method a call runs; ``super()`` stands for that of the calling method."""
     func = site.call.func
+    found = looked_up(func)
+    if found is not None:
+        return found[0]
     if site.constructor or not isinstance(func, ast.Attribute):
         return None
     if not is_super(func.value):

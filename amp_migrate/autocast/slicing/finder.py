@@ -12,7 +12,7 @@ from amp_migrate.autocast.slicing.effects import effects_of
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
 from amp_migrate.autocast.slicing.ungraded import Ungraded
-from amp_migrate.facts.paths import is_attribute_of, walk
+from amp_migrate.facts.paths import walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
@@ -91,21 +91,12 @@ class RegionFinder:
             if site.bound and site.function not in seen and site.function.cls is not None:
                 wanted = {q for p in kept for q in self._effects.outward(site, function, p)}
                 here = self._local(site.function, site.call, wanted)
-                found.regions += [r for r in here.regions if self._calls_method(r)]
+                found.regions += [r for r in here.regions if self._earlier.calls_method(r)]
         found.elsewhere += [
             Region(method.module, method, stmts[0], stmts[-1])
             for method, stmts in self._earlier.methods(function, {p.steps for p in kept})
         ]
         return found
-
-    def _calls_method(self, region: Region) -> bool:
-        """Tell whether a region is no more than calls of methods that run a network."""
-        return all(
-            isinstance(stmt, ast.Expr)
-            and is_attribute_of(region.function.receivers, getattr(stmt.value, "func", stmt.value))
-            and self._forwards.strength(region.module, stmt) is Forward.NETWORK
-            for stmt in region.statements()
-        )
 
     def _local(self, function: Function, at: ast.AST, needed: Needed) -> Search:
         tree = function.module.tree
@@ -124,7 +115,7 @@ class RegionFinder:
             holder = tree.holder(level)
             if isinstance(holder, Loop):
                 if not result.network:
-                    self._level(function, block[len(before) + 1 :], needed, result)
+                    self._level(function, block[len(before) :], needed, result)
                 looped = result.network
             self._head(function, holder, needed, result)
         computed = [stmt for region in result.regions for stmt in region.statements()]
@@ -202,11 +193,21 @@ class RegionFinder:
         blocks = [block for _, block in ast.iter_fields(stmt) if _is_block(block)]
         for block in blocks:
             self._level(function, block, set(needed), result)
-        for node in walk(stmt) if not blocks else ():
-            for callee in self._project.callees(node) if isinstance(node, ast.Call) else ():
+        for call in (n for n in walk(stmt) if isinstance(n, ast.Call) and not blocks):
+            for callee in self._project.callees(call):
                 if self._holds_barrier(callee):
                     self._given(callee, result)
+            for callee, left in self._effects.leaving(call, needed):
+                self._left(callee, left, result)
         needed |= self._effects.reads(function, stmt)
+
+    def _left(self, function: Function, left: Needed, result: Search) -> None:
+        """Add the forward passes of a function that give what it leaves on objects; one that calls itself is searched once."""
+        if function in self._entered or function.node is None:
+            return
+        self._entered.add(function)
+        self._level(function, function.node.body, set(left), result)
+        self._entered.discard(function)
 
     def _holds_barrier(self, function: Function) -> bool:
         return function.node is not None and any(

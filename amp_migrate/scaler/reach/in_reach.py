@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import is_attribute_of, path, variables
 from amp_migrate.facts.scopes import ScopeNode
@@ -55,6 +56,22 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
             if _is_set(project, module, node):
                 return f"{function.receiver}.{dotted.partition('.')[2]}" if i else dotted
     return None
+
+
+def given(project: Project, function: Function) -> Iterator[tuple[str, Class]]:
+    """Yield the parameters of a function that are objects of one class of the project, with the class."""
+    module = function.module
+    own = function.parameters.names[1 if function.takes_receiver else 0 :]
+    for name in own:
+        reads = (n for n in ast.walk(function.scope) if isinstance(n, ast.Name) and n.id == name)
+        node = next((n for n in reads if _is_seen_from(module, function.scope, n)), None)
+        if node is None or any(
+            not isinstance(b, ast.arg) for b in module.scopes.bindings(function.scope, name)
+        ):
+            continue
+        classes = objects(project, module, node)
+        if len(classes) == 1 and not may_be_foreign(project, module, node):
+            yield name, classes[0]
 
 
 def _is_seen_from(module: Module, scope: ScopeNode, node: ast.AST) -> bool:

@@ -187,3 +187,16 @@ def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Cal
 
 def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
     return bool(makers & reached_by(project, call))
+
+
+def refuse_hidden(function: Function, node: ast.AST, text: str) -> None:
+    """Raise `Cannot` where a parameter of a closure hides what holds the scaler outside of it."""
+    root = text.partition(".")[0]
+    if "." in text and root in function.parameters.names:
+        raise Cannot(
+            "AMP901",
+            function.module,
+            node,
+            f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
+            f"rename the parameter `{root}` of {function.qualname}(), then run again",
+        )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amp_migrate.facts.paths import walk
 from amp_migrate.modules.binding import fits
-from amp_migrate.plan.cannot import Cannot, spoken
+from amp_migrate.plan.cannot import OutOfReach, spoken
 from amp_migrate.project import CallSite, Function
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.routes.places import fills_all
@@ -27,7 +27,7 @@ def refuse_either(home: Home) -> None:
                     continue
                 if not fits(site, callee) and not fits(replace(site, bound=not site.bound), callee):
                     continue  # It raises TypeError there, with the scaler and without.
-                raise Cannot(
+                raise OutOfReach(
                     "AMP901",
                     site.function.module,
                     site.call,

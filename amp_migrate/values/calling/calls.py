@@ -110,8 +110,8 @@ class Calls:
         for module, call, _ in found:
             self.lambdas.link(module, call)
         for module, call, targets in found:
-            if not targets:
-                self._looked_up.link(module, call)
+            for target in self._looked_up.link(module, call) if not targets else ():
+                self._link(module, call, target)
         for module, call in pending:
             self._results.outside(module, call)
 

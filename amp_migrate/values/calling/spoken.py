@@ -1,19 +1,23 @@
-"""Which names a computed attribute may have: the strings that all calls in sight give a parameter."""
+"""Which names a computed attribute may have: the strings that calls, loops and assignments in sight give it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
 from amp_migrate.facts.constants import string
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import CallSite, Function, Module
+from amp_migrate.values.nodes import function_of
 
 _Mention = tuple[Module, ast.AST]
 
 
 class Spoken:
-    """Asks for the strings that a parameter may be, by every place that says the name of its function."""
+    """Asks for the strings that an expression may be; a parameter, by every place that says the name of its function."""
 
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self._modules = modules
@@ -21,26 +25,56 @@ class Spoken:
 
     def names(self, function: Function, node: ast.expr) -> frozenset[str] | None:
         """Return the strings that an expression of a function may be; None where that is not told."""
+        return self._strings(function, node, frozenset())
+
+    def _strings(
+        self, function: Function, node: ast.expr, seen: frozenset[Function]
+    ) -> frozenset[str] | None:
         constant = string(node)
         if constant is not None:
             return frozenset({constant})
-        if not isinstance(node, ast.Name) or not self._is_given(function, node):
+        if isinstance(node, ast.IfExp):
+            return _all(self._strings(function, arm, seen) for arm in (node.body, node.orelse))
+        if isinstance(node, ast.Name):
+            return self._named(function, node, seen)
+        parts = _parts(node)
+        known = [self._strings(function, part, seen) for part in parts or ()]
+        told = [some for some in known if some is not None]
+        if not parts or len(told) < len(known):
             return None
-        found: set[str] = set()
+        return frozenset(map("".join, product(*told)))
+
+    def _named(
+        self, function: Function, node: ast.Name, seen: frozenset[Function]
+    ) -> frozenset[str] | None:
+        """Return what a variable of a function is bound to: by its calls, by a loop over strings, or by assignments."""
+        scopes = function.module.scopes
+        if scopes.owner(node) is not function.scope:
+            return None
+        bindings = scopes.bindings(function.scope, node.id)
+        if node.id in function.parameters.names:
+            given = all(isinstance(binding, ast.arg) for binding in bindings)
+            return self._given(function, node.id, seen) if given and function not in seen else None
+        values = [value for binding in bindings for value in _bound(function.module.tree, binding)]
+        strings = [
+            self._strings(function, value, seen)
+            if value is not None and not isinstance(value, ast.Name)
+            else None
+            for value in values
+        ]
+        return _all(strings)
+
+    def _given(
+        self, function: Function, name: str, seen: frozenset[Function]
+    ) -> frozenset[str] | None:
+        """Return what every place that says the name of a function gives one of its parameters; None where one does not."""
+        found = []
         for module, mention in self._said(function.name):
-            given = _given(module, function, mention, node.id)
+            given = _given(module, function, mention, name)
             if given is None:
                 return None
-            found.add(given)
-        return frozenset(found) or None
-
-    def _is_given(self, function: Function, node: ast.Name) -> bool:
-        """Tell whether a name is a parameter of a function, bound by its calls alone."""
-        scopes = function.module.scopes
-        if node.id not in function.parameters.names or scopes.owner(node) is not function.scope:
-            return False
-        bindings = scopes.bindings(function.scope, node.id)
-        return all(isinstance(binding, ast.arg) for binding in bindings)
+            found.append(self._strings(function_of(module, given), given, seen | {function}))
+        return _all(found)
 
     def _said(self, name: str) -> list[_Mention]:
         if self._mentions is None:
@@ -63,10 +97,46 @@ def _mentioned(module: Module) -> Iterator[tuple[str, ast.AST]]:
             yield text, node
 
 
-def _given(module: Module, function: Function, mention: ast.AST, name: str) -> str | None:
-    """Return the string that a call of what may be a function gives its parameter; None for any other mention."""
+def _given(module: Module, function: Function, mention: ast.AST, name: str) -> ast.expr | None:
+    """Return what a call of what may be a function gives its parameter; None for any other mention."""
     call = module.tree.parent(mention)
     if not isinstance(call, ast.Call) or call.func is not mention:
         return None
     passed = bind(CallSite(function, call, bound=function.takes_receiver), function)
-    return string(passed.given.get(name))
+    return passed.given.get(name)
+
+
+def _bound(tree: Tree, binding: ast.AST) -> Iterator[ast.expr | None]:
+    """Yield what a name is bound to in one place: a value, or each item of a collection that is written out."""
+    loop = tree.parents.get(binding)
+    if not isinstance(loop, ast.For | ast.comprehension) or loop.target is not binding:
+        yield assigned(tree, binding)
+    elif isinstance(loop.iter, ast.Tuple | ast.List | ast.Set):
+        yield from loop.iter.elts
+    else:
+        yield None
+
+
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """Return what a string is put together of, in order; None for what is no sum of strings."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [node.left, node.right]
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    plain = all(
+        isinstance(part, ast.Constant) or (part.conversion == -1 and part.format_spec is None)
+        for part in node.values
+        if isinstance(part, ast.Constant | ast.FormattedValue)
+    )
+    parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in node.values]
+    return parts if plain else None
+
+
+def _all(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """Return the strings of all that is told; None where something is not, or nothing is."""
+    strings: set[str] = set()
+    for some in found:
+        if some is None:
+            return None
+        strings |= some
+    return frozenset(strings) or None
