@@ -39,7 +39,7 @@ from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest.found.chosen import Chosen, chosen
 from amp_migrate.rules.rest.found.derived import constructions, derived
-from amp_migrate.rules.rest.found.device import device
+from amp_migrate.rules.rest.found.device import allows_unused, device
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import only_names_type
 from amp_migrate.rules.rest.found.uses import (
@@ -264,13 +264,15 @@ def _called(
             "gradient_predivide_factor is dropped: torch divides by the number of processes first"
         )
         yield decision(RULE, Status.NOTE, site.module, call, note)
-    if "find_unused_parameters" not in given and frozen_later(context.project, site.module, call):
+    if "find_unused_parameters" in given or allows_unused(context.project, site.module, call):
+        return
+    if frozen_later(context.project, site.module, call):
         note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
         yield decision(RULE, Status.NOTE, site.module, call, note)
     elif not is_constant(given.get("delay_allreduce"), False):
         note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
         yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
-    elif "find_unused_parameters" not in given:
+    else:
         note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
         yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
 
@@ -293,5 +295,6 @@ def _written(
     if not own:
         yield f"device_ids=[{device(context.project, site.module, call)}]"
         yield "broadcast_buffers=False"
-    if "find_unused_parameters" not in own and frozen_later(context.project, site.module, call):
+    where = (context.project, site.module, call)
+    if "find_unused_parameters" not in own and (frozen_later(*where) or allows_unused(*where)):
         yield "find_unused_parameters=True"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import walk
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.receivers import Inner, Receivers
@@ -39,6 +40,8 @@ class Results:
         site = CallSite(function_of(module, call), call, target.bound)
         self.given.setdefault(function, []).append((site, result))
         self._graph.make(self._nodes.returned(function), result)
+        if receiver is not None and _makes_own(function):
+            self._graph.state(result, Instance(receiver, exact=True))
 
     def construct(self, module: Module, call: ast.Call, cls: Class, result: int | None) -> None:
         """Let a call give a new object of a class."""
@@ -80,6 +83,29 @@ class Results:
             self._graph.state(inner.result, Made(fact))
         elif run is not None and run.function is not None:
             self._graph.make(self._nodes.returned(run.function), inner.result)
+
+
+def _makes_own(function: Function) -> bool:
+    """Tell whether a method of a class gives an object of the class that it is called on: ``model = cls(config)``."""
+    if not function.is_class:
+        return False
+    made = {
+        target.id
+        for stmt in walk(function.scope)
+        if isinstance(stmt, ast.Assign) and _calls_receiver(function, stmt.value)
+        for target in stmt.targets
+        if isinstance(target, ast.Name)
+    }
+    return any(
+        _calls_receiver(function, stmt.value)
+        or (isinstance(stmt.value, ast.Name) and stmt.value.id in made)
+        for stmt in walk(function.scope)
+        if isinstance(stmt, ast.Return)
+    )
+
+
+def _calls_receiver(function: Function, node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Call) and function.is_receiver(node.func)
 
 
 def _run(fact: Fact) -> Target | None:

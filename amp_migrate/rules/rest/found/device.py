@@ -5,15 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import defs, path, walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.rules.rest.found.calls import is_constant
 
 CURRENT = "torch.cuda.current_device()"
 _SETS = "torch.cuda.set_device"
+_TORCH = "torch.nn.parallel.DistributedDataParallel"
 
 
 def device(project: Project, module: Module, call: ast.Call) -> str:
-    """Return what the program set as the device of its process, as it reads at a call: ``args.local_rank``."""
+    """Return what the program set as the device of its process, as it reads at a call: ``args.local_rank``.
+
+    Where torch's class is given one in the other arm of a test, for the same network, it is that.
+    """
+    if (twin := _twin_device(project, module, call)) is not None:
+        return twin
     here = project.function_of(module, call)
     given = list(_given(project, module))
     own = [item for item in given if item[0] is here]
@@ -24,6 +31,55 @@ def device(project: Project, module: Module, call: ast.Call) -> str:
     if text is None or "." not in text or not stays(project, module, text.rpartition(".")[2]):
         return CURRENT
     return text if own or _reads(here, text) else CURRENT
+
+
+def allows_unused(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether torch's class, in the other arm of a test, is told that parameters of the network may get no gradient."""
+    twin = _twin(project, module, call)
+    given = {k.arg: k.value for k in twin.keywords} if twin is not None else {}
+    return "find_unused_parameters" in given and is_constant(given["find_unused_parameters"], True)
+
+
+def _twin_device(project: Project, module: Module, call: ast.Call) -> str | None:
+    twin = _twin(project, module, call)
+    given = {k.arg: k.value for k in twin.keywords} if twin is not None else {}
+    ids = given.get("device_ids")
+    if twin is None or not isinstance(ids, ast.List) or len(ids.elts) != 1:
+        return None
+    text = path(ids.elts[0])
+    made = {node for stmt in _arm(module, twin) for node in defs(stmt)}
+    return text if text is not None and text.partition(".")[0] not in made else None
+
+
+def _twin(project: Project, module: Module, call: ast.Call) -> ast.Call | None:
+    """Return the call of torch's class for the same network in the other arm of the test around a call."""
+    tree = module.tree
+    up: ast.AST | None = tree.parent(call)
+    if isinstance(up, ast.IfExp):
+        parts: list[ast.AST] = [up.orelse if up.body is call else up.body]
+    else:
+        statement = tree.statement(call)
+        up = tree.parent(statement)
+        if not isinstance(up, ast.If):
+            return None
+        parts = [*(up.orelse if statement in up.body else up.body)]
+    found = [
+        node
+        for part in parts
+        for node in walk(part)
+        if isinstance(node, ast.Call)
+        and project.external(module, node.func) == _TORCH
+        and node.args
+        and call.args
+        and path(node.args[0]) == path(call.args[0]) is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _arm(module: Module, node: ast.AST) -> list[ast.stmt]:
+    """Return the statements of the arm that a node stands in."""
+    up = module.tree.parent(module.tree.statement(node))
+    return [*up.body, *up.orelse] if isinstance(up, ast.If) else []
 
 
 def _is_bound_once(module: Module, node: ast.expr, call: ast.Call) -> bool:
