@@ -170,7 +170,7 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
     elif not is_run(context.unit.project, region.function):
-        message = "no call of this function is in sight: its forward pass is cast only where what calls it is under autocast"
+        message = "nothing in the files given calls this function: its forward pass is cast only where what calls it is under autocast"
         advice = f"where it is not, put the call under `with torch.cuda.amp.autocast(enabled=...):` with {on}"
     path = region.module.path
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])

@@ -38,6 +38,7 @@ from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Class
+from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
@@ -74,6 +75,7 @@ def decide(context: Context) -> Iterator[Decision]:
                 f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs',
             )
         creation = context.creations.get(site)
+        _refuse_switching_off(context, site, creation)
         yield _replaced(context, site, options, creation)
         if unit.home.module_level and context.settings.scaler != "module" and creation is not None:
             message = (
@@ -87,6 +89,23 @@ def decide(context: Context) -> Iterator[Decision]:
             message = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
             advice = "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
             yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _refuse_switching_off(context: Context, site: Site, creation: Creation | None) -> None:
+    """Refuse a GradScaler that would take the place of the constructor's, and be off where its own guard does not hold."""
+    cls = site.function.cls
+    if creation is None or cls is None or creation.in_constructor or not creation.climbed:
+        return
+    kept = [c for c in context.creations.values() if c.in_constructor]
+    for other in (c for c in kept if c.site.function.cls in family(cls)):
+        if (other.scales.value, other.scales.text) != (creation.scales.value, creation.scales.text):
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                "this initializes once more, under another condition than the constructor: Apex stayed on where it does not hold",
+                "delete this amp.initialize, as the constructor has initialized by then, then run again",
+            )
 
 
 def _replaced(

@@ -32,6 +32,16 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/initialized_again_when_restored",
+        "delete this amp.initialize, as the constructor has initialized by then",
+        (
+            (
+                '"amp" in state:\n            self.model, self.optimizer = amp.initialize(self.model, self.optimizer, opt_level=self.level)\n',
+                '"amp" in state:\n',
+            ),
+        ),
+    ),
+    Advised(
         "refused/initialized_in_the_first_fold_alone",
         "call amp.initialize once, before the training loop",
         (("if args.fp16 and fold == 0:", "if args.fp16:"),),
