@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import spreads
+from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume
+from amp_migrate.modules.layout import Folder
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.reaching import Reaching
@@ -29,11 +32,18 @@ def constant_of(
     Without `through_calls` a parameter is none, whatever its calls in sight give.
     """
     found: dict[tuple[type, object], ast.Constant] = {}
-    for node in _ends(project, reaching, function, value, through_calls):
+    for end in _ends(project, reaching, function, value, through_calls):
+        node = _folded(end)
         if not isinstance(node, ast.Constant):
             return None
         found[type(node.value), node.value] = node
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _folded(node: ast.expr) -> ast.expr:
+    """Return the number that an operation on numbers gives; any other expression as it is."""
+    value = number(node) if isinstance(node, ast.BinOp) else None
+    return node if value is None else ast.copy_location(ast.Constant(value), node)
 
 
 def is_collection(
@@ -76,8 +86,8 @@ def _onward(
         elif held is not None and _is_assigned(function, held):
             found.append((reaching.holder(function, held), held))
         else:
-            return None
-    return found or None
+            return _imported(project, function, node)
+    return found or _imported(project, function, node)
 
 
 def _in_module(project: Project, function: Function, node: ast.Attribute) -> list[_Value] | None:
@@ -86,15 +96,58 @@ def _in_module(project: Project, function: Function, node: ast.Attribute) -> lis
     if len(bases) != 1 or not isinstance(bases[0], Module | Class):
         return None
     base = bases[0]
-    module, scope = (
-        (base.module, base.node) if isinstance(base, Class) else (base, base.tree.module)
-    )
+    if isinstance(base, Class):
+        return _bound_to(project, base.module, base.node, node.attr)
+    return _bound_to(project, base, base.tree.module, node.attr)
+
+
+def _imported(project: Project, function: Function, name: ast.Name) -> list[_Value] | None:
+    """Return what the variable of another file is that an import gives a name; None where it may be set anew."""
+    module = function.module
+    return _through(project, module, module.scopes.bound(name), name.id, frozenset())
+
+
+def _bound_to(
+    project: Project,
+    module: Module,
+    scope: ScopeNode,
+    name: str,
+    seen: frozenset[Module] = frozenset(),
+) -> list[_Value] | None:
+    """Return what a variable of a file or class is, wherever its file has it from; None where it may be set anew."""
     stored = (part for m in project.modules.values() for part in m.tree.nodes(ast.Attribute))
-    if any(part.attr == node.attr and isinstance(part.ctx, ast.Store) for part in stored):
+    if any(part.attr == name and isinstance(part.ctx, ast.Store) for part in stored):
         return None
-    values = [bound_value(module, b) for b in module.scopes.bindings(scope, node.attr)]
-    found = [(module.top, value) for value in values if value is not None]
-    return found if found and len(found) == len(values) else None
+    bindings = list(module.scopes.bindings(scope, name))
+    found = [(module.top, value) for b in bindings if (value := bound_value(module, b)) is not None]
+    if found and len(found) == len(bindings):
+        return found
+    return _through(project, module, bindings, name, seen)
+
+
+def _through(
+    project: Project,
+    module: Module,
+    bindings: Sequence[ast.AST],
+    name: str,
+    seen: frozenset[Module],
+) -> list[_Value] | None:
+    """Return what a name is that one import binds, by name or with all that its module offers."""
+    sources: list[tuple[Module | Folder | None, str]] = []
+    for binding in bindings:
+        up = module.tree.parent(binding)
+        if not isinstance(binding, ast.alias) or not isinstance(up, ast.ImportFrom):
+            return None
+        sources.append((project.lookup.source(module, up), binding.name))
+    if not bindings:
+        starred = project.lookup.starred_from(module)
+        sources = [(m, name) for m in starred if m.scopes.bindings(m.tree.module, name)]
+    if len(sources) != 1 or module in seen:
+        return None
+    source, there = sources[0]
+    if not isinstance(source, Module):
+        return None
+    return _bound_to(project, source, source.tree.module, there, seen | {module})
 
 
 def _is_assigned(function: Function, value: ast.expr) -> bool:
