@@ -192,7 +192,8 @@ def _ended(start: Base, side: Side) -> str:
 def _others(start: Base, told: tuple[str, ...], before: Side, after: Side) -> str:
     """Return what scripts beside the one that trains do otherwise after the migration, but for fixes that name them."""
     for name in before.keys() - set(start.modes):
-        if any(name.rpartition("/")[2] in message for message in told):
+        script = re.split("[ /]", name)[-1]
+        if any(script in message for message in told):
             continue
         crashed: Record = [("ended", "a crash")]
         sides = _neutral(before[name]), _neutral(after.get(name, crashed))
