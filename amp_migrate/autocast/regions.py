@@ -15,6 +15,7 @@ from amp_migrate.autocast.slicing.tail import lengthened, parted, shortened
 from amp_migrate.autocast.slicing.threads import forwards_in, started
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.backwards.penalty import of_weights
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -90,7 +91,7 @@ class _Gathering:
         runs = _runs_network(unit, search)
         if strength >= Forward.CRITERION:
             self._name(backward)
-        elif not runs and backward not in unit.outside:
+        elif not runs and backward not in unit.outside and not of_weights(unit, backward):
             self.unseen.append(backward)
         self.regions += search.regions
         self.elsewhere += search.elsewhere

@@ -1,4 +1,7 @@
-"""Tests for what Apex leaves on an optimizer, ``hasattr(optimizer, "_amp_stash")``, that decide nothing: both ways are the same code."""
+"""Tests for what Apex leaves on an optimizer, ``hasattr(optimizer, "_amp_stash")``, that decide nothing.
+
+Both ways are the same code, or one only complains that Apex was not there: native AMP leaves nothing to miss.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A test that decides nothing, and the text without it; what stands in for an `if` is a statement to drop."""
+    """A test that decides nothing, and the text without it; what stands in for a statement is one to drop."""
 
-    node: ast.If | ast.IfExp
+    node: ast.If | ast.Assert | ast.IfExp
     piece: Piece
 
 
@@ -34,6 +37,10 @@ def idle(tree: Tree) -> Iterator[Idle]:
         piece = _without(tree, node) if _asks(node.test) else None
         if piece is not None:
             yield Idle(node, piece)
+    for claim in tree.nodes(ast.Assert):
+        if _asks(claim.test) and _is_there(claim.test) and _leaves(tree, claim):
+            span = tree.span(claim)
+            yield Idle(claim, Piece(span, _nothing(span.end_line - span.line + 1)))
     for choice in tree.nodes(ast.IfExp):
         if _asks(choice.test) and _same([choice.body], [choice.orelse]):
             span = tree.span(choice)
@@ -64,7 +71,7 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
     if line[: span.column].strip() or tree.is_elif(node):
         return None
     if not node.orelse:
-        if all(isinstance(stmt, ast.Pass) for stmt in node.body):
+        if all(isinstance(stmt, ast.Pass) for stmt in node.body) or _complains(tree, node):
             return Piece(span, _nothing(span.end_line - span.line + 1))
         block = tree.block(node)
         after = block[block.index(node) + 1 :][: len(node.body)]
@@ -80,6 +87,36 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
         return None
     head = _nothing(first.line - span.line)
     return Piece(span, "\n".join([head, *(line[more:] for line in lines)]))
+
+
+def _complains(tree: Tree, node: ast.If) -> bool:
+    """Tell whether an `if` does no more than raise an error, where a mark is missing."""
+    return (
+        all(isinstance(stmt, ast.Raise) for stmt in node.body)
+        and isinstance(node.test, ast.UnaryOp)
+        and isinstance(node.test.op, ast.Not)
+        and _is_there(node.test.operand)
+        and _leaves(tree, node)
+    )
+
+
+def _is_there(test: ast.expr) -> bool:
+    """Tell whether a test is that a mark is there: ``hasattr(optimizer, "_amp_stash")``."""
+    return (
+        isinstance(test, ast.Call)
+        and isinstance(test.func, ast.Name)
+        and test.func.id in ("hasattr", "getattr")
+    )
+
+
+def _leaves(tree: Tree, node: ast.stmt) -> bool:
+    """Tell whether nothing in its function takes up an error that a statement raises."""
+    for up in tree.ancestors(node):
+        if type(up).__name__ in ("Try", "TryStar"):
+            return False
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            break
+    return True
 
 
 def _nothing(lines: int) -> str:

@@ -146,7 +146,7 @@ class _File:
         calls: dict[ast.expr | ast.stmt, frozenset[ast.stmt]] = {}
         for test in self._idle():
             pieces.append(test.piece)
-            calls[test.node] = frozenset([test.node] if isinstance(test.node, ast.If) else [])
+            calls[test.node] = frozenset([test.node] if isinstance(test.node, ast.stmt) else [])
         for spelling in spellings:
             if spelling.use in inside:
                 continue

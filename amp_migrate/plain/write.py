@@ -140,7 +140,7 @@ def written(
             tree.span(node)[:2],
             _moved(tree, node, ordered),
             tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
-            isinstance(node, ast.If | ast.IfExp),
+            isinstance(node, ast.If | ast.Assert | ast.IfExp),
         )
         for node, gone in calls.items()
     )

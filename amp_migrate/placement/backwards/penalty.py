@@ -46,6 +46,45 @@ def place_before(
     return first if behind and covered and apart else None
 
 
+def of_weights(unit: Unit, backward: Backward) -> bool:
+    """Tell whether a loss is computed in its function of weights alone, by nothing that autocast casts to fp16."""
+    function, module = backward.function, backward.module
+    computed: list[ast.expr] = [backward.loss]
+    needed = _followed(backward.loss)
+    for stmt in reversed(list(walk(function.scope))):
+        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
+            if stmt.value is not None and runs_before(unit.project, function, stmt, backward.node):
+                computed.append(stmt.value)
+                needed |= _followed(stmt.value)
+    parts = [part for node in computed for part in walk(node)]
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    return (
+        any(_is_walk(call) for call in calls)
+        and needed.isdisjoint(function.parameters.names)
+        and all(_is_builtin(c) or _method(c) in _PLAIN for c in calls)
+        and not any(isinstance(getattr(part, "op", None), ast.MatMult) for part in parts)
+        and all(_is_plain(unit, module, node) for node in computed)
+    )
+
+
+def _followed(node: ast.expr) -> set[str]:
+    """Return the names that an expression computes with: not the networks whose weights it takes, nor what it reads a setting of."""
+    parts = list(walk(node))
+    methods = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+    apart = {id(part.func.value) for part in parts if _is_walk(part)}  # type: ignore[attr-defined]
+    apart |= {
+        id(part.value)
+        for part in parts
+        if isinstance(part, ast.Attribute) and id(part) not in methods
+    }
+    return {part.id for part in parts if isinstance(part, ast.Name) and id(part) not in apart}
+
+
+def _is_walk(node: ast.AST) -> bool:
+    """Tell whether a node calls for the weights of a network."""
+    return isinstance(node, ast.Call) and _method(node) in ("parameters", "named_parameters")
+
+
 def _is_penalty(unit: Unit, backward: Backward) -> bool:
     """Tell whether a loss is computed of the weights themselves, by nothing that autocast casts to fp16."""
     function = backward.function
@@ -64,7 +103,7 @@ def _is_plain(unit: Unit, module: Module, node: ast.AST) -> bool:
             continue
         callees = unit.project.callees(call)
         external = (unit.project.external(module, call.func) or "").startswith("torch.")
-        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        method = _method(call)
         if not callees and not (method in _PLAIN or external or _is_builtin(call)):
             return False
         if unit.forwards.call(module, call) > Forward.NONE and not callees:
@@ -73,6 +112,10 @@ def _is_plain(unit: Unit, module: Module, node: ast.AST) -> bool:
             if unit.forwards.strength(function.module, function.scope) > Forward.NONE:
                 return False
     return True
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _is_builtin(call: ast.Call) -> bool:

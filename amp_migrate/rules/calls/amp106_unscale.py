@@ -27,9 +27,10 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.placement.reads.zeroing import lost_windows
+from amp_migrate.placement.reads.zeroing import before_step, lost_windows
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
+from amp_migrate.placement.windows.unused import unused
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -82,6 +83,10 @@ def _lost(context: Context) -> Iterator[Decision]:
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
             yield decision(RULE, Status.NOTE, backward.module, backward.node, _LOST, advice=advice)
+    moved = [zeroing.statement for zeroing in before_step(unit, context.gone_nodes)]
+    for module, node in dict.fromkeys(unused(unit, context.gone_nodes, moved)):
+        if node not in lost:
+            yield decision(RULE, Status.NOTE, module, node, _LOST)
 
 
 def _divided(context: Context, function: Function, node: ast.expr) -> Decision:

@@ -81,9 +81,7 @@ def _respelt(context: Context) -> Iterator[Decision]:
                 message = f"is read as a call of {site.kind.value}"
                 yield decision(RULE, Status.ROUTINE, module, site.node, message, edits)
             elif respelt.asks:
-                message = (
-                    "a test for what Apex leaves on an optimizer, with the same code both ways"
-                )
+                message = "a test for what Apex leaves on an optimizer, which decides nothing"
                 finding = Finding(
                     module.path,
                     Span(*respelt.place, *respelt.place),
