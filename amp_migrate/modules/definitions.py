@@ -48,7 +48,7 @@ class _Definer:
             f"{prefix}{node.name}",
             cls,
             parent if parent.node is not None else None,
-            _parameters(node.args),
+            parameters_of(node.args),
             is_static=cls is not None and ("staticmethod" in decorators or node.name == "__new__"),
             is_class=cls is not None
             and ("classmethod" in decorators or node.name == "__init_subclass__"),
@@ -65,7 +65,8 @@ class _Definer:
         self.visit(node, function, cls, f"{cls.qualname}.")
 
 
-def _parameters(args: ast.arguments) -> Parameters:
+def parameters_of(args: ast.arguments) -> Parameters:
+    """Return the parameters that a function or lambda declares."""
     positional = [*args.posonlyargs, *args.args]
     names = tuple(item.arg for item in positional)
     keyword_only = tuple(item.arg for item in args.kwonlyargs)

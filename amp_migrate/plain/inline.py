@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.facts.paths import path, spreads
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind, fits
+from amp_migrate.modules.definitions import parameters_of
 from amp_migrate.plain.held import Holding
-from amp_migrate.project import CallSite, Function
+from amp_migrate.project import Anonymous, CallSite, Function
+
+_Body = ast.FunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Inlined:
     call: ast.Call
     text: str
     returned: ast.Call
-    function: ast.FunctionDef
+    function: _Body
 
 
 class Inlining:
@@ -33,7 +37,7 @@ class Inlining:
     def of(self, call: ast.Call) -> Inlined | None:
         """Return what a call of such a function means; None for any other call."""
         node = self._called(call)
-        function = self._module.functions.get(node) if node is not None else None
+        function = self._function(node) if node is not None else None
         inner = _returned(node) if node is not None else None
         if node is None or function is None or inner is None or not self._is_plain(call, function):
             return None
@@ -50,19 +54,35 @@ class Inlining:
         names = [n for n in ast.walk(inner) if isinstance(n, ast.Name)]
         if not self._may_move(inner, given, named) or not self._means_the_same(call, names, given):
             return None
-        if not self._is_apex(inner, passed.given) or self._project.escapes(function):
+        if not self._is_apex(inner, passed.given):
+            return None
+        if isinstance(node, ast.FunctionDef) and self._project.escapes(function):
             return None
         text = self._text(inner, passed.given, passed.extra, named, function)
         return Inlined(call, text, inner, node) if text is not None else None
 
-    def _called(self, call: ast.Call) -> ast.FunctionDef | None:
-        """Return the function that a name in this file is bound to, and nothing else."""
+    def _called(self, call: ast.Call) -> _Body | None:
+        """Return the function or lambda that a name in this file is bound to, and nothing else."""
         if not isinstance(call.func, ast.Name):
             return None
         found = self._module.scopes.bound(call.func)
         if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
-            return None
+            value = assigned(self._module.tree, found[0]) if len(found) == 1 else None
+            return value if isinstance(value, ast.Lambda) else None
         return None if found[0].decorator_list else found[0]
+
+    def _function(self, node: _Body) -> Function | None:
+        if isinstance(node, ast.FunctionDef):
+            return self._module.functions.get(node)
+        around = self._project.function_of(self._module, node)
+        return Anonymous(
+            self._module,
+            None,
+            f"{around.qualname}.<lambda>",
+            parent=around,
+            parameters=parameters_of(node.args),
+            body=node,
+        )
 
     def _is_plain(self, call: ast.Call, function: Function) -> bool:
         return not (spreads(call) or is_passthrough(self._project, function))
@@ -160,14 +180,15 @@ class Inlining:
         return found if whole and "\n" not in found and "#" not in found else None
 
 
-def _returned(node: ast.FunctionDef) -> ast.Call | None:
-    """Return the call that a function returns, where it does nothing else."""
-    body = node.body
-    if ast.get_docstring(node, clean=False) is not None:
-        body = body[1:]
-    if len(body) != 1 or not isinstance(body[0], ast.Return):
-        return None
-    value = body[0].value
+def _returned(node: _Body) -> ast.Call | None:
+    """Return the call that a function or lambda returns, where it does nothing else."""
+    value: ast.expr | None
+    if isinstance(node, ast.Lambda):
+        value = node.body
+    else:
+        begun = ast.get_docstring(node, clean=False) is not None
+        body = node.body[1:] if begun else node.body
+        value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     if not isinstance(value, ast.Call):
         return None
     inner = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.comprehension)

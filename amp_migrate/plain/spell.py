@@ -67,7 +67,7 @@ def _is_hidden(project: Project, site: Site) -> bool:
             site.module.tree.parent(site.node),
             ast.Assign | ast.Dict | ast.keyword | ast.Tuple | ast.List | ast.Call,
         )
-    if isinstance(site.module.tree.parent(site.node), ast.Return):
+    if isinstance(site.module.tree.parent(site.node), ast.Return | ast.Lambda):
         return site.kind in _TAKING
     if site.kind is Kind.SCALE_LOSS and is_chosen(site):
         return True

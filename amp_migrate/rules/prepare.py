@@ -45,7 +45,12 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import upwards
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
-from amp_migrate.rules.refused import refuse_scattered, refuse_unknown, refuse_wrappers
+from amp_migrate.rules.refused import (
+    refuse_handed,
+    refuse_scattered,
+    refuse_unknown,
+    refuse_wrappers,
+)
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.either import refuse_either
@@ -121,6 +126,7 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     refuse_moved_by_hand(unit)
     refuse_ritual(unit)
     refuse_wrappers(unit)
+    refuse_handed(unit)
     refuse_reached(index.project, index.strangers, unit.sites)
     refuse_scattered(unit)
 

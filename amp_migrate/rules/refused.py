@@ -10,6 +10,8 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.project.reach import scattered
 
+_BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
 
 def refuse_unknown(unit: Unit) -> None:
     """Refuse what is private to Apex, and older interfaces that stay."""
@@ -40,6 +42,21 @@ def refuse_wrappers(unit: Unit) -> None:
                         f"{alias.name} of {node.module} wraps Apex, and {node.module} is not in the files given",
                         f"use what {node.module} has for native AMP instead of {alias.name}, then run again",
                     )
+
+
+def refuse_handed(unit: Unit) -> None:
+    """Refuse an initialize in a lambda, which runs wherever that is called, if at all."""
+    for site in unit.of(Kind.INITIALIZE):
+        around = site.module.tree.ancestors(site.node)
+        inner = next((up for up in around if isinstance(up, _BODIES)), None)
+        if isinstance(inner, ast.Lambda):
+            raise Cannot(
+                "AMP909",
+                site.module,
+                site.node,
+                "amp.initialize runs where this lambda is called, and it is not known under what tests that is",
+                "write amp.initialize where the lambda is called, then run again",
+            )
 
 
 def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
