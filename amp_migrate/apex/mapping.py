@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.writes import Entries, Unread, Write, in_time
-from amp_migrate.facts.constants import string
+from amp_migrate.facts.constants import number, string
 from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
@@ -45,6 +45,8 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
 def _at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
     if isinstance(value, ast.Constant):
         return value
+    if (known := number(value)) is not None:
+        return ast.Constant(known)
     if value is _SOMETIMES:
         default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
         get = ast.Attribute(mapping, "get", ast.Load())

@@ -78,7 +78,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found = [part for region in found for part in aside.parts(region)]
         found += losses_apart(unit, found)
     else:
-        found += measured_apart(unit, found, models)
+        found += measured_apart(unit, found, models | kept)
     others = run_by_others(unit)
     own = (r for r in merged(found) if r.module.path not in others)
     own = (r for r in own if not _called_inside(unit, r, taken) and not before_apex(unit, r))

@@ -111,14 +111,15 @@ class _Measured:
         """Tell whether a softmax or the like is taken of what the networks gave, or that is multiplied, even as fp32."""
         module = function.module
         inputs = fp32_inputs(self._unit.project, module, node)
-        return any(
-            self._is_output(function, part)
-            for part in (*inputs, *self._products.factors(module, node))
+        return any(self._is_output(function, part) for part in inputs) or any(
+            self._is_output(function, part, factor=True)
+            for part in self._products.factors(module, node)
         )
 
-    def _is_output(self, function: Function, node: ast.expr) -> bool:
+    def _is_output(self, function: Function, node: ast.expr, *, factor: bool = False) -> bool:
         node = node.value if isinstance(node, ast.Starred) else node
-        return bool(self._losses.networks(function, node, cast=True) & self._models)
+        found = self._losses.networks(function, node, cast=True, factor=factor)
+        return bool(found & self._models)
 
 
 def _with_its_input(function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:

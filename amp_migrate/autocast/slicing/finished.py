@@ -15,7 +15,7 @@ from amp_migrate.training.origins.meant import meant
 _FP32 = frozenset(
     {
         "acos", "asin", "cosh", "cosine_similarity", "cross_entropy", "cumprod", "cumsum", "dist", "exp", "expm1",
-        "kl_div", "l1_loss", "log", "log10", "log2", "log_softmax", "mse_loss", "nll_loss", "norm", "pow", "prod",
+        "kl_div", "l1_loss", "log", "log10", "log2", "log_softmax", "mse_loss", "nll_loss", "norm", "normalize", "pow", "prod",
         "reciprocal", "renorm", "rsqrt", "smooth_l1_loss", "softmax", "softplus", "sum",
     }
 )  # fmt: skip
@@ -24,7 +24,7 @@ _FP32 = frozenset(
 _PRODUCTS = frozenset({"addmm", "bmm", "einsum", "forward", "matmul", "mm"})
 _SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
 # O1 cast those of torch.nn.functional alone, not torch.softmax or x.softmax().
-_OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity"})
+_OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity", "normalize"})
 _MODULES = frozenset({"Softmax", "LogSoftmax", "Softplus", "CosineSimilarity"})
 """Modules of torch.nn that call one of these."""
 

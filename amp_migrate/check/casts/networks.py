@@ -35,7 +35,8 @@ _OF_TENSORS = frozenset(
         "values", "view",
     }
 )  # fmt: skip
-_MEASURES = ("loss", "cross_entropy", "kl_div", "softmax")
+_MEASURES = ("loss", "cross_entropy", "kl_div", "softmax", "normalize", "cosine_similarity")
+_PRODUCTS = frozenset({"torch.bmm", "torch.matmul", "torch.mm", "torch.nn.functional.linear"})
 
 
 class Networks:
@@ -68,10 +69,14 @@ class Networks:
         return frozenset(found | set(self._copies(found)))
 
     @cached_property
-    def _callables(self) -> Callables:
+    def _running(self) -> frozenset[int]:
+        """The names of those, and of what was made of them out of sight."""
         modules = self._project.modules.values()
-        kept = holders(self._project, modules, self._objects, {*self._groups})
-        return Callables(self._project, self._objects, self._groups | kept)
+        return self._groups | holders(self._project, modules, self._objects, {*self._groups})
+
+    @cached_property
+    def _callables(self) -> Callables:
+        return Callables(self._project, self._objects, self._running)
 
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module, call in self._project.nodes(ast.Call):
@@ -113,7 +118,8 @@ class Networks:
         module = function.module
         for point in self._program.graph(function).points:
             if (isinstance(point.node, ast.Call) and self._is_forward(module, point.node)) or (
-                isinstance(point.node, ast.Call) and self._measures(function, point.node)
+                isinstance(point.node, ast.Call)
+                and (self._measures(function, point.node) or self._halves(function, point.node))
             ):
                 yield point.node
             elif isinstance(point.node, ast.Call) and self._is_backward(function, point.node):
@@ -154,6 +160,8 @@ class Networks:
         name = self._project.external(function.module, call.func)
         if name is None or not call.args or name.rpartition(".")[2] in RUN_IN_HALF:
             return False
+        if self._halves(function, call):
+            return False
         given = all_given(call)
         calls = self._program.training.losses.calls
         return all(self._is_plain(made) for a in given for made in calls(function, a, cast=True))
@@ -184,6 +192,17 @@ class Networks:
             )
         )
 
+    def _halves(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call multiplies what an initialized network gave, which was made fp32: O1 made it fp16 again."""
+        if self._project.external(function.module, call.func) not in _PRODUCTS:
+            return False
+        networks = self._program.training.losses.networks
+        return any(
+            networks(function, given, factor=True) & self._running
+            and not networks(function, given, cast=True) & self._running
+            for given in call.args
+        )
+
     def _is_measure(self, module: Module, func: ast.expr) -> bool:
         """Tell whether what is called is a loss of torch, by its name or by what made it."""
         named = self._project.external(module, func) or (path(func) or "").rpartition(".")[2]
@@ -194,7 +213,7 @@ class Networks:
         """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
         given = (a for a in arguments if not self._is_widened(function, a))
-        return any(losses.networks(function, a, cast=True) & self._groups for a in given)
+        return any(losses.networks(function, a, cast=True) & self._running for a in given)
 
     def _is_widened(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an argument is made fp32 by hand: casts make no difference to it."""

@@ -28,7 +28,7 @@ def holders(
         group
         for module in modules
         for call in module.tree.nodes(ast.Call)
-        if last_name(call)[:1].isupper() and not project.callees(call)
+        if not project.callees(call) and not project.constructed(call)
         if any(values.groups(module, node) & networks for node in _given(call))
         if project.external(module, call.func) is not None
         for group in values.groups(module, call)

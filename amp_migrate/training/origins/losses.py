@@ -23,6 +23,9 @@ from amp_migrate.training.origins.scale import Scale
 from amp_migrate.training.origins.walk import Place, Step, Walk
 
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
+_Stops = frozenset[str]
+_LEAVES: _Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
+_SETTLES: _Stops = _LEAVES | {"float"}
 
 
 class Losses:
@@ -38,22 +41,26 @@ class Losses:
         self._containers = Collected(project, objects, body)
         self._lambdas = CalledLambdas(project, body)
         self._scale = Scale(project, objects, self.reached, self._lambdas)
-        self._traced: dict[tuple[ast.expr, bool], tuple[set[int], set[ast.AST]]] = {}
+        self._traced: dict[tuple[ast.expr, _Stops | None], tuple[set[int], set[ast.AST]]] = {}
         self._walks = {
-            cast: Walk(partial(self._step, cast=cast), self._handed_over) for cast in (False, True)
+            stops: Walk(partial(self._step, stops=stops), self._handed_over)
+            for stops in (None, _SETTLES, _LEAVES)
         }
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
         """Tell whether a loss is scaled; None where it may be either."""
         return self._scale.of(function, loss)
 
-    def networks(self, function: Function, loss: ast.expr, *, cast: bool = False) -> set[int]:
+    def networks(
+        self, function: Function, loss: ast.expr, *, cast: bool = False, factor: bool = False
+    ) -> set[int]:
         """Return the names of the networks that compute a loss, as far as it can be followed back.
 
         A copy of a network that a function makes for itself is `COPY`. With `cast`, values count by whether casts of the
-        network show in them: through which no gradient passes, but not what was made fp32 or left its device since.
+        network show in them: through which no gradient passes, but not what was made fp32 or left its device since. A
+        `factor` of a product is one even where it was made fp32, as the product makes it fp16 again.
         """
-        return self._followed(function, loss, cast)[0]
+        return self._followed(function, loss, _LEAVES if factor else _SETTLES if cast else None)[0]
 
     def computes(self, function: Function, loss: ast.expr, node: ast.AST) -> bool:
         """Tell whether a node is among what computes a loss, as far as that can be followed back."""
@@ -61,7 +68,8 @@ class Losses:
 
     def calls(self, function: Function, loss: ast.expr, *, cast: bool) -> list[ast.Call]:
         """Return the calls among what computes a loss, as far as that can be followed back; `cast` as for `networks`."""
-        return [n for n in self._followed(function, loss, cast)[1] if isinstance(n, ast.Call)]
+        stops = _SETTLES if cast else None
+        return [n for n in self._followed(function, loss, stops)[1] if isinstance(n, ast.Call)]
 
     @cached_property
     def computing(self) -> set[ast.AST]:
@@ -71,7 +79,7 @@ class Losses:
             for module, call in self.objects.method_calls.get("backward", [])
             if isinstance(call.func, ast.Attribute)
         ]
-        return self._walks[False].back(losses)[1]
+        return self._walks[None].back(losses)[1]
 
     @cached_property
     def called(self) -> set[int]:
@@ -85,15 +93,16 @@ class Losses:
         }
 
     def _followed(
-        self, function: Function, loss: ast.expr, cast: bool = False
+        self, function: Function, loss: ast.expr, stops: _Stops | None = None
     ) -> tuple[set[int], set[ast.AST]]:
-        if (loss, cast) not in self._traced:
-            self._traced[loss, cast] = self._walks[cast].back([(function, loss)])
-        return self._traced[loss, cast]
+        if (loss, stops) not in self._traced:
+            self._traced[loss, stops] = self._walks[stops].back([(function, loss)])
+        return self._traced[loss, stops]
 
-    def _step(self, where: Function, part: ast.AST, cast: bool) -> Step:
+    def _step(self, where: Function, part: ast.AST, stops: _Stops | None) -> Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
-        if _is_settled(part) if cast else self._is_cut_off(where, part):
+        cast = stops is not None
+        if self._is_cut_off(where, part) if stops is None else _is_settled(part, stops):
             return Step()
         run: set[int] = set()
         onward: list[Origin] = []
@@ -222,13 +231,13 @@ class Losses:
         return self.reached.of(function, name)
 
 
-def _is_settled(node: ast.AST) -> bool:
-    """Tell whether casts do not matter to what an expression gives: a weight or its gradient, what is made fp32 or leaves its device."""
+def _is_settled(node: ast.AST, stops: _Stops) -> bool:
+    """Tell whether casts do not matter to what an expression gives: a weight or its gradient, what a method of `stops` gives."""
     if isinstance(node, ast.Attribute):
         return node.attr in ("grad", "param_groups")
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return node.func.attr in ("cpu", "double", "float", "item", "numpy", "tolist")
+    return node.func.attr in stops
 
 
 def _is_cut_off(node: ast.AST) -> bool:

@@ -1,0 +1,81 @@
+"""What is computed behind the forward passes of an evaluation, of what they gave, and networks that come out of sight."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_BEGUN = """import torch
+import torch.nn.functional as F
+from torch import nn
+from zoo import unwrap
+"""
+_BEFORE = """from apex import amp
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+_AFTER = """
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = model(x).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+_GATHER = ("with torch.no_grad():", "    feats = torch.cat([model(x) for x in loader])")
+_CAST_GATHER = (
+    "with torch.no_grad(), torch.cuda.amp.autocast():",
+    "    feats = torch.cat([model(x) for x in loader])",
+)
+_WIDE = "feats = feats.float()"
+_WAYS = {
+    "normalized features": (_GATHER, _CAST_GATHER, (), "units = F.normalize(feats, dim=1)"),
+    "a similarity": (_GATHER, _CAST_GATHER, (), "out = F.cosine_similarity(feats, feats)"),
+    "a product of what was made fp32": (
+        _GATHER,
+        _CAST_GATHER,
+        (_WIDE,),
+        "out = torch.mm(feats, feats.t())",
+    ),
+    "a product with data": (
+        _GATHER,
+        _CAST_GATHER,
+        (_WIDE,),
+        "out = torch.matmul(feats, torch.randn(4, 4))",
+    ),
+    "a network that a function out of sight hands back": (
+        (),
+        (),
+        ("bare = unwrap(model)",),
+        "out = bare(torch.randn(3, 4))",
+    ),
+}
+
+
+def _written(lines: tuple[str, ...]) -> str:
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _training(name: str) -> Training:
+    gather, cast, between, last = _WAYS[name]
+    before = _BEGUN + _BEFORE + _written((*gather, *between, last))
+    blocked = ("with torch.cuda.amp.autocast():", f"    {last}")
+    after = _BEGUN + _AFTER + _written((*cast, *between, *blocked))
+    faults = {"left in fp32": ((_written(blocked), _written((last,))),)}
+    return Training(f"{name} behind", {"train.py": before}, {"train.py": after}, faults)
+
+
+BEHIND = tuple(map(_training, _WAYS))
