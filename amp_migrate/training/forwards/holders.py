@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
 
