@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import bottom, path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, place_of
-from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project import Module, Project
+from amp_migrate.project.programs import files_of
 
 _OF_AMP = frozenset({"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
 _OF_APEX_ALONE = frozenset({"scale_loss", "master_params"})
@@ -62,9 +62,9 @@ def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[
         if site.kind is not Kind.VALUE or not isinstance(parent, ast.Assign):
             continue
         names = {target.attr for target in parent.targets if isinstance(target, ast.Attribute)}
-        near = _imported(project, site.module)
+        near = files_of(project, site.module)
         for stranger in unseen:
-            if stranger.receiver.rpartition(".")[2] in names and stranger.module in near:
+            if stranger.receiver.rpartition(".")[2] in names and stranger.module.path in near:
                 where = place_of(stranger.module, stranger.call)
                 raise Cannot(
                     "AMP909",
@@ -74,20 +74,6 @@ def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[
                     f"import amp there in place of `{stranger.receiver}`, then run again",
                     (where,),
                 )
-
-
-def _imported(project: Project, module: Module) -> set[Module]:
-    """Return a file with those that it imports, directly or not."""
-
-    def imported(here: Module) -> Iterator[Module]:
-        for alias in here.tree.nodes(ast.alias):
-            for meaning in project.lookup.imported(here, alias):
-                if isinstance(meaning, Module):
-                    yield meaning
-                elif isinstance(meaning, Function | Class):
-                    yield meaning.module
-
-    return set(closure([module], imported))
 
 
 def _of(project: Project, module: Module) -> Iterator[Stranger]:

@@ -11,19 +11,17 @@ from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
 from amp_migrate.facts.paths import all_given, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region
 from amp_migrate.values.objects import Made
 
 # Methods and functions that give the dtype they get, and that autocast lets alone.
-_KEEPS = frozenset(
-    {
-        "clamp", "clone", "contiguous", "cuda", "detach", "expand", "expand_as", "flatten", "float", "item", "masked_fill",
-        "masked_fill_", "new_full", "new_ones", "new_zeros", "ones_like", "repeat", "reshape", "sigmoid", "size",
-        "squeeze", "to", "type_as", "unsqueeze", "view", "view_as", "zeros_like",
-    }
-)  # fmt: skip
+_KEEPS = SHAPES | {
+    *("clamp", "clone", "cuda", "expand", "expand_as", "float", "item", "masked_fill", "masked_fill_", "new_full"),
+    *("new_ones", "new_zeros", "ones_like", "repeat", "sigmoid", "size", "to", "type_as", "view_as", "zeros_like"),
+}  # fmt: skip
 _ALIKE = frozenset(
     f"torch.nn.{name}Loss" for name in ("BCE", "BCEWithLogits", "Huber", "L1", "MSE", "SmoothL1")
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
+from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.region import Region
 
@@ -15,21 +16,7 @@ _PRODUCTS = frozenset(
     {"addbmm", "addmm", "baddbmm", "bilinear", "bmm", "chain_matmul", "linear", "matmul", "mm"}
 )
 _METHODS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
-_SHAPES = frozenset(
-    {
-        "contiguous",
-        "detach",
-        "flatten",
-        "float",
-        "permute",
-        "reshape",
-        "squeeze",
-        "t",
-        "transpose",
-        "unsqueeze",
-        "view",
-    }
-)
+_SHAPES = SHAPES | {"float", "t"}
 _PACKAGES = frozenset({"torch", "torch.nn.functional"})
 
 

@@ -7,8 +7,8 @@ lambda or generator expression later, more than once, or never. Comprehensions a
 Annotations and `python -O` are left out of account, and so are exceptions out of nowhere (`KeyboardInterrupt`).
 
 `Graph.order` says what runs before what: dominators, may and must reach, loops, witnesses.
-`Paths` says the same under an assumption, when a test whose operands nothing changes has one truth. `Control` says
-under which tests a point runs; `evaluate` gives the truth of an expression.
+`Paths` says the same under an assumption, when a test whose operands nothing changes has one truth. `evaluate`
+gives the truth of an expression.
 """
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
@@ -16,7 +16,6 @@ from amp_migrate.flow.cfg.build import Graphs, any_context, build
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point, Way
 from amp_migrate.flow.changes import Changes, cautious, keeping, steady
-from amp_migrate.flow.control import ALWAYS, NEVER, All, Any, Condition, Control, Decided
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
@@ -25,17 +24,10 @@ from amp_migrate.flow.refine import assume, refine
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
 
 __all__ = [
-    "ALWAYS",
-    "NEVER",
     "NOTHING",
-    "All",
-    "Any",
     "Aspect",
     "Assumption",
     "Changes",
-    "Condition",
-    "Control",
-    "Decided",
     "Edge",
     "EdgeKind",
     "Graph",

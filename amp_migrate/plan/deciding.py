@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.dual.beside import without_apex
 from amp_migrate.dual.cut import Cut
-from amp_migrate.dual.twins import chosen_beside_native, refuse_beside_twin, with_twins
-from amp_migrate.dual.unreachable import unreachable
+from amp_migrate.dual.twins import refuse_beside_twin
 from amp_migrate.placement.finding.build import Index
 from amp_migrate.plan.answers import Answer, cut_out, keeps_native
 from amp_migrate.plan.cannot import Cannot, OutOfReach
@@ -24,7 +23,7 @@ from amp_migrate.rules.prepare import prepare
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 
-_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str], bool]
+_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str]]
 
 
 class Deciding:
@@ -35,7 +34,6 @@ class Deciding:
         self._settings = settings
         self._spelling = spelling
         self._out_of_reach: dict[Site, OutOfReach] = {}
-        self._given_up: set[Site] = set()
         self._gone: dict[Site, Cut] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
@@ -59,10 +57,6 @@ class Deciding:
                 answers.append(apart[0])
                 asked += apart[1]
         return answers
-
-    def give_up(self, found: list[Site]) -> None:
-        """Leave a unit whose Apex branches were taken for one of two choices, as that was refused too."""
-        self._given_up.add(found[0])
 
     def staying(self, units: list[list[Site]]) -> frozenset[str]:
         """Return the files of programs that are left, although they share code with others that are not."""
@@ -94,7 +88,7 @@ class Deciding:
     def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
         """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
         leaving = self._leaving.get(found[0], frozenset())
-        asked = (tuple(found), refused, leaving, found[0] in self._given_up)
+        asked = (tuple(found), refused, leaving)
         if asked not in self._made:
             answer: Answer | Cannot
             try:
@@ -104,7 +98,7 @@ class Deciding:
             self._made[asked] = answer
             if isinstance(answer, Answer):
                 grown = tuple(site for site in answer.sites if site.kind is not Kind.IMPORT)
-                self._made[grown, refused, leaving, asked[3]] = answer
+                self._made[grown, refused, leaving] = answer
         answer = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
@@ -115,9 +109,6 @@ class Deciding:
         if found[0] in self._left:
             raise self._left[found[0]]
         if refused is not None:
-            gone = _chosen(index, found) if found[0] not in self._given_up else None
-            if gone is not None:
-                return self._cut_out(found, gone)
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)
         gone = without_apex(index.project, index.availability, found, index.sites)
@@ -135,15 +126,12 @@ class Deciding:
         return cut_out(found, gone) if gone is not None else None
 
     def _migrated(self, index: Index, found: list[Site]) -> Answer:
-        """Decide about a unit that becomes native, or goes where Apex is one of two choices in its program."""
+        """Decide about a unit that becomes native."""
         try:
             context, decisions = self._decided(index, found)
         except Cannot:
-            chosen = _chosen(index, found)
-            if chosen is None:
-                refuse_beside_twin(index.project, found)
-                raise
-            return self._cut_out(found, chosen)
+            refuse_beside_twin(index.project, found)
+            raise
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         edited = {item.statement for item in context.unit.home.carriers.blank}
         gone = context.gone_nodes | folded | edited | context.unit.switched()
@@ -195,11 +183,3 @@ class Deciding:
             decide = getattr(module, "decide", None)
             if decide is not None:
                 yield from decide(context)
-
-
-def _chosen(index: Index, found: list[Site]) -> Cut | None:
-    """Return what goes of a unit that cannot be migrated, where tests choose Apex for it beside native AMP."""
-    chosen = [s for s in found if s.kind is Kind.INITIALIZE]
-    twins = with_twins(index.project, found)
-    beside = all(site in twins or chosen_beside_native(index.project, site) for site in chosen)
-    return unreachable(index.project, index.availability, found, index.sites) if beside else None

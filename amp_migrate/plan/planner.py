@@ -187,15 +187,8 @@ class Planner:
         touching = [n for n, lines in owners.items() if refusal.line in lines] or list(owners)
         fresh = [number for number in touching if number not in refused]
         refused.update(dict.fromkeys(fresh, refusal))
-        if fresh:
-            return
-        for number in touching:
-            self._given_up(number)
-        refused[refusal.path] = refusal
-
-    def _given_up(self, number: int) -> None:
-        if self._deciding is not None:
-            self._deciding.give_up(self._units[number])
+        if not fresh:
+            refused[refusal.path] = refusal
 
     def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
         """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""

@@ -235,20 +235,21 @@ LEAVE_HOLDERS_ALONE = (
 # Words in the names of functions and classes of libraries that make learning rate schedulers.
 MAKES_SCHEDULE = ("schedule", "warmup")
 
-# Methods that tensors, containers and strings have, and that no cast changes.
-METHODS_WITHOUT_CASTS = frozenset(
-    {
-        "add_", "all", "any", "append", "argmax", "argmin", "bool", "byte", "chunk", "clamp", "clamp_", "clone", "contiguous",
-        "copy", "copy_", "count", "cpu", "cuda", "detach", "detach_", "dim", "div_", "double", "endswith", "eq", "expand", "expand_as",
-        "extend", "fill_", "flatten", "flip", "float", "format", "gather", "ge", "get", "gt", "half", "index", "index_select",
-        "insert", "int", "is_contiguous", "isdigit", "item", "items", "join", "keys", "le", "long", "lower", "lstrip", "lt",
-        "masked_fill", "masked_fill_", "max", "mean", "min", "mul_", "narrow", "ndimension", "ne", "new", "new_full", "new_ones",
-        "new_tensor", "new_zeros", "nonzero", "normal_", "numel", "numpy", "permute", "pin_memory", "pop", "popitem", "popleft", "repeat",
-        "replace", "reshape", "roll", "rsplit", "rstrip", "setdefault", "size", "sort", "split", "squeeze", "squeeze_", "startswith",
-        "strip", "sub_", "t", "to", "tolist", "topk", "transpose", "type", "type_as", "unbind", "unfold", "unsqueeze", "unsqueeze_",
-        "upper", "values", "view", "view_as", "zero_", "zfill",
-    }
+# Methods of tensors that give the same numbers, cut or ordered otherwise.
+SHAPES = frozenset(
+    {"contiguous", "detach", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"}
 )  # fmt: skip
+# Methods that tensors, containers and strings have, and that no cast changes.
+METHODS_WITHOUT_CASTS = SHAPES | {
+    "add_", "all", "any", "append", "argmax", "argmin", "bool", "byte", "chunk", "clamp", "clamp_", "clone", "copy",
+    "copy_", "count", "cpu", "cuda", "detach_", "dim", "div_", "double", "endswith", "eq", "expand", "expand_as", "extend",
+    "fill_", "flip", "float", "format", "gather", "ge", "get", "gt", "half", "index", "index_select", "insert", "int",
+    "is_contiguous", "isdigit", "item", "items", "join", "keys", "le", "long", "lower", "lstrip", "lt", "masked_fill",
+    "masked_fill_", "max", "mean", "min", "mul_", "narrow", "ndimension", "ne", "new", "new_full", "new_ones", "new_tensor",
+    "new_zeros", "nonzero", "normal_", "numel", "numpy", "pin_memory", "pop", "popitem", "popleft", "repeat", "replace",
+    "roll", "rsplit", "rstrip", "setdefault", "size", "sort", "split", "squeeze_", "startswith", "strip", "sub_", "t", "to",
+    "tolist", "topk", "type", "type_as", "unbind", "unfold", "unsqueeze_", "upper", "values", "view_as", "zero_", "zfill",
+}  # fmt: skip
 
 # Methods of networks that hand out what they hold, or set a mode.
 HAND_OUT_STATE = frozenset(

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept, once
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.origins.meant import meant
 
 _FP32 = frozenset(
@@ -158,17 +159,12 @@ def only_reshapes(stmt: ast.stmt) -> bool:
     """Tell whether a test only takes a result apart: ``if isinstance(output, tuple): output = output[0]``."""
     if not isinstance(stmt, ast.If):
         return False
-    calls = [
-        n for part in [*stmt.body, *stmt.orelse] for n in ast.walk(part) if isinstance(n, ast.Call)
+    parts = [*stmt.body, *stmt.orelse]
+    methods = [
+        getattr(n.func, "attr", "")
+        for part in parts
+        for n in ast.walk(part)
+        if isinstance(n, ast.Call)
     ]
-    reshapes = all(isinstance(n.func, ast.Attribute) and n.func.attr in _RESHAPES for n in calls)
-    return (
-        all(
-            isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign))
-            for s in [*stmt.body, *stmt.orelse]
-        )
-        and reshapes
-    )
-
-
-_RESHAPES = {"mean", "squeeze", "view", "reshape", "flatten", "permute", "transpose", "detach"}
+    plain = all(isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign) for s in parts)
+    return plain and SHAPES | {"mean"} >= set(methods)

@@ -8,7 +8,7 @@ from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Class, Function
-from amp_migrate.project.order import common, dominates, inside, levels
+from amp_migrate.project.order import common, dominates
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.steps import children_of
@@ -28,8 +28,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if home.module_level:
         return _of_file(home, function, node)
     if function in home.resolved and function in home.users:
-        made = _in_its_try(home, function, node) and _made(home, function, node, creations)
-        return home.access(function, node) if made else None
+        return home.access(function, node) if _made(home, function, node, creations) else None
     owner = function.method
     if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
@@ -71,17 +70,6 @@ def _made(home: Home, function: Function, node: ast.AST, creations: list[Creatio
     else:
         tops = [c.top for c in own]
     return not own or any(reaches(function.module.tree, top, node) for top in tops)
-
-
-def _in_its_try(home: Home, function: Function, node: ast.AST) -> bool:
-    """Tell whether no `try` that makes the scaler is over at a node."""
-    tree = function.module.tree
-    return all(
-        inside(tree, node, up)
-        for site in home.inits.get(function, [])
-        for up in levels(tree, site.node)
-        if isinstance(up, ast.Try)
-    )
 
 
 def _dominated(home: Home, call: CallSite) -> bool:

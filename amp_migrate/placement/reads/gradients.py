@@ -78,15 +78,6 @@ def _before_loops(unit: Unit, use: Use, course: Course, steps: list[Step]) -> Us
     return use
 
 
-def visits(tree: Tree, use: Use, step: Step | None) -> bool:
-    """Tell whether a read stands in a loop over optimizers of its own, in which no step is."""
-    return any(
-        _visits_optimizers(level, use)
-        for level in levels(tree, use.statement)
-        if step is not None and not inside(tree, step.call, level)
-    )
-
-
 def _visits_optimizers(loop: ast.stmt, use: Use) -> bool:
     read = variables(use.statement)
     return isinstance(loop, ast.For) and _chooses_optimizer(loop, use.node, read)
@@ -176,16 +167,14 @@ def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
     base = node.value.value if isinstance(node.value, ast.Attribute) else None
     while isinstance(base, ast.Name | ast.Attribute):
         if unit.forwards.is_network(module, base):
-            return not only_averaged(tree, _statement(tree, node))
+            return not only_averaged(unit.project, _statement(tree, node))
         base = base.value if isinstance(base, ast.Attribute) else None
     return False
 
 
 def _is_read(project: Project, function: Function, node: ast.Attribute) -> bool:
     """Tell whether the values of a gradient that may be of a parameter matter here, whatever holds the parameter."""
-    if node.attr != "grad" or only_averaged(
-        function.module.tree, _statement(function.module.tree, node)
-    ):
+    if node.attr != "grad" or only_averaged(project, _statement(function.module.tree, node)):
         return False
     if project.function_of(function.module, node) is not function:
         return False
@@ -243,7 +232,7 @@ def _reads_parameters(project: Project, tree: Tree, node: ast.Call) -> bool:
     return (
         listed
         and _reads_grad(project, tree, node)
-        and not only_averaged(tree, _statement(tree, node))
+        and not only_averaged(project, _statement(tree, node))
     )
 
 
@@ -253,7 +242,7 @@ def _reads_groups(project: Project, tree: Tree, node: ast.Attribute) -> bool:
     return (
         groups
         and _reads_grad(project, tree, node)
-        and not only_averaged(tree, _statement(tree, node))
+        and not only_averaged(project, _statement(tree, node))
     )
 
 

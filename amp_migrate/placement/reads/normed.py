@@ -7,14 +7,20 @@ import ast
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Project
 from amp_migrate.training.beliefs import REDUCES
+from amp_migrate.training.reads.magnitude import Magnitude
 
 
-def only_averaged(tree: Tree, stmt: ast.stmt) -> bool:
-    """Tell whether a loop over parameters averages gradients over processes, which scaled ones allow."""
-    if any(_is_reduction(c) for c in ast.walk(stmt)) or _collects_for_reduction(tree, stmt):
+def only_averaged(project: Project, stmt: ast.stmt) -> bool:
+    """Tell whether a loop over parameters averages gradients over processes, or what it computes of them knows no scale."""
+    module = project.module_of(stmt)
+    if any(map(_is_reduction, ast.walk(stmt))) or _collects_for_reduction(module.tree, stmt):
         return True
-    return divides_by_norm(tree, stmt)
+    magnitude = Magnitude(project.function_of(module, stmt))
+    reads = [n for n in ast.walk(stmt) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+    return bool(reads) and all(map(magnitude.cancels, reads))
 
 
 def _is_reduction(node: ast.AST) -> bool:
@@ -33,51 +39,6 @@ def _collects_for_reduction(tree: Tree, stmt: ast.stmt) -> bool:
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
     ]
     return bool(reads) and all(_is_reduction(tree.parents[n]) for n in reads)
-
-
-def divides_by_norm(tree: Tree, stmt: ast.stmt) -> bool:
-    """Tell whether gradients are only divided by their own norm, as in FGM attacks: their scale cancels."""
-    norms = {
-        target.id
-        for node in ast.walk(stmt)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        for target in node.targets
-        if isinstance(target, ast.Name) and tail(node.value) == "norm"
-    }
-    reads = [
-        n
-        for n in ast.walk(stmt)
-        if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
-    ]
-    uses = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and n.id in norms]
-    uses = [n for n in uses if isinstance(n.ctx, ast.Load)]
-    return (
-        bool(norms)
-        and all(_only_divides(tree, node) for node in uses)
-        and all(
-            only_freed(tree, node) or any(_cancels(up, node, norms) for up in tree.ancestors(node))
-            for node in reads
-        )
-    )
-
-
-def _only_divides(tree: Tree, name: ast.Name) -> bool:
-    """Tell whether a norm is only divided by, or asked whether it is zero or finite."""
-    up = tree.parent(name)
-    if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
-        return up.right is name
-    if isinstance(up, ast.Compare):
-        return all(isinstance(c, ast.Constant) and c.value == 0 for c in up.comparators)
-    return isinstance(up, ast.Call) and tail(up) in ("isnan", "isinf", "isfinite")
-
-
-def _cancels(up: ast.AST, grad: ast.AST, norms: set[str]) -> bool:
-    if isinstance(up, ast.Call):
-        return tail(up) == "norm"
-    if not isinstance(up, ast.BinOp) or not isinstance(up.op, ast.Div):
-        return False
-    by_norm = isinstance(up.right, ast.Name) and up.right.id in norms
-    return by_norm and any(node is grad for node in ast.walk(up.left))
 
 
 def only_freed(tree: Tree, node: ast.Attribute) -> bool:

@@ -13,7 +13,7 @@ from amp_migrate.placement.finding.renamed import reached
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.off import runs_unscaled
 from amp_migrate.placement.reads import gradients
-from amp_migrate.placement.reads.gradients import Use, visits
+from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.moving import across
@@ -106,8 +106,7 @@ def _targets(
     if use.optimizer is not None:
         named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
-        apart = isinstance(use.optimizer, ast.Subscript) or visits(function.module.tree, use, step)
-        if step is None or named or apart:
+        if step is None or named or isinstance(use.optimizer, ast.Subscript):
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:

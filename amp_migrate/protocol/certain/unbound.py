@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.flow import All, Any, Condition, Control, Decided
+from amp_migrate.flow import Edge, Order
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
@@ -62,20 +62,25 @@ def _read_early(function: Function, graph: Graph, name: str, memory: Memory) -> 
 
 def _is_plain(graph: Graph, name: str, load: Point) -> bool:
     """Tell whether a read is under some, but not all, of the tests of every creation, and under no other."""
-    control = Control(graph.order(False))
-    made = [set(_tests(control.condition(point))) for point in _stores(graph, name)]
-    read = set(_tests(control.condition(load)))
-    return all(read < tests for tests in made)
+    read = _tests(graph, load)
+    return all(read < _tests(graph, made) for made in _stores(graph, name))
 
 
-def _tests(condition: Condition) -> Iterator[str]:
-    """Yield the tests of a condition, with how each comes out."""
-    if isinstance(condition, Decided):
-        if condition.edge.test is not None:
-            yield str(condition)
-    elif isinstance(condition, All | Any):
-        for part in condition.parts:
-            yield from _tests(part)
+def _tests(graph: Graph, at: Point) -> set[tuple[str, bool | None]]:
+    """Return the tests on the ways to a point that lead past it where they come out otherwise, with how they come out."""
+    order = graph.order(False)
+    found: set[tuple[str, bool | None]] = set()
+    for point in graph.points:
+        tested = [edge for edge in order.edges[point.index] if edge.test is not None]
+        if len(tested) > 1 and not order.dominates(at, point):
+            leading = [e for e in tested if _leads(order, e, at)]
+            if len(leading) < len(tested):
+                found |= {(ast.unparse(e.test), e.truth) for e in leading if e.test is not None}
+    return found
+
+
+def _leads(order: Order, edge: Edge, at: Point) -> bool:
+    return edge.target is at or order.witness(edge.target, at, [edge.source]) is not None
 
 
 def _stores(graph: Graph, name: str) -> list[Point]:

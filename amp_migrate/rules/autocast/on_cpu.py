@@ -9,14 +9,10 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.region import Region
 
-_KEEPS_TYPE = frozenset(
-    {
-        *("clone", "contiguous", "cuda", "detach", "flatten", "permute", "relu", "reshape", "sigmoid", "squeeze"),
-        *("tanh", "transpose", "unsqueeze", "view"),
-    }
-)  # fmt: skip
+_KEEPS_TYPE = SHAPES | {"clone", "cuda", "relu", "sigmoid", "tanh"}
 
 
 def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Call]]:

@@ -25,13 +25,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.facts.paths import path
+from amp_migrate.placement.making.off import runs_unscaled
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import AddImport, Decision, Edit, Replace, Status
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.amp116_further_backward import scaled
-from amp_migrate.rules.guards.off import runs_without
 from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
@@ -41,8 +41,12 @@ _NAMES = ("scaled_loss", "loss_scaled", "amp_loss")
 def decide(context: Context) -> Iterator[Decision]:
     """Scale the backward passes of a unit that has no scale_loss block."""
     for backward in _plain(context):
-        off = runs_without(context, backward)
+        off = _runs_unscaled(context, backward)
         yield scaled(context, RULE, backward, Status.ROUTINE if off else Status.FIXED)
+
+
+def _runs_unscaled(context: Context, backward: Backward) -> bool:
+    return runs_unscaled(context.unit, backward.function, backward.node, context.branches.folded())
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
@@ -61,7 +65,7 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         if enabled == "False":
             continue
         if enabled:
-            if runs_without(context, backward):
+            if _runs_unscaled(context, backward):
                 continue
             if enabled.endswith(".is_enabled()"):
                 raise _cannot(backward, "the flag that turns Apex on cannot be read here")

@@ -34,7 +34,7 @@ class Magnitude:
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
                 other = up.right if child is up.left else up.left
                 if self._has_scale(other, set()) and not self._has_offset(other, set()):
-                    return True
+                    return not self._is_scaled_again(up)
             if isinstance(up, ast.Compare):
                 return all(
                     _is_zero(side) for side in (up.left, *up.comparators) if side is not child
@@ -46,6 +46,15 @@ class Magnitude:
         if isinstance(up, ast.Assign) and len(up.targets) == 1:
             return self._all_cancel(up.targets[0], seen)
         return False
+
+    def _is_scaled_again(self, node: ast.expr) -> bool:
+        """Tell whether a quotient is multiplied by something with the scale: ``grad / norm * norm``."""
+        up = self._tree.parent(node)
+        if not isinstance(up, ast.BinOp):
+            return False
+        other = up.right if node is up.left else up.left
+        again = isinstance(up.op, ast.Mult) and self._has_scale(other, set())
+        return again or self._is_scaled_again(up)
 
     def _is_reduced_in_place(self, call: ast.Call) -> bool:
         """Tell whether a call only adds up gradients of processes where they lie: their scale stays theirs."""
