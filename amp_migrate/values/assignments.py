@@ -40,11 +40,15 @@ class Flow:
         }
 
     def mention(self, module: Module) -> None:
-        """Note which attributes each class of `module` mentions; wanted before any `read`."""
+        """Note the names that `module` reads, and which attributes its classes mention; wanted before any `read`."""
         for cls in module.classes.values():
             names = {name for name in module.scopes.names(cls.node) if not name.startswith("__")}
             self.nodes.mentions.setdefault(cls, set()).update(names)
         receivers = {function.receiver for function in module.functions.values()} - {None}
+        spoken = module.tree.nodes(ast.Name)
+        self.nodes.read.update((module, n.id) for n in spoken if not isinstance(n.ctx, ast.Store))
+        self.nodes.asked.update(alias.name for alias in module.tree.nodes(ast.alias))
+        self.nodes.asked.update(node.attr for node in module.tree.nodes(ast.Attribute))
         for node in module.tree.parents:
             if isinstance(node, ast.Attribute) and _is_stored(module, node):
                 self.nodes.stored.add(node.attr)
@@ -73,6 +77,8 @@ class Flow:
             self._put(module, target, value)
             if self._is_fed(module, target.value):
                 return
+        if self._is_dropped(module, target):
+            return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
             return
@@ -105,8 +111,12 @@ class Flow:
             for index, inner in enumerate(target.elts):
                 exact = exact and not isinstance(inner, ast.Starred)
                 self._unpack(module, inner, self.graph.field(node, f"[{index}]" if exact else EACH))
-        else:
+        elif not self._is_dropped(module, target):
             self._merge(self.expressions.node(module, target), node)
+
+    def _is_dropped(self, module: Module, target: ast.expr) -> bool:
+        """Tell whether nothing reads the variable that is bound, as often ``_``: it joins nothing with anything."""
+        return isinstance(target, ast.Name) and not self.nodes.is_read(module, target.id)
 
     def _merge(self, a: int | None, b: int | None) -> None:
         if a is not None and b is not None:

@@ -21,11 +21,17 @@ class Nodes:
         self.graph = Graph(self.attribute)
         self.mentions: dict[Class, set[str]] = {}
         self.stored: set[str] = set()
+        self.read: set[tuple[Module, str]] = set()
+        self.asked: set[str] = set()
         self._objects: dict[Class, int] = {}
         self._attributes: dict[tuple[Class, str], int] = {}
         self._bodies: dict[tuple[Class, str], int] = {}
         self._variables: dict[tuple[ScopeNode, str], int] = {}
         self._returns: dict[Function, int] = {}
+
+    def is_read(self, module: Module, name: str) -> bool:
+        """Tell whether `module` reads a variable of this name, or another one may, as an attribute or an import."""
+        return (module, name) in self.read or name in self.asked
 
     def object(self, cls: Class) -> int:
         """Return the node of ``self`` in the methods of `cls`."""

@@ -8,6 +8,7 @@ from check.casts.disabled import DISABLED
 from check.casts.forwards import EVALUATIONS
 from check.casts.guarded_calls import GUARDED_CALLS
 from check.casts.holders import HOLDERS
+from check.casts.inside import INSIDE
 from check.casts.present import PRESENT
 from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
@@ -31,7 +32,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND,
+    *BEHIND, *INSIDE,
 )  # fmt: skip
 
 

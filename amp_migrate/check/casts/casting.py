@@ -10,7 +10,7 @@ from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.facts.paths import walk
-from amp_migrate.project import Class, Function
+from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
@@ -147,11 +147,12 @@ class Casting:
         return False
 
     def spread(
-        self, entries: Iterable[Function], sure: bool = False
+        self, entries: Iterable[Function], sure: bool = False, inside_networks: bool = False
     ) -> dict[Function, frozenset[Casts]]:
         """Return whether casts may be on when each function that some entries reach begins.
 
-        With `sure`, calls that may run something else are not followed.
+        With `sure`, calls that may run something else are not followed; the forward of a network is
+        followed only with `inside_networks`.
         """
         begins = {entry: frozenset({Casts.OFF}) for entry in entries}
         queue = list(begins)
@@ -161,6 +162,8 @@ class Casting:
                 if not isinstance(point.node, ast.Call):
                     continue
                 callees = self._program.calls.run(point.node)
+                if inside_networks and not callees:
+                    callees = forwards(self._project, point.node)
                 later = [] if callees or sure else handed(self._program, point.node)
                 if not (callees or later) or not self.enabled.reached(function, point.node):
                     continue
@@ -176,3 +179,9 @@ class Casting:
                         begins[callee] = held | found
                         queue.append(callee)
         return begins
+
+
+def forwards(project: Project, call: ast.Call) -> list[Function]:
+    """Return the forwards of the networks of the project that a call runs."""
+    classes = project.values.instance_classes(project.module_of(call), call.func)
+    return [found for cls in classes if (found := cls.method("forward")) is not None]

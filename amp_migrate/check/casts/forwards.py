@@ -193,8 +193,8 @@ class Forwards:
         native = Casting(self.new.program, facts)
         entries = self._entries(item) if entries is None else entries
         reached = initialized(self.old.program, {item.call}).spread(entries)
-        begun = native.spread(self._same([*entries, *self._behind(reached)]))
-        for at, call, function in self._runs(begun):
+        begun = native.spread(self._same([*entries, *self._behind(reached)]), inside_networks=True)
+        for at, call, function in self._runs(begun, native):
             if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
                 if not self._cast_before(at) and not self._is_reported(at):
                     yield differs(CAST, at, call)
@@ -211,8 +211,8 @@ class Forwards:
         yield from lacking.parameters()
         entries = [f for f in begin if f.node is None]
         native = self._written
-        begun = native.spread(self._same(entries), sure=True)
-        for at, call, function in self._runs(begun):
+        begun = native.spread(self._same(entries), sure=True, inside_networks=True)
+        for at, call, function in self._runs(begun, native):
             if self._cast(native, begun, function, call) and not self._cast_before(at):
                 yield differs(CAST, at, call)
 
@@ -282,15 +282,18 @@ class Forwards:
     def _same(self, functions: Iterable[Function]) -> list[Function]:
         return [f for old in functions for f in self.new.functions.get(key(old), ())]
 
-    def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[Where, ast.Call, Function]]:
+    def _runs(
+        self, begun: Iterable[Function], blocks: Casting | None = None
+    ) -> Iterator[tuple[Where, ast.Call, Function]]:
+        """Yield the calls that run networks, and all that stand in blocks which cast for certain."""
         for function in begun:
-            texts = self._texts(key(function))
-            if not texts:
+            texts, held = self._texts(key(function)), self._old(key(function))
+            if not texts and not (blocks and held):
                 continue
             for point in self.new.program.graph(function).points:
                 if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
                     at = where(function, point.node)
-                    if at[1] in texts:
+                    if at[1] in texts or (blocks and blocks.here(function, point.node) is Casts.ON):
                         yield at, point.node, function
 
     def _texts(self, name: Key) -> set[str]:

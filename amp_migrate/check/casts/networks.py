@@ -10,6 +10,7 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
+from amp_migrate.check.casts.casting import forwards
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.paths import all_given, path, tail
@@ -238,6 +239,4 @@ def _widens(call: ast.Call) -> bool:
 
 def run_by(project: Project, call: ast.Call) -> list[Function]:
     """Return the functions that a call runs, the forward of a network of the project included."""
-    classes = project.values.instance_classes(project.module_of(call), call.func)
-    forwards = (cls.method("forward") for cls in classes)
-    return [*project.callees(call), *(f for f in forwards if f is not None)]
+    return [*project.callees(call), *forwards(project, call)]
