@@ -77,7 +77,7 @@ class Flow:
             self._put(module, target, value)
             if self._is_fed(module, target.value):
                 return
-        if self._is_dropped(module, target):
+        if self.nodes.drops(module, target):
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
@@ -111,12 +111,8 @@ class Flow:
             for index, inner in enumerate(target.elts):
                 exact = exact and not isinstance(inner, ast.Starred)
                 self._unpack(module, inner, self.graph.field(node, f"[{index}]" if exact else EACH))
-        elif not self._is_dropped(module, target):
+        elif not self.nodes.drops(module, target):
             self._merge(self.expressions.node(module, target), node)
-
-    def _is_dropped(self, module: Module, target: ast.expr) -> bool:
-        """Tell whether nothing reads the variable that is bound, as often ``_``: it joins nothing with anything."""
-        return isinstance(target, ast.Name) and not self.nodes.is_read(module, target.id)
 
     def _merge(self, a: int | None, b: int | None) -> None:
         if a is not None and b is not None:
@@ -165,7 +161,10 @@ class Flow:
 
     def _named(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.NamedExpr)
-        self.bind(module, node.target, node.value)
+        target = self.expressions.node(
+            module, node.target
+        )  # what the expression gives, read or not
+        self._merge(target, self.expressions.node(module, node.value))
 
     def _loop(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))

@@ -29,9 +29,13 @@ class Nodes:
         self._variables: dict[tuple[ScopeNode, str], int] = {}
         self._returns: dict[Function, int] = {}
 
-    def is_read(self, module: Module, name: str) -> bool:
-        """Tell whether `module` reads a variable of this name, or another one may, as an attribute or an import."""
-        return (module, name) in self.read or name in self.asked
+    def drops(self, module: Module, target: ast.expr) -> bool:
+        """Tell whether nothing reads a variable that is bound more than once, as often ``_``: that joins no values."""
+        if not isinstance(target, ast.Name) or target.id in self.asked:
+            return False
+        scope = module.scopes.owner(target)
+        several = scope is not None and len(module.scopes.bindings(scope, target.id)) > 1
+        return several and (module, target.id) not in self.read
 
     def object(self, cls: Class) -> int:
         """Return the node of ``self`` in the methods of `cls`."""

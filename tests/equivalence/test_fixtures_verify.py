@@ -47,8 +47,12 @@ NOT_FOLLOWED = {
     "several/plain_training_before",
     "evaluate/classifier_on_an_encoder",
 }
-# Its recurrent layer rounds in fp16 as the CPU does, on some further from fp32 than under Apex; its case runs without casts.
-WITHOUT_CASTS = "layout/schedule_around_the_optimizer"
+# The recurrent layer of one rounds in fp16 as the CPU does, on some further from fp32 than under Apex; the gradient of the
+# other's binary cross entropy is near the largest fp16 at the first scale. Their cases run without casts.
+WITHOUT_CASTS = {
+    "layout/schedule_around_the_optimizer",
+    "evaluate/bce_in_network_from_pretrained",
+}
 # It uses a name that nothing defines at the end of its epoch, before and after.
 RAISING = "simple/residual_net_o1"
 # What their first backward computes is thrown away, and an overflow in it natively as well.
@@ -252,7 +256,7 @@ def test_fixture_verifies(name: str, tmp_path: Path) -> None:
         project=tmp_path / "before",
         inject=() if name in NOT_INJECTED else (2,),
         growth=3,
-        casts=name != WITHOUT_CASTS,
+        casts=name not in WITHOUT_CASTS,
     )
     result = Ladder(SharingRunner(options, trees, tmp_path, lambda *told: None)).climb()
     differing = (CLIPPING_IN_VAIN, *SKIPPING_THE_NEXT)

@@ -42,6 +42,15 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/initialize_in_a_lambda_handed_on",
+        "write amp.initialize where the lambda is called",
+        (
+            ("def build(args, start):", "def build(args):"),
+            ("start(net, opt)", 'amp.initialize(net, opt, opt_level="O1")'),
+            ('build(args, lambda m, o: amp.initialize(m, o, opt_level="O1"))', "build(args)"),
+        ),
+    ),
+    Advised(
         "refused/initialized_in_the_first_fold_alone",
         "call amp.initialize once, before the training loop",
         (("if args.fp16 and fold == 0:", "if args.fp16:"),),
