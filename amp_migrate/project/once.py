@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from amp_migrate.project.project import Project
+if TYPE_CHECKING:
+    from amp_migrate.project.project import Project
 
 Answer = TypeVar("Answer")
 

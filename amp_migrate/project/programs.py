@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.modules.imports import Groups, imported_by
+from amp_migrate.modules.imports import Groups, import_calls, imported_by
 from amp_migrate.modules.model import Module
+from amp_migrate.project.once import kept, once
 
 if TYPE_CHECKING:
     from amp_migrate.project.project import Project
@@ -45,6 +47,38 @@ def imports(project: Project, path: str) -> frozenset[str]:
 def files_of(project: Project, program: Module) -> set[str]:
     """Return the files that a program may run: its own and what it imports, at any distance."""
     return set(closure([program.path], lambda path: imports(project, path)))
+
+
+def beside(project: Project, path: str) -> frozenset[str]:
+    """Return the files that some program may run together with a file.
+
+    What imports by a name that is not known may import any file.
+    """
+    return kept(project, (beside, path), partial(_beside, project, path))
+
+
+def _beside(project: Project, path: str) -> frozenset[str]:
+    if _imports_any(project):
+        return frozenset(project.modules)
+    above = closure([path], lambda each: _importing(project).get(each, ()))
+    return frozenset(closure(above, lambda each: imports(project, each)))
+
+
+@once
+def _importing(project: Project) -> dict[str, list[str]]:
+    """Return the files that import a file themselves, by its path."""
+    found: dict[str, list[str]] = {}
+    for path in project.modules:
+        for other in imports(project, path):
+            found.setdefault(other, []).append(path)
+    return found
+
+
+@once
+def _imports_any(project: Project) -> bool:
+    """Tell whether some file imports by a name that is not known."""
+    lookup, modules = project.lookup, project.modules.values()
+    return any(not lookup.expression(m, call) for m in modules for call in import_calls(m))
 
 
 def programs(project: Project, modules: Collection[Module]) -> list[Module]:

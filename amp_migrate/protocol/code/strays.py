@@ -10,6 +10,7 @@ from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project.programs import beside
 from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.steppers import is_optimizer_class
@@ -26,13 +27,18 @@ class Strays:
         self._stored = Stored(project)
 
     def of(self, module: Module, call: ast.Call) -> list[Function]:
-        """Return the functions that a call without known callees may run."""
+        """Return the functions that a call without known callees may run: those that a program has beside it."""
         if not self._uncalled or not self._is_unknown(module, call):
             return []
         site = CallSite(self._project.function_of(module, call), call, bound=False)
         any_method = self._is_of_any_name(module, call)
         found = self._uncalled if any_method else self._held(module, call.func)
-        return [f for f in found if f is not site.function and fits(_as_method(site, f), f)]
+        near = beside(self._project, module.path)
+        return [
+            f
+            for f in found
+            if f.module.path in near and f is not site.function and fits(_as_method(site, f), f)
+        ]
 
     def _held(self, module: Module, func: ast.expr) -> list[Function]:
         """Return those that may be what a call runs: what is looked up by name is, where that comes to the call."""

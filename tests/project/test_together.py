@@ -1,0 +1,47 @@
+"""Which files a program may run together with another one."""
+
+from __future__ import annotations
+
+import pytest
+
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import build
+from amp_migrate.project.programs import beside
+
+_FILES = {
+    "train.py": "import engine\nimport losses",
+    "search.py": "import losses",
+    "engine.py": "",
+    "losses.py": "",
+    "plot.py": "",
+}
+_BESIDE = {
+    "train.py": {"train.py", "engine.py", "losses.py"},
+    "search.py": {"search.py", "losses.py"},
+    "engine.py": {"train.py", "engine.py", "losses.py"},
+    "losses.py": {"train.py", "search.py", "engine.py", "losses.py"},
+    "plot.py": {"plot.py"},
+}
+
+
+@pytest.mark.parametrize("path", _FILES)
+def test_files_of_the_programs_that_run_a_file(path: str) -> None:
+    """What two programs import is in both; the programs themselves are not beside each other."""
+    assert _beside(_FILES, path) == _BESIDE[path]
+
+
+def test_an_import_by_an_unknown_name_reaches_every_file() -> None:
+    """Where some file imports by a name that is a value, any two files may run together."""
+    files = _FILES | {"plot.py": "import importlib\nmodule = importlib.import_module(name)"}
+    assert _beside(files, "engine.py") == set(files)
+
+
+def test_an_import_by_a_written_name_reaches_that_file() -> None:
+    """A name that is written out is an import like any other."""
+    files = _FILES | {"plot.py": "import importlib\nmodule = importlib.import_module('losses')"}
+    assert _beside(files, "plot.py") == {"plot.py", "losses.py"}
+
+
+def _beside(files: dict[str, str], path: str) -> set[str]:
+    trees = {name: Tree(name, text) for name, text in files.items()}
+    return set(beside(build(trees, ["."]), path))
