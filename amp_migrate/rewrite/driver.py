@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import libcst as cst
 
@@ -75,6 +76,12 @@ class _Rewriter(cst.CSTTransformer):
         self.parents: list[cst.CSTNode] = []
         self._lines = text.split("\n")
 
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Nothing hangs on it; LibCST would look for a method by the name of every attribute."""
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """The same."""
+
     def on_visit(self, node: cst.CSTNode) -> bool:
         self.parents.append(node)
         if isinstance(node, cst.IndentedBlock):
@@ -105,6 +112,8 @@ class _Rewriter(cst.CSTTransformer):
         return away or node in index.changes or node in index.skipped
 
     def _changed(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
+        if not _may_change(type(new)):
+            return new
         if isinstance(new, cst.BaseExpression):
             return self._expression(old, new)
         if isinstance(new, (cst.IndentedBlock, cst.SimpleStatementSuite)):
@@ -245,6 +254,13 @@ class _Rewriter(cst.CSTTransformer):
             case DropElse(), _:
                 return new.with_changes(orelse=None)
         raise EditError(addition, "the statement is of another kind")
+
+
+@cache
+def _may_change(kind: type[cst.CSTNode]) -> bool:
+    """Tell whether edits are about nodes of a kind; asked once of each, as LibCST's classes answer slowly."""
+    suites = (cst.IndentedBlock, cst.SimpleStatementSuite)
+    return issubclass(kind, (cst.BaseExpression, *suites, WithBody, Import, cst.Module))
 
 
 def _node(result: object) -> cst.CSTNode:

@@ -7,13 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
+from amp_migrate.rewrite.ranges import ranges
 from amp_migrate.source.span import Span
 
 Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 StatementNode = cst.BaseSmallStatement | cst.BaseCompoundStatement
 Start = tuple[int, int]
+_LOOKED_AT = frozenset(
+    {
+        *(cst.SimpleStatementLine, cst.SimpleStatementSuite),
+        *(cst.Tuple, cst.GeneratorExp, cst.FunctionDef, cst.ClassDef),
+    }
+)
 
 
 @dataclass
@@ -24,7 +30,7 @@ class Places:
     their span; `lines` the line of every small statement that stands in `statements`.
     """
 
-    ranges: Mapping[cst.CSTNode, CodeRange]
+    ranges: Mapping[cst.CSTNode, Span]
     statements: dict[Span, StatementNode] = field(default_factory=dict)
     expressions: dict[Span, cst.BaseExpression] = field(default_factory=dict)
     lines: dict[cst.CSTNode, Line] = field(default_factory=dict)
@@ -35,39 +41,37 @@ class Places:
         place = self.ranges.get(node)
         if place is None:
             return False
-        at = bisect_left(self.starts, (place.start.line, place.start.column))
-        return at < len(self.starts) and self.starts[at] <= (place.end.line, place.end.column)
+        at = bisect_left(self.starts, place[:2])
+        return at < len(self.starts) and self.starts[at] <= place[2:]
 
 
 def locate(
     module: cst.Module, text: str, statements: Iterable[Span], expressions: Iterable[Span]
 ) -> Places:
     """Find the nodes of statement and expression spans; a span that fits no node is left out."""
-    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-    places = Places(wrapper.resolve(PositionProvider))
+    places = Places(ranges(module))
     wanted, sought = {span[:2]: span for span in statements}, set(expressions)
     text_lines = text.split("\n")
     lines: list[Line] = []
     starts = {*wanted, *(span[:2] for span in sought)}
-    for node, code_range in places.ranges.items():
-        start, end = code_range.start, code_range.end
-        if isinstance(node, Line):
+    for node, own in places.ranges.items():
+        if type(node) not in _LOOKED_AT:
+            pass  # Asking what a node of LibCST is an instance of takes long.
+        elif isinstance(node, Line):
             lines.append(node)
         elif isinstance(node, (cst.Tuple, cst.GeneratorExp)):
-            own = Span(start.line, start.column, end.line, end.column)
             span = _with_parentheses(places, node, text_lines, own) if sought else own
             if span in sought:
                 places.expressions[span] = node
                 starts.add(own[:2])
         elif isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.decorators:
             _open_decorators(places, node, starts)
-        if (start.line, start.column) in starts:
-            span = Span(start.line, start.column, end.line, end.column)
+        if own[:2] in starts:
             if isinstance(node, StatementNode):
-                if _same(wanted.get(span[:2]), span, text_lines):
-                    places.statements[wanted[span[:2]]] = node
-            elif isinstance(node, cst.BaseExpression) and span in sought:
-                places.expressions.setdefault(span, node)
+                if _same(wanted.get(own[:2]), own, text_lines):
+                    places.statements[wanted[own[:2]]] = node
+            elif isinstance(node, cst.BaseExpression) and own in sought:
+                places.expressions.setdefault(own, node)
     targets = set(places.statements.values())
     places.lines = {small: line for line in lines for small in line.body if small in targets}
     places.starts = sorted(starts)
@@ -85,10 +89,9 @@ def _same(wanted: Span | None, span: Span, lines: list[str]) -> bool:
 def _open_decorators(
     places: Places, node: cst.FunctionDef | cst.ClassDef, starts: set[Start]
 ) -> None:
-    first, last = places.ranges[node.decorators[0]].start, places.ranges[node.decorators[-1]].end
-    if any((first.line, first.column) <= s <= (last.line, last.column) for s in starts):
-        start = places.ranges[node].start
-        starts.add((start.line, start.column))
+    first, last = places.ranges[node.decorators[0]][:2], places.ranges[node.decorators[-1]][2:]
+    if any(first <= start <= last for start in starts):
+        starts.add(places.ranges[node][:2])
 
 
 def _with_parentheses(
@@ -96,8 +99,7 @@ def _with_parentheses(
 ) -> Span:
     """Return the span of a tuple or generator expression with the parentheses that belong to it."""
     if node.lpar:
-        start, end = places.ranges[node.lpar[-1]].start, places.ranges[node.rpar[0]].end
-        return Span(start.line, start.column, end.line, end.column)
+        return Span(*places.ranges[node.lpar[-1]][:2], *places.ranges[node.rpar[0]][2:])
     if isinstance(node, cst.Tuple):
         return own
     return _call_parentheses(lines, own)
