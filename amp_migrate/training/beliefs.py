@@ -7,14 +7,8 @@ import re
 # torch's functions that clip gradients or compute their norm. Copies of them in a project are read instead; a
 # function of an unknown library that has their name does what they do.
 READS_GRADIENTS = frozenset(
-    {
-        "clip_grad_norm",
-        "clip_grad_norm_",
-        "clip_grad_value_",
-        "clip_grads_with_norm_",
-        "get_total_norm",
-    }
-)
+    {"clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"}
+)  # fmt: skip
 
 # How torch's functions that clip name what they are given first.
 PARAMETERS = "parameters"
@@ -232,8 +226,11 @@ LEAVE_HOLDERS_ALONE = (
         }
     )
 )  # fmt: skip
-# Words in the names of functions and classes of libraries that make learning rate schedulers.
-MAKES_SCHEDULE = ("schedule", "warmup")
+# What libraries say of their functions and classes that make learning rate schedulers: words in the name, its end, or the
+# module of a class that is no optimizer. Those of ignite's handlers that are called otherwise set a parameter, too.
+MAKES_SCHEDULE = re.compile(r"schedule|warmup|^piecewiselinear$", re.I)
+ENDS_AS_SCHEDULE = re.compile(r"(^|[^A-Z])LR((On|With)\w+)?$")
+MODULE_OF_SCHEDULES = re.compile(r"schedulers?$")
 
 # Methods of tensors that give the same numbers, cut or ordered otherwise.
 SHAPES = frozenset(

@@ -11,6 +11,8 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
 
+_INITIALIZE = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
+
 
 def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
     """Return what a name is bound to: an assigned value, what a loop goes over, or the context that gives it."""
@@ -42,12 +44,22 @@ def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.exp
         next(i for i, part in enumerate(display.elts) if part is binding),
         len(display.elts),
     )
+    if project.apex(module, statement.value.func) in _INITIALIZE and count == 2:
+        return _initialized(statement.value, place)
     given = [value for callee in project.callees(statement.value) for value in returned(callee)]
     parts = [
         value.elts[place] if isinstance(value, ast.Tuple) and len(value.elts) == count else value
         for value in given
     ]
     return parts or [statement.value]
+
+
+def _initialized(call: ast.Call, place: int) -> list[ast.expr]:
+    """Return the argument that ``amp.initialize`` gives back at a place of its results: models, or optimizers."""
+    name = ("models", "optimizers")[place]
+    named = [item.value for item in call.keywords if item.arg == name]
+    plain = not any(isinstance(given, ast.Starred) for given in call.args[: place + 1])
+    return named or (call.args[place : place + 1] if plain else []) or [call]
 
 
 def wholes(function: Function, name: ast.Name) -> list[ast.expr]:

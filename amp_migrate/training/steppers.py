@@ -12,7 +12,9 @@ from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.beliefs import (
     BESIDE_OPTIMIZERS,
+    ENDS_AS_SCHEDULE,
     MAKES_SCHEDULE,
+    MODULE_OF_SCHEDULES,
     OPTIMIZER_NAME,
     SCHEDULE_NAME,
 )
@@ -27,8 +29,13 @@ def makes_optimizer(name: str) -> bool:
 
 def makes_schedule(name: str) -> bool:
     """Tell whether a dotted name stands for what sets learning rates."""
-    last = name.rpartition(".")[2].lower()
-    return name.startswith(BESIDE_OPTIMIZERS) or any(word in last for word in MAKES_SCHEDULE)
+    module, _, last = name.rpartition(".")
+    if name.startswith(BESIDE_OPTIMIZERS) or MAKES_SCHEDULE.search(last):
+        return True
+    if ENDS_AS_SCHEDULE.search(last):
+        return True
+    classes = last[:1].isupper() and not OPTIMIZER_NAME.search(last)
+    return classes and any(map(MODULE_OF_SCHEDULES.search, module.split(".")))
 
 
 def is_optimizer_class(cls: Class) -> bool:

@@ -32,6 +32,18 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/optimizer_handed_to_an_unknown_object",
+        "migrate it by hand",
+        (
+            ("from annealing import Annealer", "from torch.optim.lr_scheduler import LambdaLR"),
+            (
+                'Annealer(optimizer, "lr", [(0, args.lr), (len(loader), 0.0)])',
+                "LambdaLR(optimizer, lambda number: 1 - number / len(loader))",
+            ),
+            ("schedule)\n    trainer.run", "lambda engine: schedule.step())\n    trainer.run"),
+        ),
+    ),
+    Advised(
         "refused/initialized_again_when_restored",
         "delete this amp.initialize, as the constructor has initialized by then",
         (
