@@ -13,9 +13,12 @@ from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.region import Region
 
 _PRODUCTS = frozenset(
-    {"addbmm", "addmm", "baddbmm", "bilinear", "bmm", "chain_matmul", "linear", "matmul", "mm"}
-)
-_METHODS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
+    {
+        "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "conv1d", "conv2d", "conv3d",
+        "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm", "mv",
+    }
+)  # fmt: skip
+_METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
 _SHAPES = SHAPES | {"float", "t"}
 _PACKAGES = frozenset({"torch", "torch.nn.functional"})
 

@@ -210,7 +210,9 @@ class Expressions:
                 return self.nodes.of_module(module, str(attribute.value))
             base = self.node(module, call.args[0])
             if base is not None and isinstance(attribute, ast.Constant):
-                return self.graph.field(base, str(attribute.value))
+                field = self.graph.field(base, str(attribute.value))
+                other = self.node(module, call.args[2]) if call.args[2:] else None
+                return field if other is None else self._joined((field, other))
             return None if base is None else self._computed(base, string_start(attribute))
         if name == "dict" and (call.keywords or not call.args):
             result = self._joined(self.node(module, item) for item in call.args)

@@ -53,6 +53,7 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         return []
     models = initialized(unit)
     kept = holders(unit.project, unit.near, unit.project.values, models)
+    bare = models | holders(unit.project, unit.near, unit.project.values, models, alone=True)
     near = unit.project.values.onward(models | kept)
     taken = nodes_in(unit.regions)
     found: list[Region] = []
@@ -60,7 +61,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         for node in module.tree.nodes(ast.Call):
             if node in taken or node in gone or not _may_run(unit, near, module, node):
                 continue
-            if _runs(unit, module, node, models) or _is_one(unit, module, called(node), kept):
+            run = bare if all_given(node) else models
+            if _runs(unit, module, node, run) or _is_one(unit, module, called(node), kept):
                 found += _at_calls(unit, module, node, taken)
     found += _through_helpers(unit, gone, taken, models)
     found += [

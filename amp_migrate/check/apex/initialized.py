@@ -198,6 +198,14 @@ class Initialized:
             ]
         return self._called[asked]
 
+    def products(self, function: Function, start: States) -> list[tuple[ast.BinOp, States]]:
+        """Return the products by ``@`` of a function, with whether Apex may be on at each."""
+        return [
+            (point.node, self._disabling.at(function, point.node, states))
+            for point, states in self.states(function, start).items()
+            if isinstance(point.node, ast.BinOp) and isinstance(point.node.op, ast.MatMult)
+        ]
+
     def _reached(self, function: Function) -> list[Point]:
         """Return the points that a run of a function may come to, without an exception or behind one that is caught."""
         return self._courses.reached(function, self._told((function, False)))

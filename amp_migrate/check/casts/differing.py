@@ -1,17 +1,19 @@
-"""What is said of a call whose casts differ, and what it is compared by."""
+"""What is said of a call whose casts differ, what it is compared by, and whether a rule of the run says so already."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.given import stated
 from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import tail
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.protocol.faults import Place
 
 CAST, UNCAST, SWITCHED, DTYPE = (
@@ -52,12 +54,39 @@ def where(function: Function, call: ast.Call) -> Where:
     return key(function), spelled(call)
 
 
-def differs(what: str, at: Where, call: ast.Call) -> tuple[Key, Difference]:
+def differs(what: str, at: Where, call: ast.expr) -> tuple[Key, Difference]:
     """Return what is said of a call."""
     step = Step(Label(f"`{at[1]}` {what}"), None, place(at, call))
     return at[0], Difference((step,))
 
 
-def place(at: Where, call: ast.Call) -> Place:
+def place(at: Where, call: ast.expr) -> Place:
     """Return where a call stands."""
     return Place(at[0][0], call.lineno)
+
+
+_Reported = Callable[[Function, ast.Call], bool]
+
+
+def told_above(
+    project: Project,
+    native: Casting,
+    begun: Mapping[Function, frozenset[Casts]],
+    function: Function,
+    reported: _Reported,
+    around: frozenset[Function] = frozenset(),
+) -> bool:
+    """Tell whether every way to a function of the new text is cast, or goes through a call that is reported.
+
+    The functions `around` are asked already.
+    """
+    if function in around:
+        return True
+    around |= {function}
+    sites = [site for site in project.callers(function) if site.function in begun]
+    return bool(sites) and all(
+        native.at(site.function, site.call, begun[site.function]) is Casts.ON
+        or reported(site.function, site.call)
+        or told_above(project, native, begun, site.function, reported, around)
+        for site in sites
+    )

@@ -25,13 +25,14 @@ from amp_migrate.check.casts.differing import (
     is_scaled,
     place,
     scales,
+    told_above,
     where,
 )
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks, run_by
+from amp_migrate.check.casts.operators import Operators
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
-from amp_migrate.check.casts.told import told_above
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
@@ -173,6 +174,7 @@ class Forwards:
         for function, call in self._losses.uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
+        yield from Operators(self.old, self.new, self.networks).uncast(apex, starts, native, begun)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
@@ -195,7 +197,8 @@ class Forwards:
         reached = initialized(self.old.program, {item.call}).spread(entries)
         begun = native.spread(self._same([*entries, *self._behind(reached)]), inside_networks=True)
         for at, call, function in self._runs(begun, native):
-            if native.enabled.reached(function, call) and self._cast(native, begun, function, call):
+            inside = native.at(function, call, begun[function])
+            if native.enabled.reached(function, call) and inside is Casts.ON:
                 if not self._cast_before(at) and not self._is_reported(at):
                     yield differs(CAST, at, call)
         if scaled:
@@ -213,7 +216,8 @@ class Forwards:
         native = self._written
         begun = native.spread(self._same(entries), sure=True, inside_networks=True)
         for at, call, function in self._runs(begun, native):
-            if self._cast(native, begun, function, call) and not self._cast_before(at):
+            inside = native.at(function, call, begun[function])
+            if inside is Casts.ON and not self._cast_before(at):
                 yield differs(CAST, at, call)
 
     def _typed(self) -> Iterator[tuple[Key, Difference]]:
@@ -223,15 +227,6 @@ class Forwards:
             names = {self.new.project.external(function.module, t) for t in types}
             if ast.unparse(call) not in known and not names <= TYPES[self.claims.dtype]:
                 yield differs(DTYPE, where(function, call), call)
-
-    def _cast(
-        self,
-        native: Casting,
-        begun: dict[Function, frozenset[Casts]],
-        function: Function,
-        call: ast.Call,
-    ) -> bool:
-        return native.at(function, call, begun[function]) is Casts.ON
 
     def _is_reported(self, at: Where) -> bool:
         """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""

@@ -26,6 +26,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
 )
+from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
@@ -36,8 +37,17 @@ _OF_TENSORS = frozenset(
         "values", "view",
     }
 )  # fmt: skip
+_RUNS_NOTHING = HAND_OUT_PARAMETERS | RUNS_NO_FORWARD | METHODS_WITHOUT_CASTS
 _MEASURES = ("loss", "cross_entropy", "kl_div", "softmax", "normalize", "cosine_similarity")
-_PRODUCTS = frozenset({"torch.bmm", "torch.matmul", "torch.mm", "torch.nn.functional.linear"})
+_METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
+_PRODUCTS = frozenset(
+    {
+        "torch.addbmm",
+        *(f"torch.{name}" for name in _METHODS),
+        *(f"torch.nn.functional.{name}" for name in RUN_IN_HALF if name.startswith("conv")),
+        "torch.nn.functional.linear",
+    }
+)
 
 
 class Networks:
@@ -76,6 +86,12 @@ class Networks:
         return self._groups | holders(self._project, modules, self._objects, {*self._groups})
 
     @cached_property
+    def _bare(self) -> frozenset[int]:
+        """The names of those networks, and of what code out of sight hands back of one alone."""
+        modules, known = self._project.modules.values(), {*self._groups}
+        return self._groups | holders(self._project, modules, self._objects, known, alone=True)
+
+    @cached_property
     def _callables(self) -> Callables:
         return Callables(self._project, self._objects, self._running)
 
@@ -93,8 +109,7 @@ class Networks:
             spelled(c)
             for c in calls
             if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
-            if c.func.attr not in HAND_OUT_PARAMETERS | RUNS_NO_FORWARD | METHODS_WITHOUT_CASTS
-            and not self._project.callees(c)
+            if c.func.attr not in _RUNS_NOTHING and not self._project.callees(c)
             if self._objects.groups(module, c.func.value) & self._groups
         }
 
@@ -135,11 +150,12 @@ class Networks:
             return True
         if self._multiplying.is_network(module, call):
             return True
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS_FORWARD:
-            return False
-        if self._project.callees(call):
+        if not isinstance(call.func, ast.Attribute) or self._project.callees(call):
             return False  # what it runs is asked there
-        return bool(self._objects.groups(module, call.func.value) & self._groups)
+        held = self._objects.groups(module, call.func.value)
+        if call.func.attr in RUNS_FORWARD and held & self._groups:
+            return True
+        return bool(held & self._bare) and _may_run_part(module, call, call.func.attr)
 
     def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
         """Yield the calls of torch that compute the loss of a backward, in the function itself."""
@@ -194,14 +210,23 @@ class Networks:
         )
 
     def _halves(self, function: Function, call: ast.Call) -> bool:
-        """Tell whether a call multiplies what an initialized network gave, which was made fp32: O1 made it fp16 again."""
-        if self._project.external(function.module, call.func) not in _PRODUCTS:
+        """Tell whether a call multiplies what an initialized network gave, which was made fp32."""
+        name = self._project.external(function.module, call.func)
+        if name is not None:
+            return name in _PRODUCTS and self.halves(function, call.args)
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _METHODS:
             return False
+        if self._project.callees(call):
+            return False
+        return self.halves(function, [call.func.value, *call.args])
+
+    def halves(self, function: Function, factors: list[ast.expr]) -> bool:
+        """Tell whether one of some factors is what an initialized network gave, which was made fp32: O1 made it fp16 again."""
         networks = self._program.training.losses.networks
         return any(
             networks(function, given, factor=True) & self._running
             and not networks(function, given, cast=True) & self._running
-            for given in call.args
+            for given in factors
         )
 
     def _is_measure(self, module: Module, func: ast.expr) -> bool:
@@ -231,6 +256,13 @@ class Networks:
         return bool(made) and all(
             m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made
         )
+
+
+def _may_run_part(module: Module, call: ast.Call, name: str) -> bool:
+    """Tell whether a method of a network, out of sight, may run layers on what it is given: its name says nothing else."""
+    if isinstance(module.tree.parent(call), ast.Expr) or not all_given(call):
+        return False
+    return not is_housekeeping(name) and name not in _RUNS_NOTHING
 
 
 def _widens(call: ast.Call) -> bool:

@@ -20,18 +20,30 @@ class Holding(Protocol):
 
 
 def holders(
-    project: Project, modules: Iterable[Module], values: Holding, networks: set[int]
+    project: Project,
+    modules: Iterable[Module],
+    values: Holding,
+    networks: set[int],
+    *,
+    alone: bool = False,
 ) -> set[int]:
-    """Return the groups of what classes out of sight are made with one of some networks."""
+    """Return the groups of what code out of sight makes of one of some networks; if `alone`, of it and constants only.
+
+    The second may be the network itself, without what is around it.
+    """
     return {
         group
         for module in modules
         for call in module.tree.nodes(ast.Call)
         if not project.callees(call) and not project.constructed(call)
         if any(values.groups(module, node) & networks for node in _given(call))
-        if project.external(module, call.func) is not None
+        if project.external(module, call.func) is not None and (not alone or _is_alone(call))
         for group in values.groups(module, call)
     } - networks
+
+
+def _is_alone(call: ast.Call) -> bool:
+    return sum(not isinstance(node, ast.Constant) for node in all_given(call)) == 1
 
 
 def _given(call: ast.Call) -> Iterator[ast.expr]:

@@ -56,6 +56,27 @@ _WAYS = {
         (_WIDE,),
         "out = torch.matmul(feats, torch.randn(4, 4))",
     ),
+    "a product by an operator": (_GATHER, _CAST_GATHER, (_WIDE,), "out = feats @ feats.t()"),
+    "a product by a method": (_GATHER, _CAST_GATHER, (_WIDE,), "out = feats.mm(feats.t())"),
+    "a product of widened rows": (_GATHER, _CAST_GATHER, (), "out = feats.float() @ torch.eye(4)"),
+    "a method of what a function out of sight hands back": (
+        (),
+        (),
+        (),
+        "out = unwrap(model).scores(torch.randn(3, 4))",
+    ),
+    "a method of what is in a wrapper": (
+        (),
+        (),
+        ("model = nn.DataParallel(model)",),
+        "out = model.module.scores(torch.randn(3, 4))",
+    ),
+    "a method of what is in a wrapper, if there is one": (
+        (),
+        (),
+        ('bare = getattr(model, "module", model)',),
+        "out = bare.scores(torch.randn(3, 4))",
+    ),
     "a network that a function out of sight hands back": (
         (),
         (),
