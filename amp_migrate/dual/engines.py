@@ -9,6 +9,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of
 from amp_migrate.dual.cut import Cut
 from amp_migrate.project import Module, Project
+from amp_migrate.project.programs import beside
 
 # Raise while they are made where Apex is asked for and cannot be imported.
 _ENGINES = ("DeepSpeedEngine",)
@@ -21,9 +22,13 @@ def engine(
     found: list[Site],
     everywhere: Iterable[Site],
 ) -> Cut | None:
-    """Return the branches for Apex in the methods of such an engine; None for a unit that is anything else."""
+    """Return the branches for Apex in the methods of such an engine; None for a unit that is anything else.
+
+    Programs that initialize Apex themselves may run what the engine adds for it.
+    """
     everywhere = list(everywhere)
-    if any(site.kind is Kind.INITIALIZE for site in everywhere):
+    near = frozenset().union(*(beside(project, site.module.path) for site in found))
+    if any(site.kind is Kind.INITIALIZE and site.module.path in near for site in everywhere):
         return None
     arms: dict[Arm, None] = {}
     for site in found:

@@ -17,6 +17,7 @@ from amp_migrate.availability.handed import makers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.idle import is_idle
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import reachable, scattered, upwards
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import graphs
@@ -171,7 +172,7 @@ def _join_stored(project: Project, groups: _Groups, members: list[Site]) -> None
 
 
 def _join_orphans(project: Project, groups: _Groups) -> None:
-    """Join what scales without an initialize to the one of its file, or to the only one of the project.
+    """Join what scales without an initialize to the one of its file, or to the only one that a program runs beside it.
 
     What hooks and runners of mmcv do joins every program that makes a runner.
     """
@@ -183,7 +184,9 @@ def _join_orphans(project: Project, groups: _Groups) -> None:
             continue
         modules = {site.module for site in group}
         near = [start for start in starts if modules & {site.module for site in start}]
-        chosen = near if len(near) == 1 else starts if len(starts) == 1 else []
+        files = frozenset().union(*(beside(project, module.path) for module in modules))
+        ran = [start for start in starts if any(site.module.path in files for site in start)]
+        chosen = near if len(near) == 1 else ran if len(ran) == 1 else []
         if not chosen and hooked is None:
             hooked = _Hooked(project)
         if not chosen and hooked is not None and hooked.holds(group):
