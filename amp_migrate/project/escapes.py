@@ -72,6 +72,8 @@ class Escapes:
             found += self._called_by_base(function, cls)
         if function.is_property:
             found.append((function, _head(function), "read as a property"))
+        if cls is not None and function.name == "__post_init__":
+            found.append((function, _head(function), "run by the constructor of its dataclass"))
         if function.name != "__init__":
             found += self._used(function.name, function)
             found += self._unclear(function)

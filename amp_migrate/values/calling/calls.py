@@ -267,12 +267,22 @@ class Calls:
         if target.cls is not None and not partial:
             self._results.construct(module, call, target.cls, result)
         if function is None:
+            if target.cls is not None and not partial:
+                self._finish(module, call, target.cls)
             return
         site = CallSite(
             function_of(module, call), call, target.bound, partial, target.cls is not None
         )
         self._passing.arguments(module, site, target)
         self._note(site, target)
+
+    def _finish(self, module: Module, call: ast.Call, cls: Class) -> None:
+        """Let a call of a dataclass run what finishes its object; the arguments are fields, none of them reach it."""
+        method = cls.method("__post_init__")
+        if method is not None and method.takes_receiver:
+            target = Target(method, bound=True)
+            self.reached[call].append(target)
+            self._note(CallSite(function_of(module, call), call, bound=True), target)
 
     def _note(self, site: CallSite, target: Target) -> None:
         assert target.function is not None
