@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import bottom, path
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, place_of
@@ -35,7 +36,7 @@ class Stranger(NamedTuple):
 
 def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
     """Return the calls of a project that look like Apex and are none of its sites."""
-    known = {part for site in sites for part in ast.walk(site.node)}
+    known = {part for site in sites for part in every(site.node)}
     found = [
         stranger
         for module in project.modules.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import dominates, inside
 from amp_migrate.project.rounds import last_before
@@ -18,7 +18,7 @@ def adopted(
     tree = function.module.tree
     found = [
         node
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.With)
         and enters_autocast(project, function.module, node)
         and not inside(tree, backward, node)

@@ -57,7 +57,7 @@ def called(unit: Unit, regions: Iterable[Region]) -> list[Called]:
     found: dict[ast.Call, Called] = {}
     for call, function, sure in _functions(unit, regions):
         module = function.module
-        for node in walk(function.scope) if NAMES.search(module.tree.text) else ():
+        for node in function.own_nodes if NAMES.search(module.tree.text) else ():
             if isinstance(node, ast.Call) and is_bce(unit, module, node.func, maybe=True):
                 if not in_autocast(unit.project, module, node):
                     found.setdefault(node, Called(function, node, call, sure))
@@ -210,7 +210,7 @@ def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call
 
 
 def _callees(unit: Unit, function: Function) -> list[Function]:
-    calls = [node for node in walk(function.scope) if isinstance(node, ast.Call)]
+    calls = [node for node in function.own_nodes if isinstance(node, ast.Call)]
     return [callee for call in calls for callee in functions_run(unit, function.module, call)]
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from amp_migrate.autocast.evaluated.already import already_on, joined
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
 from amp_migrate.flow.condition import (
     UNKNOWN,
     Condition,
@@ -264,7 +263,7 @@ class Casts:
         project = self._unit.project
         made = {
             cls
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, ast.Call)
             for cls in project.constructed(node)
         }

@@ -174,7 +174,7 @@ class Blocks:
         inside = {node for stmt in body for node in walk(stmt)}
         if any(isinstance(node, ast.Yield) for node in inside):
             function = self._unit.project.function_of(module, body[0])
-            everywhere = (n for n in walk(function.scope) if isinstance(n, ast.Yield))
+            everywhere = (n for n in function.own_nodes if isinstance(n, ast.Yield))
             self.known = self.known and inside >= set(everywhere)
             self._generators.add(function)
 

@@ -116,7 +116,7 @@ def _told(module: Module, name: str) -> bool:
 
 def tells_installed(function: Function) -> bool:
     """Tell whether a function returns whether Apex is installed, and nothing else."""
-    returns = [node for node in walk(function.scope) if isinstance(node, ast.Return)]
+    returns = [node for node in function.own_nodes if isinstance(node, ast.Return)]
     return bool(returns) and all(
         node.value is not None
         and (_asks(function.module, node.value) or _by_import(function, node, node.value))
@@ -154,7 +154,7 @@ def _by_import(function: Function, node: ast.Return, value: ast.expr) -> bool:
     """Tell whether a function returns True behind an import of Apex, and False where that failed."""
     if not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
         return False
-    tries = [n for n in walk(function.scope) if isinstance(n, ast.Try) and imports_apex(n.body)]
+    tries = [n for n in function.own_nodes if isinstance(n, ast.Try) and imports_apex(n.body)]
     if len(tries) != 1:
         return False
     blocks = tries[0].body if not value.value else [s for h in tries[0].handlers for s in h.body]

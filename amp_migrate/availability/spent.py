@@ -81,7 +81,7 @@ def _counted(site: Site) -> set[str]:
     return {
         name
         for method in methods
-        for node in walk(method.scope)
+        for node in method.own_nodes
         if isinstance(node, ast.AugAssign) and (name := path(node.target)) and "." in name
     }
 

@@ -22,7 +22,6 @@ from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.settings import scales
-from amp_migrate.facts.paths import walk
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place
@@ -192,7 +191,7 @@ class _Pair:
         had = {
             ast.unparse(n)
             for f in self._old.functions[self._name]
-            for n in walk(f.scope)
+            for n in f.own_nodes
             if isinstance(n, ast.expr)
         }
         calls = self._calls - self._quiet(_CHECKPOINTS)

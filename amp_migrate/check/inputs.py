@@ -10,7 +10,6 @@ from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.reads.gradients import Gradients
@@ -60,7 +59,7 @@ def _read_behind(
     for where, call in places:
         graph = old.program.graph(where)
         order = graph.order(exceptions=False)
-        for node in walk(where.scope):
+        for node in where.own_nodes:
             if not isinstance(node, ast.Attribute) or not gradients.of_input(where, node):
                 continue
             if any(order.may_reach(a, b) for a in graph.at(call) for b in graph.at(node)):

@@ -139,7 +139,7 @@ class Branches:
         if block is None or not isinstance(target, ast.Name) or len(stmt.targets) > 1:
             return False
         delays = {k.value for k in block.site.call.keywords if k.arg == "delay_unscale"}
-        named = (n for n in ast.walk(block.site.function.scope) if isinstance(n, ast.Name))
+        named = (n for n in block.site.function.all_nodes if isinstance(n, ast.Name))
         return bool(delays) and all(
             n is target or any(n in ast.walk(delay) for delay in delays)
             for n in named

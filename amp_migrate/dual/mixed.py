@@ -11,7 +11,6 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, around, is_shut, runs, shut, unbound
 from amp_migrate.dual.native import beside_native, is_native, makes_scaler, mentions_native
 from amp_migrate.dual.search import Search
-from amp_migrate.facts.paths import walk
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.programs import files_of, programs
@@ -21,7 +20,7 @@ def refuse_doubled(project: Project, found: list[Site]) -> None:
     """Raise `Cannot` where native AMP stands in the very functions that use Apex: it would be there twice."""
     for function in dict.fromkeys(site.function for site in found if site.kind is not Kind.VALUE):
         kept = _adopted(project, function, found)
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             if (
                 is_native(project, function.module, node)
                 and node not in kept

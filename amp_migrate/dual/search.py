@@ -11,7 +11,6 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of, is_shut, shut, unbound
 from amp_migrate.dual.cut import Definition
 from amp_migrate.dual.twins import made, wrappers
-from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function, Module, Project
 
@@ -124,7 +123,7 @@ class Search:
             known = self._availability[arm.module]
             without = shut(known, arm)
             function = self._project.function_of(arm.module, arm.node)
-            for node in walk(function.scope):
+            for node in function.own_nodes:
                 if not isinstance(node, ast.If) or node is arm.node:
                     continue
                 narrower = Arm(arm.module, node, "body")

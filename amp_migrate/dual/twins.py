@@ -92,7 +92,7 @@ def chosen_beside_native(project: Project, site: Site) -> bool:
     As in ``if backend == "apex"`` beside ``partial(torch.autocast, ...)``.
     """
     return chosen_by_name(site) and any(
-        names_native(project, site.module, n) for n in ast.walk(site.function.scope)
+        names_native(project, site.module, n) for n in site.function.all_nodes
     )
 
 
@@ -132,7 +132,7 @@ def _native_twin(project: Project, function: Function) -> Function | None:
 
 
 def _runs_native(project: Project, function: Function) -> bool:
-    return any(is_native(project, function.module, n) for n in ast.walk(function.scope))
+    return any(is_native(project, function.module, n) for n in function.all_nodes)
 
 
 def _named(module: Module, name: str) -> Iterator[ast.expr]:

@@ -14,7 +14,6 @@ from amp_migrate.dual.mixed import needed_by_native, without_native
 from amp_migrate.dual.native import beside_native, is_native
 from amp_migrate.dual.search import Search
 from amp_migrate.dual.twins import chosen_beside_native, with_twins
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Module, Project
 
 _WHY = "native AMP stands beside it"
@@ -103,7 +102,7 @@ def _has_native(project: Project, availability: Availability, site: Site) -> boo
     """Tell whether a scale_loss has native AMP beside it: in another branch, or under a test of its own."""
     if beside_native(project, site) is not None:
         return True
-    native = [n for n in walk(site.function.scope) if _scales(project, site.module, n)]
+    native = [n for n in site.function.own_nodes if _scales(project, site.module, n)]
     apart = [n for n in native if any(around(site.module, n))]
     for arm in around(site.module, site.node):
         without = shut(availability, arm)

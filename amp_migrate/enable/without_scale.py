@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Module, Project, build
 
@@ -117,7 +117,7 @@ class _Scaler:
         """Return the function whose variable a function reads, itself where it is its own."""
         if self.names.intersection(function.parameters.names) or function.node is None:
             return function
-        own = {n.id for n in walk(function.scope) if isinstance(n, ast.Name) and self._binds(n)}
+        own = {n.id for n in function.own_nodes if isinstance(n, ast.Name) and self._binds(n)}
         return function if own & self.names else function.parent or function.module.top
 
     @staticmethod

@@ -50,14 +50,14 @@ def spreads(call: ast.Call) -> bool:
 
 def variables(node: ast.AST) -> set[str]:
     """Return the names of the variables that stand in a statement or expression, nested functions included."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in every(node) if isinstance(part, ast.Name)}
 
 
 def calls_method(node: ast.AST, name: str) -> bool:
     """Tell whether a method of a name is called in a statement or expression, nested functions included."""
     return any(
         isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == name
-        for n in ast.walk(node)
+        for n in every(node)
     )
 
 
@@ -81,18 +81,18 @@ def is_attribute_of(names: Collection[str], node: ast.AST) -> bool:
 
 def mentions(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression holds a name, nested functions included."""
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in every(node))
 
 
 def sets(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression binds or deletes a variable, nested functions included."""
-    named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name)
+    named = (n for n in every(node) if isinstance(n, ast.Name) and n.id == name)
     return any(not isinstance(n.ctx, ast.Load) for n in named)
 
 
 def last_names(node: ast.AST) -> set[str]:
     """Return what an expression asks for by its last name or key: ``fp16`` of ``args.fp16``, not ``args``."""
-    parts = list(ast.walk(node))
+    parts = list(every(node))
     asked = {part.value for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
     found: set[str] = set()
     for part in parts:

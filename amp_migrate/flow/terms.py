@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.mark import Mark
 
 
@@ -132,4 +133,4 @@ def _asked(node: ast.Call, reads: set[Operand]) -> str | None:
 
 def names_of(node: ast.expr) -> frozenset[str]:
     """Return the names that an expression reads."""
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return frozenset(part.id for part in every(node) if isinstance(part, ast.Name))

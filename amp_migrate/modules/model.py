@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 
@@ -80,6 +83,16 @@ class Function:
     def scope(self) -> FunctionNode | ast.Module:
         """The node that holds the statements."""
         return self.node if self.node is not None else self.module.tree.module
+
+    @cached_property
+    def own_nodes(self) -> tuple[ast.AST, ...]:
+        """What stands in it, from the scope down, without what is inside nested functions, lambdas and classes."""
+        return tuple(walk(self.scope))
+
+    @cached_property
+    def all_nodes(self) -> tuple[ast.AST, ...]:
+        """All that stands in it, from the scope down."""
+        return tuple(every(self.scope))
 
     @property
     def method(self) -> Function:

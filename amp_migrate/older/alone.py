@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALONE, Sheet
 from amp_migrate.plan.cannot import Unwritable
@@ -54,7 +53,7 @@ def _networks(
 ) -> Iterator[str]:
     """Yield the names of networks that a function has when a statement runs."""
     forwards = Forwards(found.project, [])
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             owner = module.scopes.owner(node)
             bindings = module.scopes.bindings(owner, node.id) if owner is function.scope else []

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Place
@@ -66,7 +65,7 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
     migrated = {*home.users, *unit.functions}
 
     def called(function: Function) -> Iterator[Function]:
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             if isinstance(node, ast.Call) and node not in home.beside.lacking:
                 yield from project.callees(node)
 

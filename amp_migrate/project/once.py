@@ -1,22 +1,30 @@
-"""Questions about a project that are answered once."""
+"""Questions about a project, or what is made of it, that are answered once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     from amp_migrate.project.project import Project
 
+
+class Asked(Protocol):
+    """What keeps the answers to questions about it: a project, or a program."""
+
+    answers: dict[object, object]
+
+
 Answer = TypeVar("Answer")
+Subject = TypeVar("Subject", bound=Asked)
 
 
-def once(ask: Callable[[Project], Answer]) -> Callable[[Project], Answer]:
-    """Answer a question about a project when it is first asked; the answer lives as long as the project."""
+def once(ask: Callable[[Subject], Answer]) -> Callable[[Subject], Answer]:
+    """Answer a question when it is first asked; the answer lives as long as what it is about."""
 
     @wraps(ask)
-    def asked(project: Project) -> Answer:
+    def asked(project: Subject) -> Answer:
         if ask not in project.answers:
             project.answers[ask] = ask(project)
         return cast(Answer, project.answers[ask])

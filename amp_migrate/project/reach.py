@@ -9,7 +9,6 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import kept, once
 
@@ -100,7 +99,7 @@ def _set_by(function: Function) -> frozenset[str]:
     """Return the attributes that a function sets itself."""
     return frozenset(
         node.attr
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     )
 

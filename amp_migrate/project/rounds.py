@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TypeVar
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.flow import Graph, Graphs, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
@@ -125,7 +125,7 @@ def rebound(
     read = uses(node)
     return any(
         runs_before(project, function, first, stmt) and runs_before(project, function, stmt, then)
-        for stmt in walk(function.scope)
+        for stmt in function.own_nodes
         if isinstance(stmt, ast.stmt) and defs(stmt) & read
     )
 

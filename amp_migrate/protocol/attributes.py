@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import last_names, walk
+from amp_migrate.facts.paths import last_names
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import names_in
@@ -45,7 +45,7 @@ def _making(program: Program, cls: Class) -> list[Function]:
     """Return the constructors of a class, and the methods of it that these call."""
 
     def called(function: Function) -> list[Function]:
-        calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
+        calls = (n for n in function.own_nodes if isinstance(n, ast.Call))
         return [f for call in calls for f in program.project.callees(call) if f.cls is cls]
 
     return list(closure(_constructors(cls), called))

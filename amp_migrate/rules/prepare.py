@@ -13,6 +13,7 @@ from amp_migrate.autocast.casts import Casts
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.dual.branches import Branches
+from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_none
 from amp_migrate.flow.condition import speller
 from amp_migrate.placement.backwards import scaled
@@ -173,7 +174,7 @@ def _training_functions(unit: Unit) -> list[Function]:
 def _gone(branches: Branches) -> set[ast.AST]:
     statements = [s for c in branches.collapses.values() for s in c.gone()]
     statements += [s for p in branches.prefixes.values() for s in p.node.orelse]
-    return {node for stmt in statements for node in ast.walk(stmt)}
+    return {node for stmt in statements for node in every(stmt)}
 
 
 def _reach(unit: Unit, gone: set[ast.AST]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import all_given, path, tail, walk
+from amp_migrate.facts.paths import all_given, path, tail
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
@@ -72,7 +72,7 @@ class Runners:
         outputs = f"{runner}.outputs"
         taken = {
             node.targets[0].id
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Name)
             and _mentions(node.value, outputs)
@@ -163,7 +163,7 @@ class Runners:
         """Tell whether the function that makes a runner makes the optimizer for it too."""
         own = {
             name
-            for node in walk(made.function.scope)
+            for node in made.function.own_nodes
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             for name in map(path, node.targets)
         }
@@ -239,13 +239,13 @@ def _runs_forward(method: Function) -> bool:
     """Tell whether a method calls its own object, its `forward` or the same method of its base."""
     own = method.parameters.names[0] if method.parameters.names else "self"
     return _calls(method, own) or any(
-        isinstance(node, ast.Attribute) and node.attr == "train_step" for node in walk(method.scope)
+        isinstance(node, ast.Attribute) and node.attr == "train_step" for node in method.own_nodes
     )
 
 
 def _calls(function: Function, model: str) -> bool:
     """Tell whether a function calls a network, or its forward()."""
-    calls = (node.func for node in walk(function.scope) if isinstance(node, ast.Call))
+    calls = (node.func for node in function.own_nodes if isinstance(node, ast.Call))
     return any(path(func) in (model, f"{model}.forward") for func in calls)
 
 
@@ -253,7 +253,7 @@ def _casts(project: Project, function: Function) -> bool:
     """Tell whether a function has an autocast of its own, as the finding of a hidden forward asks for."""
     return any(
         isinstance(node, ast.With) and enters_autocast(project, function.module, node)
-        for node in walk(function.scope)
+        for node in function.own_nodes
     )
 
 

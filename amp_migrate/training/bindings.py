@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
@@ -84,7 +85,7 @@ def _taker(module: Module, binding: ast.AST) -> ast.AST | None:
 
 def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
     """Yield what hands out parameters in an expression, or in what its names were assigned."""
-    for part in ast.walk(node):
+    for part in every(node):
         if part in seen:
             continue
         seen.add(part)
@@ -123,7 +124,7 @@ def named(function: Function, name: str) -> ast.Name | ast.arg | None:
 
 def is_generator(function: Function) -> bool:
     """Tell whether the body of a function runs only where its result is gone through."""
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function.scope))
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in function.own_nodes)
 
 
 def returned(function: Function) -> list[ast.expr]:

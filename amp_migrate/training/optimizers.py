@@ -139,7 +139,7 @@ class Optimizers:
         groups = self._objects.groups(module, call)
         for cls in self.project.constructed(maker):
             for method in cls.methods.values():
-                for node in ast.walk(method.scope):
+                for node in method.all_nodes:
                     stores = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
                     if (
                         stores

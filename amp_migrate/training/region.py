@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.below import every
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 
@@ -51,4 +52,4 @@ class Search:
 
 def nodes_in(regions: Iterable[Region]) -> set[ast.AST]:
     """Return all nodes in the statements of some regions, nested functions included."""
-    return {n for r in regions for stmt in r.statements() for n in ast.walk(stmt)}
+    return {n for r in regions for stmt in r.statements() for n in every(stmt)}

@@ -9,7 +9,7 @@ from functools import partial
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import all_given, walk
+from amp_migrate.facts.paths import all_given
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
@@ -90,7 +90,7 @@ def _is_aside(unit: Unit, function: Function) -> bool:
         return True
     names = {
         n.func.attr
-        for n in walk(function.scope)
+        for n in function.own_nodes
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
     }
     body = function.node.body if function.node is not None else []
@@ -183,5 +183,5 @@ def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
 
 def _leading(project: Project, function: Function, made: frozenset[Function]) -> list[ast.Call]:
     """Return the calls of a function that run some others."""
-    calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
     return [call for call in calls if runs_one(project, call, made)]

@@ -62,7 +62,7 @@ def _computing(project: Project) -> list[tuple[Function, ast.stmt]]:
     return [
         (function, stmt)
         for function in project.functions()
-        for stmt in walk(function.scope)
+        for stmt in function.own_nodes
         if isinstance(stmt, _MEASURES) and _computes(_measuring(stmt))
     ]
 
@@ -162,7 +162,7 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
     return [
         Region(function.module, function, stmt, stmt)
         for function, names in known.items()
-        for stmt in walk(function.scope)
+        for stmt in function.own_nodes
         if isinstance(stmt, _ASSIGNS) and stmt not in held and uses(stmt) & names
         if unit.forwards.strength(function.module, stmt) is Forward.CRITERION
         and not bce.calls(unit, function.module, stmt)

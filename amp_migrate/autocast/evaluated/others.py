@@ -9,7 +9,7 @@ from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged, reached
-from amp_migrate.facts.paths import all_given, tail, walk
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
@@ -54,7 +54,7 @@ def trains_aside(unit: Unit, region: Region) -> bool:
     """Tell whether the function of a region runs a backward of its own, and none of the unit."""
     own = any(
         isinstance(node, ast.Call) and tail(node) == "backward" and not unit.project.callees(node)
-        for node in walk(region.function.scope)
+        for node in region.function.own_nodes
     )
     return own and not unit.backwards_of(region.function)
 

@@ -10,7 +10,7 @@ from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import all_given, path, walk
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.imported import is_main
@@ -103,7 +103,7 @@ def _run(unit: Unit, regions: list[Region]) -> set[Function]:
 
 
 def _below(unit: Unit, function: Function) -> list[Function]:
-    calls = (node for node in walk(function.scope) if isinstance(node, ast.Call))
+    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
     return [below for call in calls for below in functions_run(unit, function.module, call)]
 
 
@@ -112,7 +112,7 @@ def _helps(function: Function) -> bool:
 
 
 def _runs_one(function: Function, runs: _Runs) -> bool:
-    return any(isinstance(n, ast.Call) and runs(function.module, n) for n in walk(function.scope))
+    return any(isinstance(n, ast.Call) and runs(function.module, n) for n in function.own_nodes)
 
 
 def _evaluates(unit: Unit, module: Module, call: ast.Call) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast
@@ -35,7 +34,7 @@ def _scales_elsewhere(unit: Unit, function: Function) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "scale_loss"
         and node not in own
-        for node in walk(function.scope)
+        for node in function.own_nodes
     )
 
 

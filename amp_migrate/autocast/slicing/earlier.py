@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import is_attribute_of, path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
@@ -79,7 +78,7 @@ class Earlier:
         return any(
             self._effects.places.of(module, node) == place
             and self._forwards.is_network(module, node)
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, ast.Attribute)
         )
 
@@ -90,7 +89,7 @@ class Earlier:
         needed = {Place(method.scope, method.receiver or "", steps) for steps in kept}
         stmts = [
             stmt
-            for stmt in every(method.scope)
+            for stmt in method.all_nodes
             if isinstance(stmt, ast.Assign)
             and touches(self._effects.places.writes(method.module, stmt), needed)
             and not self._is_aside(method.module, stmt)

@@ -116,7 +116,7 @@ class Effects:
         called: list[list[int]] = []
         for member in queue:
             own: dict[int, None] = {}
-            for part in walk(member.scope):
+            for part in member.own_nodes:
                 for callee in self._project.callees(part) if isinstance(part, ast.Call) else ():
                     if callee not in self._known:
                         if callee not in found:
@@ -250,7 +250,7 @@ def _receiver(site: CallSite) -> ast.expr | None:
 
 def _first(function: Function) -> ast.expr | None:
     """Return an expression that reads the first parameter of a function."""
-    for node in ast.walk(function.scope):
+    for node in function.all_nodes:
         if (
             function.is_receiver(node)
             and isinstance(node, ast.Name)

@@ -219,7 +219,7 @@ class RegionFinder:
         if function in self._entered:
             return
         self._entered.add(function)
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             if isinstance(node, _GIVES) and node.value is not None:
                 here = self._local(function, node, self._effects.reads(function, node.value))
                 result.regions += here.regions

@@ -132,7 +132,7 @@ def _makes_one(project: Project, module: Module, call: ast.Call) -> bool:
 def only_draws(project: Project, function: Function) -> bool:
     """Tell whether a helper hands what it gets to other libraries, to draw or to store it, and casts nothing itself."""
     elsewhere = False
-    for part in (n for f in reachable(project, function) for n in walk(f.scope)):
+    for part in (n for f in reachable(project, function) for n in f.own_nodes):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult | ast.Pow):
             return False
         if not isinstance(part, ast.Call):

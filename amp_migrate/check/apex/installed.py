@@ -18,7 +18,7 @@ def installed(project: Project, function: Function, *, there: bool = True) -> As
     if "apex" not in function.module.tree.text:
         return found
     seen: set[str] = set()
-    for node in every(function.scope):
+    for node in function.all_nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
             seen.add(node.id)
             if _tells(project, function, node) and (spelled := term(node)) is not None:

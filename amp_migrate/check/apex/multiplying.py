@@ -8,7 +8,6 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
 
@@ -60,7 +59,7 @@ class Multiplying:
 
 def _made(cls: Class) -> Iterator[tuple[Module, ast.Call]]:
     for method in cls.methods.values():
-        for node in walk(method.scope):
+        for node in method.own_nodes:
             if isinstance(node, ast.Call):
                 yield cls.module, node
 

@@ -9,7 +9,6 @@ from functools import partial
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import OFF, Initialized
-from amp_migrate.facts.paths import walk
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
@@ -80,7 +79,7 @@ def _changes(
     values = program.project.values
     objects = {
         group
-        for part in walk(where.scope)
+        for part in where.own_nodes
         if isinstance(part, ast.Attribute) and ast.unparse(part) == operand.text
         for group in values.groups(where.module, part.value)
     }

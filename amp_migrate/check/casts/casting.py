@@ -9,7 +9,6 @@ from enum import Enum
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
@@ -112,7 +111,7 @@ class Casting:
         return bool(external) or any(
             self._project.external(function.module, node) in AUTOCASTS
             for function in run
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, ast.Attribute | ast.Name)
         )
 
@@ -137,7 +136,7 @@ class Casting:
         found = list(functions)
         seen = set(found)
         for function in found:
-            for node in ast.walk(function.scope):
+            for node in function.all_nodes:
                 if isinstance(node, ast.withitem) and self._context(function, node.context_expr):
                     return True
                 if isinstance(node, ast.Call):

@@ -240,7 +240,7 @@ class Forwards:
         return [
             (function, node)
             for function in self._old(at[0])
-            for node in ast.walk(function.scope)
+            for node in function.all_nodes
             if isinstance(node, ast.Call) and spelled(node) == at[1]
         ]
 

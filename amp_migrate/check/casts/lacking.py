@@ -47,7 +47,7 @@ class Lacking:
             self._old.names(key(function)) if key(function) in self._old.functions else frozenset()
         )
         own = function.receivers
-        nodes = walk(function.scope) if function.node is None else every(function.scope)
+        nodes = function.own_nodes if function.node is None else function.all_nodes
         for node in nodes:
             for keyword in node.keywords if isinstance(node, ast.Call) else ():
                 if keyword.arg == "enabled":
@@ -112,7 +112,7 @@ def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:
     """Return a use of a parameter in a function that takes it as it comes: it neither asks for it nor sets it."""
     tree = function.module.tree
     use: ast.Attribute | None = None
-    for node in every(function.scope):
+    for node in function.all_nodes:
         if not isinstance(node, ast.Name) or node.id != parameter:
             continue
         up = tree.parent(node)

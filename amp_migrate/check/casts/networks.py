@@ -13,6 +13,7 @@ from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.casting import forwards
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import all_given, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
@@ -162,7 +163,7 @@ class Networks:
         queue: list[ast.AST] = [backward]
         seen: set[ast.AST] = set()
         while queue:
-            for part in ast.walk(queue.pop()):
+            for part in every(queue.pop()):
                 if part in seen:
                     continue
                 seen.add(part)

@@ -7,6 +7,7 @@ import copy
 from enum import Enum
 
 from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
@@ -161,7 +162,7 @@ class Labels:
         queue: list[ast.AST] = [backward]
         seen: set[ast.AST] = set()
         while queue:
-            for part in ast.walk(queue.pop()):
+            for part in every(queue.pop()):
                 if isinstance(part, ast.Call) and tail(part) == "scale":
                     return True
                 if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
@@ -254,7 +255,7 @@ class _Unscaled(ast.NodeTransformer):
 
 def _copied(node: ast.expr) -> ast.expr:
     """Return a copy whose names remember the node that they were."""
-    memo = {id(n): _with_origin(n) for n in ast.walk(node) if isinstance(n, ast.Name)}
+    memo = {id(n): _with_origin(n) for n in every(node) if isinstance(n, ast.Name)}
     return copy.deepcopy(node, memo)
 
 

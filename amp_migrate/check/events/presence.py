@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.origins.meant import meant
@@ -37,7 +37,7 @@ def always_there(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
 
 def _asked(function: Function) -> Iterator[ast.expr]:
     """Yield the variables and attributes that tests of a function ask for: ``if x``, ``x is None``."""
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         parts = [node.test] if isinstance(node, _TESTS) else []
         for part in parts:
             if isinstance(part, ast.BoolOp):

@@ -10,7 +10,6 @@ from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Label
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -40,6 +39,7 @@ class Side:
         self.project = program.project
         self.labels = Labels(program)
         self._known: dict[tuple[Function, bool], Assumption] = {}
+        self._names: dict[Key, frozenset[str]] = {}
         self.functions: dict[Key, list[Function]] = {}
         for function in self.project.functions():
             self.functions.setdefault(key(function), []).append(function)
@@ -84,16 +84,21 @@ class Side:
 
     def names(self, name: Key) -> frozenset[str]:
         """Return the names that stand in the functions of a name."""
+        if name not in self._names:
+            self._names[name] = frozenset(self._named(name))
+        return self._names[name]
+
+    def _named(self, name: Key) -> set[str]:
         found: set[str] = set()
         for function in self.functions[name]:
-            for part in every(function.scope):
+            for part in function.all_nodes:
                 if isinstance(part, ast.Name):
                     found.add(part.id)
                 elif isinstance(part, ast.arg):
                     found.add(part.arg)
                 elif isinstance(part, ast.Attribute):
                     found.add(text_of(part))
-        return frozenset(found)
+        return found
 
     def calls(self, name: Key, known: frozenset[Key]) -> dict[str, set[Function]]:
         """Return how the functions of a name call the known ones, with what each call may run."""
@@ -174,7 +179,7 @@ class Side:
         return {
             node: asked(node, self.known(function, there=False) if gone else NOTHING)
             for function in self.functions[name]
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, DECIDES | LOOPS)
             and not allowed.lines & set(range(node.lineno, node.body[0].lineno + 1))
             and self._decides(node, function, calls, allowed)

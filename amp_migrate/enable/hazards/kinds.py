@@ -58,7 +58,7 @@ def _transposed_of(function: Function, node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Name):
         made = [
             s.value
-            for s in ast.walk(function.scope)
+            for s in function.all_nodes
             if isinstance(s, ast.Assign)
             and any(isinstance(t, ast.Name) and t.id == node.id for t in s.targets)
         ]

@@ -203,7 +203,7 @@ class Hazards:
         for training in trainings:
             found.update(dict.fromkeys(backward.function for backward in training.backwards))
             for optimizer in training.optimizers:
-                for node in ast.walk(optimizer.function.scope):
+                for node in optimizer.function.all_nodes:
                     if isinstance(node, ast.Name | ast.Attribute):
                         groups = self._objects.groups(optimizer.module, node)
                         if groups & optimizer.trains:
@@ -213,7 +213,7 @@ class Hazards:
                 if method in found:
                     continue
                 found[method] = None
-                for call in ast.walk(method.scope):
+                for call in method.all_nodes:
                     if isinstance(call, ast.Call):
                         made = self._project.constructed(call)
                         classes += [c for c in made if c not in classes]

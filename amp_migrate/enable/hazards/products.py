@@ -15,7 +15,6 @@ from amp_migrate.enable.hazards.kinds import (
     is_product,
     makes_sparse,
 )
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 
 _OFF = "`torch.autocast(..., enabled=False)`"
@@ -89,6 +88,6 @@ def calls_of(project: Project, function: Function) -> list[ast.Call]:
     """Return the calls that stand in a function itself, lambdas included."""
     return [
         node
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Call) and project.function_of(function.module, node) is function
     ]

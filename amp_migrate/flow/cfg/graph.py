@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.order import Order
 
@@ -95,8 +96,14 @@ class Graph:
 
     def within(self, node: ast.AST) -> tuple[Point, ...]:
         """Return the points of a node and of all nodes inside it, in the order in which they were built."""
-        found = [p for part in ast.walk(node) for p in self._at.get(part, ())]
-        return tuple(sorted(found, key=lambda p: p.index))
+        if node not in self._within:
+            found = [p for part in every(node) for p in self._at.get(part, ())]
+            self._within[node] = tuple(sorted(found, key=lambda p: p.index))
+        return self._within[node]
+
+    @cached_property
+    def _within(self) -> dict[ast.AST, tuple[Point, ...]]:
+        return {}
 
     def order(self, exceptions: bool = True) -> Order:
         """Return what runs before what, with or without the edges of whatever may raise.

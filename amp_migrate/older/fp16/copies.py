@@ -73,7 +73,7 @@ def _may_clear(found: Found, graph: Graph) -> list[Point]:
         if any(
             isinstance(node, ast.Attribute) and node.attr in ("zero_grad", "grad")
             for run in reachable(found.project, callee)
-            for node in ast.walk(run.scope)
+            for node in run.all_nodes
         )
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.below import every
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
@@ -19,7 +19,7 @@ def read_behind(
     function = block.site.function
     bound = {_bound(b): b for b in others if b.alias == block.alias}
     found: list[tuple[ast.Name, bool]] = []
-    inner = set(ast.walk(block.node))
+    inner = set(every(block.node))
     for name in _loads(function, block.alias):
         if name in inner:
             continue
@@ -39,7 +39,7 @@ def _bound(block: ScaleLoss) -> ast.AST | None:
 def _loads(function: Function, alias: str) -> list[ast.Name]:
     """Return the reads of a variable of a function, those of functions inside it included."""
     top: ast.AST = function.node if function.node is not None else function.module.tree.module
-    names = [n for n in ast.walk(top) if isinstance(n, ast.Name) and n.id == alias]
+    names = [n for n in every(top) if isinstance(n, ast.Name) and n.id == alias]
     return [
         n
         for n in names
@@ -53,7 +53,7 @@ def _stores(unit: Unit, function: Function, name: ast.Name) -> set[ast.AST]:
     if unit.project.function_of(module, name) is not function:
         return {
             n
-            for n in walk(function.scope)
+            for n in function.own_nodes
             if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Store)
         }
     graph = unit.losses.graph(function)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path
 from amp_migrate.placement.backwards.probes import cleared
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -66,7 +66,7 @@ def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
     """Tell whether a function runs a model of the unit, with gradients that its backward may reach."""
     module = backward.module
     tree, values = module.tree, unit.project.values
-    for call in walk(backward.function.scope):
+    for call in backward.function.own_nodes:
         if not isinstance(call, ast.Call) or not call.args:
             continue
         if not runs_before(unit.project, backward.function, call, backward.node):
@@ -86,7 +86,7 @@ def _zeroings(unit: Unit, models: Parts, function: Function) -> Iterator[ast.stm
     values, module = unit.project.values, function.module
     optimizers = _parts(unit, [(step.module, step.optimizer) for step in unit.steps])
     stepped = [_built_from(function, name) for name in optimizers.names]
-    for stmt in walk(function.scope):
+    for stmt in function.own_nodes:
         if not isinstance(stmt, ast.stmt) or not is_zero_grad(stmt):
             continue
         receiver = stmt.value.func.value  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ def _built_from(function: Function, name: str | None) -> set[str]:
     """Return what is first given to the constructors of an optimizer in its function."""
     return {
         ast.unparse(node.value.args[0])
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and node.value.args

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reached_by
@@ -53,7 +52,7 @@ class First:
         if there is function:
             yield node
             return
-        for call in walk(there.scope):
+        for call in there.own_nodes:
             if isinstance(call, ast.Call) and function in reached_by(self._project, call):
                 yield call
 
@@ -61,7 +60,7 @@ class First:
         """Return what scales a loss in a function, but for a call that comes to the target itself."""
         return [
             node
-            for node in walk(there.scope)
+            for node in there.own_nodes
             if node is not target
             and (
                 any(there is f and node is scaled for f, scaled in self._scaled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
 from amp_migrate.project.rounds import may_follow
@@ -25,7 +25,7 @@ def frozen_later(project: Project, module: Module, call: ast.Call) -> bool:
         isinstance(node, ast.For)
         and _freezes_part(tree, node, name)
         and may_follow(project, function, stmt, node)
-        for node in walk(function.scope)
+        for node in function.own_nodes
     )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.below import every
 from amp_migrate.project import Module, Project
 from amp_migrate.training.steps import backward_of
 
@@ -61,8 +62,8 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 def closed_over(project: Project, site: Site, block: ast.With, alias: str) -> Iterator[ast.Call]:
     """Yield the backward passes on the scaled loss in functions that read it where they are made, for the block to call."""
-    module, inner = site.module, set(ast.walk(block))
-    for call in ast.walk(site.function.scope):
+    module, inner = site.module, set(every(block))
+    for call in site.function.all_nodes:
         if (
             isinstance(call, ast.Call)
             and call not in inner

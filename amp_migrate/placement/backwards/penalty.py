@@ -51,7 +51,7 @@ def of_weights(unit: Unit, backward: Backward) -> bool:
     function, module = backward.function, backward.module
     computed: list[ast.expr] = [backward.loss]
     needed = _followed(backward.loss)
-    for stmt in reversed(list(walk(function.scope))):
+    for stmt in reversed(list(function.own_nodes)):
         if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
             if stmt.value is not None and runs_before(unit.project, function, stmt, backward.node):
                 computed.append(stmt.value)
@@ -89,7 +89,7 @@ def _is_penalty(unit: Unit, backward: Backward) -> bool:
     """Tell whether a loss is computed of the weights themselves, by nothing that autocast casts to fp16."""
     function = backward.function
     needed = uses(backward.loss)
-    for stmt in walk(function.scope):
+    for stmt in function.own_nodes:
         if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
             if runs_before(unit.project, function, stmt, backward.node):
                 if not _is_plain(unit, function.module, stmt):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from amp_migrate.facts.constants import is_false
-from amp_migrate.facts.paths import path, stored, tail, walk
+from amp_migrate.facts.paths import path, stored, tail
 from amp_migrate.placement.finding.gather import training_functions
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -47,7 +47,7 @@ def _reads(unit: Unit, backward: Backward) -> bool:
         and path(node.value) in inputs
         and not (only_freed(tree, node) or sets_zero(tree, node))
         and may_follow(unit.project, function, backward.node, node)
-        for node in walk(function.scope)
+        for node in function.own_nodes
     )
 
 
@@ -56,7 +56,7 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
     function = backward.function
     found = set(function.parameters.names)
     barred: set[str] = set()
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             value = bound_value(function.module, node)
             found |= {path(node) or ""} if value is not None and _requires_grad(value) else set()
@@ -80,7 +80,7 @@ def _of_parameters(
     function = backward.function
     computing = {
         node.id
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Name) and unit.losses.computes(function, backward.loss, node)
     }
     yield from names - computing
@@ -100,7 +100,7 @@ def _requires_grad(node: ast.expr) -> bool:
 def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Iterator[Backward]:
     """Yield the calls of ``torch.autograd.grad`` of a function whose result is not differentiated again."""
     module = function.module
-    for call in walk(function.scope):
+    for call in function.own_nodes:
         if not isinstance(call, ast.Call) or call in within or not call.args:
             continue
         if unit.project.external(module, call.func) != "torch.autograd.grad":
@@ -139,7 +139,7 @@ def _runs_copies(unit: Unit, function: Function) -> bool:
     """Tell whether every network that a function runs is a copy made in it, whose gradients no step reads."""
     bound: dict[str, list[bool]] = {}
     called: set[str] = set()
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Assign):
             copied = isinstance(node.value, ast.Call) and tail(node.value) == "deepcopy"
             for name in (path(target) for target in node.targets):
@@ -197,7 +197,7 @@ def _leaving(
     around: tuple[Function, ...],
 ) -> Iterator[ast.AST]:
     """Yield the nodes of a function that run a probe, and may leave its gradients behind."""
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if node is probe.node:
             yield node
         elif isinstance(node, ast.Call):

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Collection, Iterable
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
@@ -40,7 +39,7 @@ def _runs_backward(cls: Class) -> bool:
         backward_of(node) is not None
         for owner in cls.mro()
         for method in owner.methods.values()
-        for node in walk(method.scope)
+        for node in method.own_nodes
     )
 
 
@@ -73,7 +72,7 @@ def _is_abstract(function: Function) -> bool:
     """Tell whether a method only says that subclasses have one."""
     return all(
         isinstance(s, ast.Raise | ast.Pass | ast.Expr) for s in function.scope.body
-    ) and not any(isinstance(node, ast.Attribute) for node in walk(function.scope))
+    ) and not any(isinstance(node, ast.Attribute) for node in function.own_nodes)
 
 
 def refuse_beside(

@@ -137,7 +137,7 @@ def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
         return False
     given = [
         call
-        for call in walk(around.scope)
+        for call in around.own_nodes
         if isinstance(call, ast.Call)
         and _is_step(unit, around.module, call)
         and function.name in [path(a) for a in call.args]

@@ -19,5 +19,5 @@ def only_infers(unit: Unit, site: Site) -> bool:
     return not any(
         isinstance(node, ast.Attribute) and node.attr == "backward"
         for function in run_around(unit.project, site.function)
-        for node in ast.walk(function.scope)
+        for node in function.all_nodes
     )

@@ -85,7 +85,7 @@ def refuse_moved_by_hand(unit: Unit) -> None:
         if not isinstance(stmt, ast.Assign) or stmt.value is not site.node:
             continue
         names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
-        for node in ast.walk(site.function.scope):
+        for node in site.function.all_nodes:
             moves = isinstance(node, ast.Attribute) and node.attr == "update_scale"
             if moves and isinstance(node, ast.Attribute) and root(node) in names:
                 raise Cannot(

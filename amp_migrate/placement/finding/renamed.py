@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
@@ -22,7 +22,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
     seen: set[str] = set()
     while here:
         base, dot, rest = text.partition(".")
-        made = [node for node in walk(function.scope) if _binds(node, base)]
+        made = [node for node in function.own_nodes if _binds(node, base)]
         late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
         if not late or len(made) != 1 or base in seen:
             return text

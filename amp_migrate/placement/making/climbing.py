@@ -100,7 +100,7 @@ def _runs_behind(unit: Unit, function: Function, top: ast.stmt) -> bool:
     users = set(unit.home.users) - {function}
     running = [
         node
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Call) and users & reached_by(unit.project, node)
     ]
     own = [use for use in unit.home.users.get(function, []) if use is not top]

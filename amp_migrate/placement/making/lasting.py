@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import mentions, same, walk
+from amp_migrate.facts.paths import mentions, same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
@@ -61,7 +61,7 @@ def _stores(
     values = unit.project.values
     objects = {
         group
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.expr) and same(node, part.value)
         for group in values.groups(function.module, node)
     }

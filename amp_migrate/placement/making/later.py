@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.imported import Node, coming
 from amp_migrate.project.order import inside
@@ -64,7 +63,7 @@ class Later:
         return frozenset(
             below
             for function in self._coming.nodes
-            for call in walk(function.scope)
+            for call in function.own_nodes
             if isinstance(call, ast.Call)
             for callee in self._project.callees(call)
             if self.follows(function, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from amp_migrate.facts.paths import defs, prefixes, uses, walk
+from amp_migrate.facts.paths import defs, prefixes, uses
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
@@ -33,7 +33,7 @@ def kept_guards(project: Project, stored: Stored, creation: Creation) -> list[st
         text = tree.segment(level.test)
         found.append(text if in_branch(tree, stored.statement, level.body) else f"not ({text})")
     runs = partial(runs_before, project, stored.site.function)
-    for node in walk(stored.site.function.scope):
+    for node in stored.site.function.own_nodes:
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
             if defs(node) & read and runs(creation.top, node) and runs(node, stored.statement):
                 raise _moved(stored, node)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import root, stored, variables, walk
+from amp_migrate.facts.paths import root, stored, variables
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
@@ -61,7 +61,7 @@ class Clearing:
     def nodes(self, function: Function) -> Iterator[ast.AST]:
         """Yield what clears gradients in a function: whole loops where one visits what it clears."""
         tree = function.module.tree
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             if clears(node) or (isinstance(node, ast.Call) and self.calls(node)):
                 found = _visiting(tree, node)
                 if found is not None:

@@ -62,7 +62,7 @@ def scaled_reads(
                 if not _is_reported(helper.module.tree, node):
                     return {}
                 found[node] = helper
-        if any(isinstance(n, ast.Call) and tail(n) in READS_GRADIENTS for n in walk(helper.scope)):
+        if any(isinstance(n, ast.Call) and tail(n) in READS_GRADIENTS for n in helper.own_nodes):
             return {}
     return found
 
@@ -81,7 +81,7 @@ def _runs_unseen(unit: Unit, stmt: ast.stmt) -> bool:
     return any(
         isinstance(node, ast.Call) and _is_unseen(unit, function, node)
         for function in (own, *_helpers(unit, nodes))
-        for node in (nodes if function is own else walk(function.scope))
+        for node in (nodes if function is own else function.own_nodes)
     )
 
 
@@ -107,7 +107,7 @@ def tells(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement that reads gradients reports or collects what it finds, itself or in a helper."""
     nodes = list(walk(stmt))
     for helper in _helpers(unit, nodes):
-        nodes += walk(helper.scope)
+        nodes += helper.own_nodes
     return any(isinstance(n, ast.Call) and tail(n) in _REPORTERS | MUTATORS for n in nodes)
 
 
@@ -141,7 +141,7 @@ def _every_micro_batch(
 
 
 def _gradients(function: Function) -> Iterator[ast.Attribute]:
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Attribute) and node.attr == "grad":
             yield node
 

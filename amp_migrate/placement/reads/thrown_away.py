@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
@@ -46,7 +46,7 @@ def thrown_away(
 
 def _removes(found: Clearing, function: Function) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     """Yield the expressions that take gradients away, and what a method that does is called on."""
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Call):
             own = isinstance(node.func, ast.Attribute) and clears(node)
             if own and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_grad":

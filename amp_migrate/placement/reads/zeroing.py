@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.availability.dead import is_uncalled
-from amp_migrate.facts.paths import stored, walk
+from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.counting import counts
@@ -108,7 +108,7 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
     for function in upwards(unit.project, backward.function):
         if function in stepping:
             continue
-        calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
+        calls = [n for n in function.own_nodes if isinstance(n, ast.Call)]
         helped = [c for c in calls if _reaches(unit, c, stepping)]
         runs = [c for c in calls if c not in helped and _reaches(unit, c, {backward.function})]
         own: list[ast.AST] = [backward.node]

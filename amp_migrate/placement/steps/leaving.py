@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
@@ -29,7 +28,7 @@ def exits(
     tree = function.module.tree
     jumps = [
         node
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, Jump)
         and any(
             inside(tree, place, _left(tree, node)) and may_skip(project, function, node, place)

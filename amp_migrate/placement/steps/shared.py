@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import seen
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -80,7 +80,7 @@ class _Finder:
         for backward in self._unit.backwards_of(function):
             if gone or backward.node not in self._gone:
                 yield backward.node
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             runs = gone or node not in self._gone
             if runs and self._trained & reached_by(self._unit.project, node):
                 yield node
@@ -90,7 +90,7 @@ class _Finder:
         found: list[ast.AST] = [
             s.call for s in self._unit.steps_of(function) if s.call not in self._gone
         ]
-        for node in walk(function.scope):
+        for node in function.own_nodes:
             if isinstance(node, ast.Call) and node not in self._gone:
                 if any(callee in self.helpers for callee in self._unit.project.callees(node)):
                     found.append(node)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import walk
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.training.origins.meant import meant
@@ -60,6 +59,6 @@ def _cannot(step: Step, where: str) -> Cannot:
 
 def name_for_result(function: Function) -> str:
     """Return a name that a function does not use, for what it returns."""
-    taken = {node.id for node in walk(function.scope) if isinstance(node, ast.Name)}
+    taken = {node.id for node in function.own_nodes if isinstance(node, ast.Name)}
     taken |= set(function.parameters.names)
     return next((name for name in _NAMES if name not in taken), "returned_by_step")

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Module
@@ -59,7 +59,7 @@ def _step_behind(unit: Unit, backward: Backward) -> str:
     tree = backward.module.tree
     calls = [
         node
-        for node in walk(backward.function.scope)
+        for node in backward.function.own_nodes
         if isinstance(node, ast.Call) and tail(node) == "step"
         if runs_before(unit.project, backward.function, backward.node, node)
         if not _steps_schedule(unit, backward.module, node.func)

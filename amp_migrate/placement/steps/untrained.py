@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import tail
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.joint import are_several
@@ -66,7 +66,7 @@ def frozen_at_times(unit: Unit, steps: list[Step]) -> Iterator[ast.Call]:
     first = steps[0]
     if all(is_one(unit.project, s.module, s.optimizer, first.optimizer) for s in steps):
         return
-    for node in walk(first.function.scope):
+    for node in first.function.own_nodes:
         if isinstance(node, ast.Call) and node.args:
             if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
                 yield node

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import uses
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -55,7 +54,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
     for function in upwards(unit.project, *trained) - trained - stepped:
         backwards = [
             node
-            for node in walk(function.scope)
+            for node in function.own_nodes
             if isinstance(node, ast.Call) and _only_runs(unit, node, trained, stepped)
         ]
         unscaling = {u.function for u in unscales}
@@ -77,7 +76,7 @@ def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[
 
 def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:
     """Yield the calls of a function that may step."""
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Call) and stepped & reached_by(unit.project, node):
             yield node
 

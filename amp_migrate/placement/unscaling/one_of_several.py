@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import path, same, walk
+from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
@@ -92,4 +92,4 @@ def handles_overflow(unit: Unit, seen: Step, jump: ast.stmt, found: list[Use]) -
 
 
 def _raises(function: Function) -> bool:
-    return any(isinstance(node, ast.Raise) for node in walk(function.scope))
+    return any(isinstance(node, ast.Raise) for node in function.own_nodes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -34,7 +33,7 @@ def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast
         return None
     if not _always_fed(unit, function, use, zeroing):
         return None
-    jumps = (n for n in walk(function.scope) if isinstance(n, ast.Return | ast.Raise))
+    jumps = (n for n in function.own_nodes if isinstance(n, ast.Return | ast.Raise))
     if any(runs(use.statement, jump, [zeroing]) for jump in jumps):
         return None
     return zeroing

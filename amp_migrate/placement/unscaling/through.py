@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.steps.indirect import Indirect
@@ -62,7 +62,7 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
     around = [level for level in levels(own.tree, own.anchor) if level is not own.anchor]
     jumps = [
         node
-        for node in walk(own.function.scope)
+        for node in own.function.own_nodes
         if isinstance(node, ast.Return) and may_skip(unit.project, own.function, node, own.call)
     ]
     around += [level for jump in jumps for level in levels(own.tree, jump) if level is not jump]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
@@ -87,7 +87,7 @@ def _starts_anew(function: Function, limit: ast.If, name: str) -> bool:
         return True
     loop = loop_of(tree, limit)
     outer = loop_of(tree, loop) if loop is not None else None
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if _sets(node, name) and not (loop is not None and inside(tree, node, loop)):
             if outer is None and function.node is not None:
                 return True
@@ -97,7 +97,7 @@ def _starts_anew(function: Function, limit: ast.If, name: str) -> bool:
         _sets(node, name)
         for method in function.cls.methods.values()
         if method is not function and method.name != "__init__"
-        for node in walk(method.scope)
+        for node in method.own_nodes
     )
 
 

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import same, walk
+from amp_migrate.facts.paths import same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -74,7 +74,7 @@ def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
     places += [(site.function, site.call) for site in unit.project.callers(step.function)]
     for holder, node in places:
         tree = holder.module.tree
-        calls = [n for n in walk(holder.scope) if function in reached_by(unit.project, n)]
+        calls = [n for n in holder.own_nodes if function in reached_by(unit.project, n)]
         for level in levels(tree, node):
             if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
                 yield accumulates(unit, holder, node, level)
@@ -106,7 +106,7 @@ def _zeroes_outside(function: Function, window: ast.If) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr == "zero_grad"
         and not inside(function.module.tree, node, window)
-        for node in walk(function.scope)
+        for node in function.own_nodes
     )
 
 

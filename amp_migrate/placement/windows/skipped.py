@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Paths
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -77,7 +76,7 @@ def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:
     """Return the ways out of an iteration between a statement of it and its step."""
     tree = step.tree
     found: list[ast.stmt] = []
-    for node in walk(step.function.scope):
+    for node in step.function.own_nodes:
         if isinstance(node, ast.Continue | ast.Break | ast.Return):
             loop = None if isinstance(node, ast.Return) else loop_of(tree, node)
             leaves = loop is None or inside(tree, step.call, loop)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.flow import Graph, Kind, Paths, Point
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
@@ -108,7 +107,7 @@ def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
     own = {b.node: b for b in unit.backwards_of(function)}
     running = {b.function for b in unit.backwards}
     points: list[Point] = []
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if node in own:
             held = node.items[0].context_expr if isinstance(node, ast.With) else node
             points += graph.within(held)[-1:]

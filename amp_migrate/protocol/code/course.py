@@ -110,7 +110,7 @@ class Course:
         """The names and attributes whose value decides a test, the method of a call, or whether a loss is scaled."""
         found = {name for names in self._unclear.values() for name in names}
         for function in self._program.relevant:
-            for node in every(function.scope):
+            for node in function.all_nodes:
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
                     if self.trains(function, node):
                         found |= names_in(node.test)

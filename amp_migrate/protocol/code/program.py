@@ -47,6 +47,7 @@ class Program:
         self.calls = read.calls
         self.graphs = read.graphs
         self._read = read
+        self.answers: dict[object, object] = {}
 
     @cached_property
     def of_gradients(self) -> Program:

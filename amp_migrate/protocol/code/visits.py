@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
@@ -33,7 +34,7 @@ class Visits:
         events = self._program.training.by_function.get(function, {})
         return [
             event
-            for node in ast.walk(loop)
+            for node in every(loop)
             for event in events.get(node, ())
             if event.kind in (Kind.UPDATE, Kind.SET_SCALE)
         ]
@@ -58,7 +59,7 @@ class Visits:
                     elif event.kind in _OF_GRADIENTS:
                         loops.update(self._over_gradients(function, node, around))
         for function in self._program.relevant:
-            for loop in ast.walk(function.scope):
+            for loop in function.all_nodes:
                 if isinstance(loop, ast.For) and self._hands_on(function, loop):
                     found.setdefault(function, set()).add(loop)
         return found
@@ -66,23 +67,23 @@ class Visits:
     def _visits(self, function: Function, loop: _Loop, named: ast.expr) -> bool:
         """Tell whether a loop goes over what an event names."""
         project = self._program.project
-        names = (n.id for n in ast.walk(named) if isinstance(n, ast.Name))
+        names = (n.id for n in every(named) if isinstance(n, ast.Name))
         return any(visits(project, function.module, loop, name) for name in names)
 
     def _hands_on(self, function: Function, loop: ast.For) -> bool:
         """Tell whether a loop over parameters leaves their gradients to functions that do nothing else."""
         if not hands_out(loop.iter) and not any(
             isinstance(part, ast.Attribute) and part.attr == "grad" and _binds(loop, part.value)
-            for part in ast.walk(loop)
+            for part in every(loop)
         ):
             return False
         events = self._program.training.by_function
-        inside = [part for part in ast.walk(loop) if isinstance(part, ast.Call)]
+        inside = [part for part in every(loop) if isinstance(part, ast.Call)]
         called = {callee for call in inside for callee in self._program.callees(call)}
         own = events.get(function, {})
-        held = [event for part in ast.walk(loop) for event in own.get(part, ())]
+        held = [event for part in every(loop) for event in own.get(part, ())]
         for callee in called:
-            further = (part for part in ast.walk(callee.scope) if isinstance(part, ast.Call))
+            further = (part for part in callee.all_nodes if isinstance(part, ast.Call))
             if callee not in events or any(map(self._program.callees, further)):
                 return False
             held += [event for found in events[callee].values() for event in found]
@@ -103,7 +104,7 @@ class Visits:
 
     def _only_gradients(self, function: Function, loop: _Loop) -> bool:
         events = self._program.training.by_function.get(function, {})
-        inside = list(ast.walk(function.module.tree.parents[loop] if _is_part(loop) else loop))
+        inside = list(every(function.module.tree.parents[loop] if _is_part(loop) else loop))
         calls = (part for part in inside if isinstance(part, ast.Call))
         return not any(map(self._program.callees, calls)) and all(
             event.kind in _OF_GRADIENTS for part in inside for event in events.get(part, ())
@@ -143,4 +144,4 @@ def _held_by(over: ast.expr) -> ast.expr | None:
 def _binds(loop: _Loop, named: ast.expr) -> bool:
     """Tell whether the target of a loop binds a name that an expression reads."""
     bound = stored(loop.target)
-    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(named))
+    return any(isinstance(n, ast.Name) and n.id in bound for n in every(named))

@@ -16,6 +16,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
@@ -26,15 +27,15 @@ from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
+_course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 
 
 class Memory:
     """Refines and forgets what is known along the edges of graphs, and takes it through calls.
 
-    Only what several tests of a program read is remembered, where events hang on them. An attribute keeps its
-    value over a call unless some function of the project, other than a constructor, stores an attribute of
-    that name.
+    Only what several tests of a program read is remembered, where events hang on them. An attribute keeps its value over a call
+    unless some function of the project, other than a constructor, stores an attribute of that name.
     """
 
     most = 4  # sets of facts that a place tells apart
@@ -43,10 +44,10 @@ class Memory:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self.course = Course(program)
-        self.visits = Visits(program)
-        self.turns = Turns(program)
-        self.handed = Handed(program)
+        self.course = _course(program)
+        self.visits = _visits(program)
+        self.turns = _turns(program)
+        self.handed = _handed(program)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}

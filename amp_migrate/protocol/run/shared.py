@@ -25,7 +25,7 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
     """
     counts: Counter[str] = Counter()
     for function in program.relevant:
-        for node in every(function.scope):
+        for node in function.all_nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
                 counts.update(names_read(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:

@@ -29,7 +29,7 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
     inside = reached(unit, unit.regions)
     functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
     bodies: list[tuple[Function, list[ast.AST]]] = [
-        (function, list(walk(function.scope)))
+        (function, list(function.own_nodes))
         for function in dict.fromkeys(functions)
         if not unit.backwards_of(function)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
@@ -22,7 +21,7 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, as
         nodes = cast.setdefault(region.function, set())
         nodes |= {node for stmt in region.statements() for node in ast.walk(stmt)}
     for function, nodes in cast.items():
-        calls = (n for n in walk(function.scope) if isinstance(n, ast.Call))
+        calls = (n for n in function.own_nodes if isinstance(n, ast.Call))
         for call in calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
                 if _is_output(unit, function, nodes, call.func.value, set()):

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import path, variables, walk
+from amp_migrate.facts.paths import path, variables
 from amp_migrate.plan.model import (
     AddImport,
     Decision,
@@ -227,7 +227,7 @@ def _before_initialize(context: FileContext, site: Site) -> bool:
         isinstance(node, ast.Call)
         and project.apex(site.module, node.func) == "apex.amp.initialize"
         and may_follow(project, site.function, site.node, node)
-        for node in walk(site.function.scope)
+        for node in site.function.own_nodes
     )
 
 

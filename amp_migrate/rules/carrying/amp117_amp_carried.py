@@ -36,7 +36,6 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.emptied import Empty, asked, test_of
 from amp_migrate.apex.sites import HANDED_ON, Kind
-from amp_migrate.facts.paths import walk
 from amp_migrate.placement.making.stored import kept_guards
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.plan.model import (
@@ -203,7 +202,7 @@ def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
     }
     stored = (stored.statement for stored in context.unit.home.carriers.stored)
     handled |= {part for statement in stored for part in ast.walk(statement)}
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if (
             isinstance(node, ast.Name)
             and node.id == old

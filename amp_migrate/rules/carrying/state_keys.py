@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path, root, walk
+from amp_migrate.facts.paths import path, root
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import run_around
 from amp_migrate.training.beliefs import CHECKPOINT_NAME
@@ -85,7 +85,7 @@ def _keys(site: Site) -> list[ast.Constant]:
         return []
     found = [key]
     parents = site.module.tree.parents
-    for node in ast.walk(site.function.scope) if owner is not None else ():
+    for node in site.function.all_nodes if owner is not None else ():
         if isinstance(node, ast.Constant) and node.value == key.value:
             if any(root(expr) == owner for expr in _owners(parents, node)):
                 found.append(node)
@@ -161,7 +161,7 @@ def _is_checkpoint(function: Function, owner: ast.expr) -> bool:
         isinstance(part, ast.Assign)
         and _loads(part.value)
         and any(path(target) == dotted for target in part.targets)
-        for part in walk(function.scope)
+        for part in function.own_nodes
     )
 
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import walk
 from amp_migrate.plan.model import Drop, Edit, Insert, Replace
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
@@ -23,13 +22,13 @@ def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Ite
         return
     going = {s.statement for s in own}
     gone = {n for stmt in going for n in ast.walk(stmt)} | context.gone_nodes
-    kept = _stored(node for node in walk(function.scope) if node not in gone)
+    kept = _stored(node for node in function.own_nodes if node not in gone)
     for other in own:
         if not context.is_gone(other.node):
             kept |= _stored(ast.walk(ast.parse(_alone(rest(other)))))
     lost = _stored(n for stmt in going for n in ast.walk(stmt)) - kept
     tree = function.module.tree
-    for node in walk(function.scope):
+    for node in function.own_nodes:
         if isinstance(node, ast.Global | ast.Nonlocal) and lost & set(node.names):
             names = [name for name in node.names if name not in lost]
             word = "global" if isinstance(node, ast.Global) else "nonlocal"
@@ -43,7 +42,7 @@ def _bound(function: Function, lost: set[str]) -> Iterator[Edit]:
     """Yield the edit that binds the names that functions inside take from this one, where nothing else does."""
     asked = [
         (node, {*node.names} & lost)
-        for node in ast.walk(function.scope)
+        for node in function.all_nodes
         if isinstance(node, ast.Nonlocal) and {*node.names} & lost
     ]
     if not asked or function.node is None:

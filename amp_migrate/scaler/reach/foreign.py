@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import defs, walk
+from amp_migrate.facts.paths import defs
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
@@ -87,6 +87,6 @@ def _may_meet(related: set[Class], others: list[Class]) -> bool:
 def _taking(function: Function, parameter: ast.arg) -> Function:
     """Return the function around another, or itself, that has a parameter."""
     found = function
-    while found.parent is not None and parameter not in walk(found.scope):
+    while found.parent is not None and parameter not in found.own_nodes:
         found = found.parent
     return found

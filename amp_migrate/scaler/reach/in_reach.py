@@ -38,7 +38,7 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
         functions += [m for cls in function.cls.mro() for m in cls.methods.values()]
     for i, method in enumerate(functions):
         module = method.module
-        for node in ast.walk(method.scope):
+        for node in method.all_nodes:
             dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
             if dotted is None or dotted in method.receivers:
                 continue
@@ -63,7 +63,7 @@ def given(project: Project, function: Function) -> Iterator[tuple[str, Class]]:
     module = function.module
     own = function.parameters.names[1 if function.takes_receiver else 0 :]
     for name in own:
-        reads = (n for n in ast.walk(function.scope) if isinstance(n, ast.Name) and n.id == name)
+        reads = (n for n in function.all_nodes if isinstance(n, ast.Name) and n.id == name)
         node = next((n for n in reads if _is_seen_from(module, function.scope, n)), None)
         if node is None or any(
             not isinstance(b, ast.arg) for b in module.scopes.bindings(function.scope, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from amp_migrate.facts.paths import path, prefixes, walk
+from amp_migrate.facts.paths import path, prefixes
 from amp_migrate.flow import NOTHING, Operand, Paths, Point, evaluate, refine, steady
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
@@ -29,7 +29,7 @@ def refuse_missing(project: Project, function: Function, node: ast.AST, text: st
 def _is_asked(function: Function, holder: str) -> bool:
     """Tell whether a function reads an object other than for what that holds."""
     tree = function.module.tree
-    read = (n for n in walk(function.scope) if isinstance(n, ast.expr) and path(n) == holder)
+    read = (n for n in function.own_nodes if isinstance(n, ast.expr) and path(n) == holder)
     return any(
         isinstance(n.ctx, ast.Load) and not isinstance(tree.parent(n), ast.Attribute)
         for n in read

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.handed import Maker
-from amp_migrate.facts.paths import walk
 from amp_migrate.plan.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
@@ -181,7 +180,7 @@ def _passes(
 
 
 def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Call]:
-    calls = [n for n in walk(function.scope) if isinstance(n, ast.Call)]
+    calls = [n for n in function.own_nodes if isinstance(n, ast.Call)]
     return [n for n in calls if runs_before(project, function, n, node)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.modules.binding import fits
 from amp_migrate.plan.cannot import OutOfReach, spoken
 from amp_migrate.project import CallSite, Function
@@ -39,5 +38,5 @@ def refuse_either(home: Home) -> None:
 def _takes_one_more(site: CallSite, callee: Function) -> bool:
     """Tell whether a function has a parameter behind those that a call fills, which it never reads."""
     free = callee.parameters.positional[int(site.bound) + len(site.call.args) :]
-    read = {node.id for node in walk(callee.scope) if isinstance(node, ast.Name)}
+    read = {node.id for node in callee.own_nodes if isinstance(node, ast.Name)}
     return bool(free) and not site.call.keywords and free[0] not in read

@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.plan.model import AddImportedName, Edit, Insert
 from amp_migrate.project import Function, Module, Project
@@ -162,5 +161,5 @@ def _above(function: Function, node: ast.AST) -> list[ast.Import | ast.ImportFro
     """Return the imports within a function that have always run at a node of it."""
     if function.node is None:
         return []
-    found = (s for s in walk(function.scope) if isinstance(s, _IMPORTS))
+    found = (s for s in function.own_nodes if isinstance(s, _IMPORTS))
     return [s for s in found if dominates(function.module.tree, s, node)]

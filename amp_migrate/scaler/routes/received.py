@@ -87,7 +87,7 @@ def is_object(function: Function, call: ast.Call) -> bool:
     names = {path(target) for target in getattr(statement, "targets", [])} - {None}
     used = [
         node.value if isinstance(node, ast.Attribute) else node.func
-        for node in walk(function.scope)
+        for node in function.own_nodes
         if isinstance(node, ast.Attribute | ast.Call)
     ]
     return any(path(node) in names for node in used)
@@ -128,7 +128,7 @@ def settings(
         asked += [node for name, node in arguments(site.call)[0].items() if name not in _OBJECTS]
         asked += [k.value for k in site.call.keywords if k.arg is None]
     names = {name for node in asked for name in uses(node)}
-    assigned = [n for n in walk(callee.scope) if isinstance(n, ast.Assign)]
+    assigned = [n for n in callee.own_nodes if isinstance(n, ast.Assign)]
     for _ in assigned:
         names |= {name for stmt in assigned if defs(stmt) & names for name in uses(stmt.value)}
     asked += [stmt for stmt in assigned if defs(stmt) & names]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.below import every
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
@@ -160,7 +159,7 @@ class Returning:
         found = self._called.get(function)
         if found is None:
             project = self._home.project
-            calls = (n for n in every(function.scope) if isinstance(n, ast.Call))
+            calls = (n for n in function.all_nodes if isinstance(n, ast.Call))
             own = (n for n in calls if project.function_of(function.module, n) is function)
             found = self._called[function] = [(call, project.callees(call)) for call in own]
         return found
@@ -217,7 +216,7 @@ class Returning:
     def _own_returns(self, function: Function) -> list[ast.Return]:
         return [
             node
-            for node in every(function.scope)
+            for node in function.all_nodes
             if isinstance(node, ast.Return)
             and self._home.project.function_of(function.module, node) is function
         ]

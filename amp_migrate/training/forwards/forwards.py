@@ -212,7 +212,7 @@ class Forwards:
         """Return the names that a function calls as they are."""
         return {
             n.func.id
-            for n in walk(function.scope)
+            for n in function.own_nodes
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
         }
 

@@ -113,7 +113,7 @@ class Deferred:
         names = {name for each in given for name, value in each.items() if value is lazy}
         if not names or is_generator(function):
             return False
-        loads = (n for n in ast.walk(function.scope) if isinstance(n, ast.Name) and n.id in names)
+        loads = (n for n in function.all_nodes if isinstance(n, ast.Name) and n.id in names)
         return all(
             self._function(function.module, load) is function
             and self._gone_through(function.module, load, seen) is not None

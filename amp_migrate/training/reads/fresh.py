@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -92,6 +91,6 @@ class Fresh:
 
     def _run_by(self, function: Function) -> tuple[bool, list[Function]]:
         """Tell whether a function runs a backward pass itself; with the functions that it may call."""
-        calls = [node for node in every(function.scope) if isinstance(node, ast.Call)]
+        calls = [node for node in function.all_nodes if isinstance(node, ast.Call)]
         callees = (callee for call in calls for callee in self._project.callees(call))
         return any(backward_of(c) is not None for c in calls), list(dict.fromkeys(callees))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_none, string
-from amp_migrate.facts.paths import looked_up, tail, walk
+from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
@@ -162,7 +162,7 @@ def _is_data(node: ast.Attribute | ast.Subscript) -> bool:
 
 def _asks_for_gradients(function: Function, name: str) -> bool:
     """Tell whether a function makes a tensor a leaf that asks for gradients, as it does an input or a perturbation."""
-    for part in walk(function.scope):
+    for part in function.own_nodes:
         if isinstance(part, ast.Attribute) and part.attr in ("requires_grad", "requires_grad_"):
             if isinstance(part.value, ast.Name) and part.value.id == name:
                 if part.attr == "requires_grad_" or isinstance(part.ctx, ast.Store):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.bindings import bound_value, returned
@@ -129,7 +128,7 @@ class Own:
         values = [bound_value(function.module, b) for b in scopes.bindings(function.scope, node.id)]
         kept = [
             given
-            for call in every(function.scope)
+            for call in function.all_nodes
             if isinstance(call, ast.Call) and _keeps(call, node.id)
             for given in call.args
             if not isinstance(call.func, ast.Attribute) or not _is_place(call, given)

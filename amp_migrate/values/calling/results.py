@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import walk
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.receivers import Inner, Receivers
@@ -91,7 +90,7 @@ def _makes_own(function: Function) -> bool:
         return False
     made = {
         target.id
-        for stmt in walk(function.scope)
+        for stmt in function.own_nodes
         if isinstance(stmt, ast.Assign) and _calls_receiver(function, stmt.value)
         for target in stmt.targets
         if isinstance(target, ast.Name)
@@ -99,7 +98,7 @@ def _makes_own(function: Function) -> bool:
     return any(
         _calls_receiver(function, stmt.value)
         or (isinstance(stmt.value, ast.Name) and stmt.value.id in made)
-        for stmt in walk(function.scope)
+        for stmt in function.own_nodes
         if isinstance(stmt, ast.Return)
     )
 

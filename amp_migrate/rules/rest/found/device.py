@@ -116,4 +116,4 @@ def stays(project: Project, module: Module, name: str) -> bool:
 
 
 def _reads(function: Function, text: str) -> bool:
-    return any(isinstance(n, ast.Attribute) and path(n) == text for n in walk(function.scope))
+    return any(isinstance(n, ast.Attribute) and path(n) == text for n in function.own_nodes)
