@@ -190,6 +190,7 @@ HARMLESS = {
     ("step not rewritten", "project/flag_of_a_library"),
     ("step not rewritten", "project/flag_of_a_library_with_mixins"),
     ("step not rewritten", "fixes/clip_in_one_branch"),
+    ("missing autocast", "project/callback_of_another_program"),
     ("missing unscale_", "layout/setup_that_returns_early"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),

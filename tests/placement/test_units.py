@@ -43,8 +43,11 @@ CASES: dict[str, tuple[dict[str, str], list[list[int]]]] = {
         {"a.py": f"{AMP}from b import g\ndef f(m, o):\n    {INIT}\n    g(o)\n", "b.py": f"{AMP}def g(o):\n    {SCALE}\n"},
         [[4, 3]],
     ),
-    "without an initialize, of the only one": (
-        {"a.py": f"{AMP}{INIT}\n", "b.py": f"{AMP}def g(o):\n    {SCALE}\n"}, [[2, 3]],
+    "without an initialize, of the only one of a program": (
+        {"a.py": f"{AMP}import b\n{INIT}\n", "b.py": f"{AMP}def g(o):\n    {SCALE}\n"}, [[3, 3]],
+    ),
+    "without an initialize, beside that of another program": (
+        {"a.py": f"{AMP}{INIT}\n", "b.py": f"{AMP}def g(o):\n    {SCALE}\n"}, [[2], [3]],
     ),
     "without an initialize, of none": ({"b.py": f"{AMP}def g(o):\n    {SCALE}\n"}, [[3]]),
     "two programs": (
