@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
+from amp_migrate.values.written import constants, written
 
 _LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
 _DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pformat"})
@@ -29,6 +30,9 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
 
     A value is a constant, or an expression that gives it at `use`: what Apex takes by default where no entry is set.
     """
+    fixed = written(project.lookup, project.modules.values(), module, mapping)
+    if fixed is not None:
+        return fixed
     reader = _Reader(project, module)
     try:
         found = reader.read(mapping, use)
@@ -96,6 +100,9 @@ class _Reader:
 
     def _call(self, node: ast.Call, use: ast.AST) -> Entries:
         name = self._project.external(self._module, node.func)
+        made = self._returned(node)
+        if made is not None:
+            return made
         method = isinstance(node.func, ast.Attribute) and node.func.attr == "copy"
         if name in _COPYING and len(node.args) == 1 and not node.keywords:
             return self.read(node.args[0], use)
@@ -105,6 +112,18 @@ class _Reader:
         if not self._is_builtin(node.func, {"dict"}):
             raise Unread
         return self._given(node, use)
+
+    def _returned(self, call: ast.Call) -> Entries | None:
+        """Return the constants of the dictionary that a function makes anew, and does nothing else."""
+        found = self._project.callees(call)
+        if call.args or call.keywords or len(found) != 1 or found[0].node is None:
+            return None
+        *above, last = found[0].node.body
+        alone = found[0].cls is None and not found[0].node.decorator_list
+        comments = all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in above)
+        if not (alone and comments) or not isinstance(last, ast.Return) or last.value is None:
+            return None
+        return constants(found[0].module, last.value)
 
     def _given(self, node: ast.Call, use: ast.AST) -> Entries:
         """Return what `dict()` and `update()` take from their arguments."""

@@ -44,7 +44,8 @@ def scales(
             direct = argument(item.call, name, POSITIONS[name])
             named = direct is not None and number(filled(direct, constant)) is None
             left_out = name in _BOUNDS and (kept_nowhere or (reported and named))
-            if values and not left_out and not any(given.has(name, v) for v in values):
+            pairs = zip(values, read, strict=True)
+            if values and not left_out and not any(given.has(name, v, r) for v, r in pairs):
                 value = values[0]
                 text = (
                     f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
@@ -98,8 +99,8 @@ class _Given:
                 if scale is not None and objects.scaler(module, call.func.value) is not None:
                     self._set.append(scale)
 
-    def has(self, name: str, value: ast.expr) -> bool:
-        """Tell whether some GradScaler has a setting."""
+    def has(self, name: str, value: ast.expr, read: ast.expr | None = None) -> bool:
+        """Tell whether some GradScaler has a setting, as its value or as the old text reads it."""
         if isinstance(value, ast.IfExp):
             return all(self._has_under(name, value, arm) for arm in (True, False))
         if isinstance(value, ast.Constant) and value.value in (None, "dynamic"):
@@ -113,7 +114,7 @@ class _Given:
             return any(_equal(value, part) for part in self._set)
         if written == 1.0 and any(is_off(call) for call in self._made):
             return True
-        return any(self._is_static(call, value) for call in self._made)
+        return any(self._is_static(call, value, read or value) for call in self._made)
 
     def _has_under(self, name: str, choice: ast.IfExp, truth: bool) -> bool:
         """Tell whether some GradScaler has what a conditional expression gives where its test is true, or false."""
@@ -129,13 +130,13 @@ class _Given:
             for k in call.keywords
         )
 
-    def _is_static(self, made: ast.Call, value: ast.expr) -> bool:
+    def _is_static(self, made: ast.Call, value: ast.expr, read: ast.expr) -> bool:
         given = {k.arg: k.value for k in made.keywords}
         first, grows = given.get("init_scale"), given.get("growth_interval")
         turns = None if grows is None else number(grows)
         stays = turns is not None and turns >= _NEVER
         stays = stays or any(_equal(value, part) for part in self._set)
-        if first is None or not _equal(value, first):
+        if first is None or not (_equal(value, first) or _equal(read, first)):
             return False
         return stays or number(value) is None
 

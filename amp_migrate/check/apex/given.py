@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.facts.paths import tail
-from amp_migrate.project import Module, Project
+from amp_migrate.facts.scopes import ScopeNode, assigned
+from amp_migrate.project import Class, Module, Project
+from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.meant import meant
 
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
@@ -41,11 +43,41 @@ def _held(
                 yield value
     elif isinstance(node, ast.Call) and tail(node) == "dict":
         yield from (k.value for k in node.keywords if k.arg == name)
+    elif isinstance(node, ast.Call):
+        for callee in project.callees(node):
+            for given in returned(callee):
+                yield from _held(project, callee.module, given, name, seen)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        for found in (*meant(project, module, node), *_items(project, module, node)):
+        bound = (*_elsewhere(project, module, node), *_items(project, module, node))
+        for found in (*meant(project, module, node), *bound):
             if found is not None:
                 yield from _held(project, project.module_of(found), found, name, seen)
         yield from _put(project, module, node, name, seen)
+
+
+def _elsewhere(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what variables of other files, and those of classes, were assigned."""
+    if isinstance(node, ast.Attribute):
+        for base in project.lookup.expression(module, node.value):
+            if isinstance(base, Module | Class):
+                scope = base.tree.module if isinstance(base, Module) else base.node
+                where = base if isinstance(base, Module) else base.module
+                yield from _assigned(where, scope, node.attr)
+        for where in project.modules.values():
+            for cls in where.tree.nodes(ast.ClassDef):
+                yield from _assigned(where, cls, node.attr)
+    for alias in module.scopes.bound(node) if isinstance(node, ast.Name) else ():
+        up = module.tree.parent(alias)
+        source = project.lookup.source(module, up) if isinstance(up, ast.ImportFrom) else None
+        if isinstance(alias, ast.alias) and isinstance(source, Module):
+            yield from _assigned(source, source.tree.module, alias.name)
+
+
+def _assigned(module: Module, scope: ScopeNode, name: str) -> Iterator[ast.expr]:
+    for binding in module.scopes.bindings(scope, name):
+        value = assigned(module.tree, binding)
+        if value is not None:
+            yield value
 
 
 def _items(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr]:

@@ -32,6 +32,14 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/options_of_another_file_changed",
+        "write the options into the call of amp.initialize",
+        (
+            ("train.py", '    config.AMP["loss_scale"] = scale\n', ""),
+            ("train.py", "**config.AMP", 'opt_level="O1", loss_scale=scale'),
+        ),
+    ),
+    Advised(
         "refused/optimizer_handed_to_an_unknown_object",
         "migrate it by hand",
         (

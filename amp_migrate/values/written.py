@@ -1,0 +1,156 @@
+"""Dictionaries of constants that are written out elsewhere, and that nothing changes: in another file, a class, a method."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.tree import FunctionNode
+from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.model import Class, Module
+
+_GIVING = frozenset({"copy", "get", "items", "keys", "values"})
+_LOOKING = frozenset({"dict", "len", "print", "str"})
+_Entries = dict[str, ast.expr]
+
+
+def written(
+    lookup: Lookup, modules: Collection[Module], module: Module, node: ast.expr
+) -> _Entries | None:
+    """Return the entries of what an imported name or an attribute reads; None where it may be another one or changed."""
+    found = _owner(lookup, module, node)
+    if found is None:
+        return None
+    where, owner, name = found
+    definitions = list(_definitions(modules, name))
+    if len(definitions) != 1 or definitions[0][0] is not owner:
+        return None
+    value = assigned(where.tree, definitions[0][1])
+    entries = constants(where, value) if value is not None else None
+    kept = isinstance(owner, ast.ClassDef) or not _is_handed_on(lookup, modules, where)
+    if entries is None or not kept or _is_set_by_name(where):
+        return None
+    return entries if all(map(_only_looks, _places(modules, name))) else None
+
+
+def constants(module: Module, node: ast.expr) -> _Entries | None:
+    """Return the entries of a dictionary that is written out; None where they are not constants under names."""
+    pairs: list[tuple[str | None, ast.expr]] = []
+    if isinstance(node, ast.Dict):
+        keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
+        pairs = list(
+            zip((k if isinstance(k, str) else None for k in keys), node.values, strict=True)
+        )
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+        if node.func.id != "dict" or module.scopes.owner(node.func) is not None:
+            return None
+        pairs = [(item.arg, item.value) for item in node.keywords]
+    else:
+        return None
+    found = {key: value for key, value in pairs if key is not None}
+    whole = len(found) == len(pairs) and all(isinstance(v, ast.Constant) for v in found.values())
+    return found if whole else None
+
+
+def _owner(
+    lookup: Lookup, module: Module, node: ast.expr
+) -> tuple[Module, ast.Module | ast.ClassDef, str] | None:
+    """Return the file and the body that keeps what is read, and its name there."""
+    if isinstance(node, ast.Name):
+        bindings = module.scopes.bound(node)
+        up = module.tree.parent(bindings[0]) if len(bindings) == 1 else None
+        if not isinstance(up, ast.ImportFrom) or not isinstance(bindings[0], ast.alias):
+            return None
+        source = lookup.source(module, up)
+        known = isinstance(source, Module) and bindings[0].name == node.id
+        return (
+            (source, source.tree.module, node.id) if known and isinstance(source, Module) else None
+        )
+    if not isinstance(node, ast.Attribute):
+        return None
+    bases = lookup.expression(module, node.value)
+    if len(bases) == 1 and isinstance(bases[0], Module):
+        return bases[0], bases[0].tree.module, node.attr
+    if len(bases) == 1 and isinstance(bases[0], Class):
+        return bases[0].module, bases[0].node, node.attr
+    cls = _class_of_receiver(module, node.value)
+    return (module, cls, node.attr) if cls is not None else None
+
+
+def _class_of_receiver(module: Module, node: ast.expr) -> ast.ClassDef | None:
+    """Return the class of the object whose method reads it."""
+    method = module.tree.function(node)
+    up = module.tree.parent(method) if isinstance(method, ast.FunctionDef) else None
+    if not isinstance(method, ast.FunctionDef) or not isinstance(up, ast.ClassDef):
+        return None
+    first = method.args.args[0].arg if method.args.args else None
+    return up if isinstance(node, ast.Name) and node.id == first else None
+
+
+def _definitions(
+    modules: Collection[Module], name: str
+) -> Iterator[tuple[ast.AST | None, ast.AST]]:
+    """Yield what binds a name in files and classes, or stores an attribute of it, and the file or class that it stands in."""
+    for module in modules:
+        scopes: list[ast.Module | ast.ClassDef] = [module.tree.module]
+        for scope in scopes + list(module.tree.nodes(ast.ClassDef)):
+            for binding in module.scopes.bindings(scope, name):
+                if not isinstance(binding, ast.alias):
+                    yield scope, binding
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr == name and not isinstance(node.ctx, ast.Load):
+                yield _class_of_receiver(module, node.value), node
+
+
+def _places(modules: Collection[Module], name: str) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield what may read a variable of a file, or an attribute, by its name."""
+    for module in modules:
+        for node in module.tree.nodes(ast.Attribute):
+            if node.attr == name and isinstance(node.ctx, ast.Load):
+                yield module, node
+        for read in module.tree.nodes(ast.Name):
+            if read.id != name or not isinstance(read.ctx, ast.Load):
+                continue
+            local = isinstance(module.scopes.owner(read), FunctionNode)
+            if not local or any(isinstance(b, ast.alias) for b in module.scopes.bound(read)):
+                yield module, read
+        for alias in module.tree.nodes(ast.alias):
+            if alias.name == name and alias.asname not in (None, name):
+                yield module, ast.Name(alias.asname or name, ast.Load())
+
+
+def _only_looks(place: tuple[Module, ast.expr]) -> bool:
+    """Tell whether a place that reads a dictionary leaves it as it is."""
+    module, node = place
+    up = module.tree.parents.get(node)
+    if isinstance(up, ast.keyword):
+        return up.arg is None
+    if isinstance(up, ast.Dict):
+        return any(k is None and v is node for k, v in zip(up.keys, up.values, strict=True))
+    if isinstance(up, ast.Subscript):
+        return up.value is node and isinstance(up.ctx, ast.Load)
+    if isinstance(up, ast.Attribute):
+        call = module.tree.parents.get(up)
+        return up.attr in _GIVING and isinstance(call, ast.Call) and call.func is up
+    if isinstance(up, ast.Call):
+        return isinstance(up.func, ast.Name) and up.func.id in _LOOKING
+    return isinstance(up, ast.Compare | ast.FormattedValue | ast.If)
+
+
+def _is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> bool:
+    """Tell whether a file is handed on as an object: whoever has it may set its variables."""
+    for module in modules:
+        for node in module.tree.nodes(ast.Name):
+            if isinstance(node.ctx, ast.Load) and owner in lookup.expression(module, node):
+                up = module.tree.parent(node)
+                if not isinstance(up, ast.Attribute) or up.attr == "__dict__":
+                    return True
+    return False
+
+
+def _is_set_by_name(module: Module) -> bool:
+    """Tell whether a file sets variables or attributes by names that it computes."""
+    names = {node.id for node in module.tree.nodes(ast.Name)}
+    attributes = {node.attr for node in module.tree.nodes(ast.Attribute)}
+    return bool(names & {"globals", "setattr", "vars"}) or "__dict__" in attributes
