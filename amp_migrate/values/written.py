@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 
 _GIVING = frozenset({"copy", "get", "items", "keys", "values"})
-_LOOKING = frozenset({"dict", "len", "print", "str"})
+_LOOKING = frozenset({"len", "print", "str"})
 _Entries = dict[str, ast.expr]
 
 
@@ -19,6 +20,13 @@ def written(
     lookup: Lookup, modules: Collection[Module], module: Module, node: ast.expr
 ) -> _Entries | None:
     """Return the entries of what an imported name or an attribute reads; None where it may be another one or changed."""
+    keys: list[str] = []
+    while isinstance(node, ast.Subscript):
+        key = string(node.slice)
+        if key is None:
+            return None
+        keys.insert(0, key)
+        node = node.value
     found = _owner(lookup, module, node)
     if found is None:
         return None
@@ -27,11 +35,14 @@ def written(
     if len(definitions) != 1 or definitions[0][0] is not owner:
         return None
     value = assigned(where.tree, definitions[0][1])
+    for key in keys:
+        value = _entry(value, key)
     entries = constants(where, value) if value is not None else None
     kept = isinstance(owner, ast.ClassDef) or not _is_handed_on(lookup, modules, where)
     if entries is None or not kept or _is_set_by_name(where):
         return None
-    return entries if all(map(_only_looks, _places(modules, name))) else None
+    looks = all(_only_looks(at, place, keys) for at, place in _places(modules, name))
+    return entries if looks else None
 
 
 def constants(module: Module, node: ast.expr) -> _Entries | None:
@@ -51,6 +62,14 @@ def constants(module: Module, node: ast.expr) -> _Entries | None:
     found = {key: value for key, value in pairs if key is not None}
     whole = len(found) == len(pairs) and all(isinstance(v, ast.Constant) for v in found.values())
     return found if whole else None
+
+
+def _entry(node: ast.expr | None, key: str) -> ast.expr | None:
+    """Return what a dictionary has under a key, where all of its keys are written out."""
+    if not isinstance(node, ast.Dict):
+        return None
+    found = {string(k): v for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+    return found.get(key) if len(found) == len(node.keys) and None not in found else None
 
 
 def _owner(
@@ -120,22 +139,26 @@ def _places(modules: Collection[Module], name: str) -> Iterator[tuple[Module, as
                 yield module, ast.Name(alias.asname or name, ast.Load())
 
 
-def _only_looks(place: tuple[Module, ast.expr]) -> bool:
-    """Tell whether a place that reads a dictionary leaves it as it is."""
-    module, node = place
+def _only_looks(module: Module, node: ast.expr, keys: Sequence[str]) -> bool:
+    """Tell whether a place that reads a dictionary leaves it, and the one under some keys of it, as they are."""
     up = module.tree.parents.get(node)
+    if isinstance(up, ast.Subscript) and up.value is node:
+        other = isinstance(up.slice, ast.Constant) and string(up.slice) not in keys[:1]
+        inner = not keys or other or _only_looks(module, up, keys[1:])
+        return isinstance(up.ctx, ast.Load) and inner
+    if isinstance(up, ast.Compare | ast.FormattedValue | ast.If):
+        return True
+    if isinstance(up, ast.Call):
+        return isinstance(up.func, ast.Name) and up.func.id in _LOOKING
+    if keys:
+        return False  # what else gives its values gives the inner one too
     if isinstance(up, ast.keyword):
         return up.arg is None
     if isinstance(up, ast.Dict):
         return any(k is None and v is node for k, v in zip(up.keys, up.values, strict=True))
-    if isinstance(up, ast.Subscript):
-        return up.value is node and isinstance(up.ctx, ast.Load)
-    if isinstance(up, ast.Attribute):
-        call = module.tree.parents.get(up)
-        return up.attr in _GIVING and isinstance(call, ast.Call) and call.func is up
-    if isinstance(up, ast.Call):
-        return isinstance(up.func, ast.Name) and up.func.id in _LOOKING
-    return isinstance(up, ast.Compare | ast.FormattedValue | ast.If)
+    call = module.tree.parents.get(up) if isinstance(up, ast.Attribute) else None
+    giving = isinstance(up, ast.Attribute) and up.attr in _GIVING
+    return giving and isinstance(call, ast.Call) and call.func is up
 
 
 def _is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> bool:
