@@ -44,6 +44,7 @@ class Attempts:
         self._before = dict(read.refused)
         self._refused: dict[object, Refusal] = {}
         self._texts: dict[tuple[str, tuple[Edit, ...]], str | Refusal] = {}
+        self._made: dict[str, Tree] = {}
         self._judge = cache(self._judge_without)
 
     def last(self) -> tuple[Plan, list[UnitSummary], Judgement | None]:
@@ -103,7 +104,8 @@ class Attempts:
         from amp_migrate.check.exports import lost, unset
 
         project = self._planner.project
-        found = {name.path: name for name in (*lost(project, after), *unset(project, after))}
+        trees = self._read_after(after)
+        found = {name.path: name for name in (*lost(project, trees), *unset(project, trees))}
         return [Refusal(path, name.reason) for path, name in found.items()]
 
     def _makes_optimizer(self, path: str, node: ast.expr) -> bool:
@@ -116,6 +118,15 @@ class Attempts:
     def _after(self) -> dict[str, str]:
         """Return the new texts."""
         return {o.path: o.after for o in self._outcomes.values() if o.after is not None}
+
+    def _read_after(self, after: dict[str, str]) -> dict[str, Tree]:
+        """Return new texts as trees, each read once as long as it stays."""
+        known = self._made
+        self._made = {
+            path: known[path] if path in known and known[path].text == text else Tree(path, text)
+            for path, text in after.items()
+        }
+        return self._made
 
     def _judgement(self, plan: Plan) -> Judgement | None:
         """Return what the check says of texts that pass as texts; None where they are not for it to judge."""
@@ -130,7 +141,8 @@ class Attempts:
             for f in plan.findings()
         )
         judge = self._judge(self._planner.staying.difference(after))
-        return judge.judged(after, Claims(tuple(claims), self._settings.dtype))
+        told = Claims(tuple(claims), self._settings.dtype)
+        return judge.judged(after, told, self._read_after(after))
 
     def _judge_without(self, staying: frozenset[str]) -> Judge:
         """Return what judges the new texts, without the files of programs that stay: those do not run any more."""

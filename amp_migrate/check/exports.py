@@ -30,12 +30,12 @@ class Lost:
         return f"loses '{self.name}', which {self.importer}:{self.line} {asks}"
 
 
-def lost(project: Project, after: Mapping[str, str]) -> Iterator[Lost]:
+def lost(project: Project, after: Mapping[str, Tree]) -> Iterator[Lost]:
     """Yield the names of the old texts' files that the new ones lack while files go on importing them.
 
     An import that is taken to fail, in a `try`, is left out.
     """
-    new = {where: Scopes(Tree(where, text)) for where, text in after.items()}
+    new = {where: Scopes(tree) for where, tree in after.items()}
     for where, scopes in new.items():
         module = project.modules[where]
         offered = [*module.scopes.names(module.tree.module)]
@@ -77,13 +77,12 @@ def _free(scopes: Scopes, name: str) -> int:
     return min((n.lineno for n in reading if scopes.owner(n) is None), default=0)
 
 
-def unset(project: Project, after: Mapping[str, str]) -> Iterator[Lost]:
+def unset(project: Project, after: Mapping[str, Tree]) -> Iterator[Lost]:
     """Yield the attributes that methods of the new texts read off their object and that only the old ones set."""
-    new = {where: Tree(where, text) for where, text in after.items()}
     old = {where: module.tree for where, module in project.modules.items()}
     gone = {name for tree in old.values() for name in _set(tree)}
-    gone -= {name for where, tree in old.items() for name in _offered(new.get(where, tree))}
-    for where, tree in new.items():
+    gone -= {name for where, tree in old.items() for name in _offered(after.get(where, tree))}
+    for where, tree in after.items():
         for node in tree.nodes(ast.Attribute) if gone else ():
             if node.attr in gone and isinstance(node.ctx, ast.Load) and _is_own(tree, node.value):
                 yield Lost(where, node.attr, where, node.lineno, read=True)

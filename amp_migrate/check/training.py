@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
 from amp_migrate.check.compare import Parted, compare
@@ -79,12 +80,17 @@ class Judge:
         self._old: dict[int, Program] = {}
         self._known: dict[object, Judgement] = {}
 
-    def judged(self, after: Mapping[str, str], claims: Claims) -> Judgement:
-        """Return what speaks against the new texts of the files that change.
+    def judged(
+        self,
+        after: Mapping[str, str],
+        claims: Claims,
+        read: Mapping[str, Tree] = MappingProxyType({}),
+    ) -> Judgement:
+        """Return what speaks against the new texts of the files that change; `read` are those that are parsed already.
 
         The first place of the way of an objection that lies in a changed file comes last.
         """
-        trees = {path: Tree(path, text) for path, text in after.items()}
+        trees = {path: read.get(path) or Tree(path, text) for path, text in after.items()}
         numbers = dict.fromkeys(self._numbers[path] for path in after)
         if len(self._parts) == 1:
             return self._judged(0, trees, after, claims)

@@ -88,7 +88,9 @@ def _finding(path: str, line: Line, gone: bool) -> Finding:
 
 def _helps(source: Source) -> Iterator[Finding]:
     """Yield the options whose help text speaks of Apex."""
-    if not source.path.endswith((".py", ".pyw", ".ipynb")) or not _APEX.search(source.text):
+    if not source.path.endswith((".py", ".pyw", ".ipynb")):
+        return
+    if "help" not in source.text or not _APEX.search(source.text):
         return
     try:
         tree = ast.parse(source.text)

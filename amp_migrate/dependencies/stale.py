@@ -14,6 +14,7 @@ from amp_migrate.report import FileChange
 from amp_migrate.source.span import Span
 
 _APEX = re.compile(r"\bapex\b", re.I)
+_IN_COMMENT = re.compile(r"#.*\bapex\b", re.I)
 _TELLS = frozenset(
     {
         "critical",
@@ -48,7 +49,8 @@ def stale(change: FileChange, code: str) -> Iterator[Finding]:
     for spans in _still(_messages(before), _messages(after)):
         message, advice = "this message speaks of Apex", "say what runs now"
         yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
-    for spans in _still(_comments(change.source.text), _comments(change.text)):
+    said = _comments(change.source.text)
+    for spans in _still(said, _comments(change.text) if said else {}):
         message, advice = "this comment speaks of Apex", "say what holds now, or delete it"
         yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
 
@@ -88,6 +90,8 @@ def _tells(func: ast.expr) -> bool:
 
 def _comments(text: str) -> _Said:
     found: _Said = {}
+    if not _IN_COMMENT.search(text):
+        return found
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT and _APEX.search(token.string):

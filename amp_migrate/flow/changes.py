@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 
+from amp_migrate.facts.below import children
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -181,7 +182,7 @@ def _own_names(root: Root) -> frozenset[str]:
 
 def _scoped(root: Root) -> Iterator[tuple[ast.AST, bool]]:
     """Every node under a body, and whether what it binds is bound in the body itself."""
-    stack = [(child, True) for child in ast.iter_child_nodes(root)]
+    stack = [(child, True) for child in children(root)]
     while stack:
         node, direct = stack.pop()
         yield node, direct
@@ -189,7 +190,7 @@ def _scoped(root: Root) -> Iterator[tuple[ast.AST, bool]]:
             node,
             ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.comprehension,
         )
-        stack += [(child, direct and not scope) for child in ast.iter_child_nodes(node)]
+        stack += [(child, direct and not scope) for child in children(node)]
 
 
 def _scalars(graph: Graph, own: frozenset[str]) -> frozenset[str]:

@@ -43,6 +43,7 @@ from amp_migrate.rewrite.parts.imports import (
 from amp_migrate.rewrite.parts.parentheses import fitted
 from amp_migrate.rewrite.parts.signature import add_parameter, rename_parameters
 from amp_migrate.rewrite.parts.top import place_imports
+from amp_migrate.rewrite.ranges import written
 from amp_migrate.source.span import Span
 
 
@@ -63,7 +64,7 @@ def rewrite(text: str, edits: Iterable[Edit]) -> str:
     rewritten = module.visit(_Rewriter(module, text, index))
     index.check_done()
     assert isinstance(rewritten, cst.Module)
-    return rewritten.code
+    return written(rewritten)
 
 
 class _Rewriter(cst.CSTTransformer):

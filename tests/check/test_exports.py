@@ -52,7 +52,8 @@ def test_a_name_that_another_file_imports_is_lost(
     """It is told with the import; imports that go, may fail, or read another file are none."""
     texts = {"part.py": _PART, **files}
     project = build({path: Tree(path, text) for path, text in texts.items()})
-    told = lost(project, {"part.py": _WITHOUT, **after})
+    written = {"part.py": _WITHOUT, **after}
+    told = lost(project, {path: Tree(path, text) for path, text in written.items()})
     assert sorted((n.path, n.name, n.importer, n.line) for n in told) == found
 
 
@@ -75,5 +76,5 @@ def test_an_attribute_that_nothing_sets_any_more_is_lost(
     before = _KEPT.replace("READ", read)
     after = before.replace("self.amp = on", kept or "pass")
     project = build({"run.py": Tree("run.py", before)})
-    told = unset(project, {"run.py": after})
+    told = unset(project, {"run.py": Tree("run.py", after)})
     assert [(n.path, n.name, n.line) for n in told] == found

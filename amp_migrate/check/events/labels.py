@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from enum import Enum
 
 from amp_migrate.check.events.traces import Label
@@ -255,8 +254,20 @@ class _Unscaled(ast.NodeTransformer):
 
 def _copied(node: ast.expr) -> ast.expr:
     """Return a copy whose names remember the node that they were."""
-    memo = {id(n): _with_origin(n) for n in every(node) if isinstance(n, ast.Name)}
-    return copy.deepcopy(node, memo)
+    copied = _copy(node)
+    assert isinstance(copied, ast.expr)
+    return copied
+
+
+def _copy(node: ast.AST) -> ast.AST:
+    if isinstance(node, ast.Name):
+        return _with_origin(node)
+    made = type(node).__new__(type(node))
+    for name, value in vars(node).items():
+        if isinstance(value, list):
+            value = [_copy(item) if isinstance(item, ast.AST) else item for item in value]
+        setattr(made, name, _copy(value) if isinstance(value, ast.AST) else value)
+    return made
 
 
 def _with_origin(node: ast.Name) -> ast.Name:
