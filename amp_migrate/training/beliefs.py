@@ -248,13 +248,15 @@ METHODS_WITHOUT_CASTS = SHAPES | {
     "tolist", "topk", "type", "type_as", "unbind", "unfold", "unsqueeze_", "upper", "values", "view_as", "zero_", "zfill",
 }  # fmt: skip
 
+# Methods of networks that hand out weights or copies of them, which casts leave fp32; attributes of layers that are weights.
+HAND_OUT_WEIGHTS = frozenset(
+    {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+)
+WEIGHTS = frozenset({"weight", "bias"})
 # Methods of networks that hand out what they hold, or set a mode.
-HAND_OUT_STATE = frozenset(
-    {
-        "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers",
-        "named_buffers", "state_dict", "requires_grad_", "zero_grad", "train", "eval", "no_sync",
-    }
-)  # fmt: skip
+HAND_OUT_STATE = HAND_OUT_WEIGHTS | {
+    "modules", "named_modules", "children", "named_children", "requires_grad_", "zero_grad", "train", "eval", "no_sync",
+}  # fmt: skip
 
 # Classes of libraries whose names end so make input of text or images, on the CPU.
 PREPARES_INPUT = ("Tokenizer", "FeatureExtractor", "ImageProcessor")

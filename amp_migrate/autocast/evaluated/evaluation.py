@@ -82,8 +82,10 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     else:
         found += measured_apart(unit, found, models | kept)
     others = run_by_others(unit)
-    own = (r for r in merged(found) if r.module.path not in others)
-    own = (r for r in own if not _called_inside(unit, r, taken) and not before_apex(unit, r))
+    own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
+    training = {region.function for region in unit.regions}
+    taken |= nodes_in([region for region in own if region.function in training])
+    own = [region for region in own if not _called_inside(unit, region, taken)]
     return merged([through(unit, region) for region in own])
 
 
@@ -145,7 +147,7 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[ast.AST]) -> lis
 
 
 def _called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
-    """Tell whether every call of the function of a region stands in a training region already."""
+    """Tell whether every call of the function of a region stands in one of a function that trains already."""
     calls = unit.project.callers(region.function)
     return bool(calls) and all(
         site.call in taken or in_autocast(unit.project, site.function.module, site.call)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from amp_migrate.autocast.regions import reached
 from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
-from amp_migrate.project.rounds import may_follow, may_start
+from amp_migrate.project.rounds import may_follow, may_start, runs_before
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
@@ -52,7 +52,7 @@ def _methods(context: Context) -> Iterator[Function]:
 
 
 def _cleared(
-    context: Context, rule: Rule, function: Function, block: ast.With, nodes: Iterable[ast.AST]
+    context: Context, rule: Rule, function: Function, block: ast.With, nodes: list[ast.AST]
 ) -> Iterator[Decision]:
     """Yield the decision for a block without gradients of which something runs again behind it, in some round."""
     module = function.module
@@ -65,7 +65,7 @@ def _cleared(
         for n in nodes
         if n not in inner
         for name in _run(context, module, n)
-        if name in first and _comes_first(context, function, block, n)
+        if name in first and _comes_first(context, function, block, n, nodes)
     }
     if then:
         edit = Insert(module.tree.span(block), _CLEARED + _WHY, after=True)
@@ -73,12 +73,20 @@ def _cleared(
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
 
 
-def _comes_first(context: Context, function: Function, block: ast.With, node: ast.AST) -> bool:
-    """Tell whether a node may run behind a block, where it did not run before the block."""
+def _comes_first(
+    context: Context, function: Function, block: ast.With, node: ast.AST, nodes: list[ast.AST]
+) -> bool:
+    """Tell whether a node may run behind a block, where it did not run before the block.
+
+    A round of a loop around all `nodes`, which run under one autocast, begins without copies.
+    """
     project = context.unit.project
-    return may_follow(project, function, block, node) and may_start(
-        project, function, block, [node]
-    )
+    loops = (n for n in nodes if isinstance(n, ast.For | ast.AsyncFor | ast.While))
+    if any({block, node} <= set(ast.walk(loop)) for loop in loops):
+        follows = may_follow(project, function, block, node)
+    else:
+        follows = runs_before(project, function, block, node)
+    return follows and may_start(project, function, block, [node])
 
 
 def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]:

@@ -41,7 +41,7 @@ from amp_migrate.project import Class
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.calls.initialized import rest, result, target_of, whole
+from amp_migrate.rules.calls.initialized import rest, restored, result, target_of, whole
 from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
@@ -127,6 +127,8 @@ def _replaced(
         edits += _default(context, site, creation)
     edits += undeclared(context, site, lambda s: rest(context, s, context.unit.options[s]))
     lines += forwards_cast(context, site)
+    put_back = restored(context.unit.project, site, options)
+    edits += [Drop(site.module.tree.span(stmt)) for stmt in put_back.values()]
     stmt = site.statement
     if stays and isinstance(stmt, ast.Return):
         lines = [*lines[1:], stays]

@@ -9,8 +9,9 @@ from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Project
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none
 
@@ -59,6 +60,8 @@ def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> 
         pairs = _different(tree, target, values[0])
     else:
         return f"{segment(target)} = {result(context, site, options)}"
+    put_back = restored(context.unit.project, site, options)
+    pairs = [(a, b) for a, b in pairs if not (isinstance(a, ast.Name) and a.id in put_back)]
     if not pairs:
         return ""
     left = ", ".join(segment(a) for a, _ in pairs)
@@ -108,3 +111,63 @@ def result(context: Context, site: Site, options: Options) -> str:
 
 def _pair(site: Site, options: Options) -> str:
     return ", ".join(site.module.tree.segment(value) for value in _values(options))
+
+
+def restored(project: Project, site: Site, options: Options) -> dict[str, ast.Assign]:
+    """Return the locals that nothing reads but `self.net = net` right behind ``net, _ = amp.initialize(self.net, _)``.
+
+    With each goes the statement that puts it back, which says nothing once the call is gone.
+    """
+    named = dict(_named(site, options))
+    block = site.module.tree.block(site.statement)
+    found: dict[str, ast.Assign] = {}
+    for stmt in block[block.index(site.statement) + 1 :]:
+        name = _put_back(stmt, named)
+        if name is None:
+            break
+        found[name] = stmt  # type: ignore[assignment]
+    alone = {name: stmt for name, stmt in found.items() if _read_once(site, name)}
+    return {n: s for n, s in alone.items() if _is_stored(project, s.targets[0])}
+
+
+def _named(site: Site, options: Options) -> list[tuple[str, ast.expr]]:
+    """Return the names that an initialize binds, each with what it gave the call for that."""
+    stmt = site.statement
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt.value is not site.node:
+        return []
+    optimizers = options.arguments.get("optimizers")
+    given = [options.arguments["models"], *([] if optimizers is None else [optimizers])]
+    target = stmt.targets[0]
+    targets = elements(target) if isinstance(target, ast.Tuple | ast.List) else [target]
+    if len(targets) != len(given):
+        return []
+    pairs = zip(targets, given, strict=True)
+    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+
+
+def _put_back(stmt: ast.stmt, named: dict[str, ast.expr]) -> str | None:
+    """Return the name that a statement puts back where its value came from; None for another statement."""
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+        return None
+    value = stmt.value
+    if not isinstance(value, ast.Name) or value.id not in named:
+        return None
+    return value.id if same(stmt.targets[0], named[value.id]) else None
+
+
+def _read_once(site: Site, name: str) -> bool:
+    """Tell whether a name is a local of its function that is bound once and read once."""
+    scope = site.function.node
+    if scope is None:
+        return False
+    uses = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+    outer = [n for n in ast.walk(scope) if isinstance(n, ast.Global | ast.Nonlocal)]
+    return len(uses) == 2 and not any(name in n.names for n in outer)
+
+
+def _is_stored(project: Project, target: ast.expr) -> bool:
+    """Tell whether an assignment to a dotted name does no more than to store."""
+    if path(target) is None or not isinstance(target, ast.Attribute):
+        return False
+    names = {function.name for function in project.functions() if function.cls is not None}
+    return not names & {target.attr, "__setattr__"}

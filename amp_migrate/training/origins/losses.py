@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import HAND_OUT_STATE
+from amp_migrate.training.beliefs import HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
 from amp_migrate.training.bindings import returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.objects import COPY, Objects
@@ -25,7 +25,7 @@ from amp_migrate.training.origins.walk import Place, Step, Walk
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
 _Stops = frozenset[str]
 _LEAVES: _Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
-_SETTLES: _Stops = _LEAVES | {"float"}
+_SETTLES: _Stops = _LEAVES | {"float"} | HAND_OUT_WEIGHTS
 
 
 class Losses:
@@ -234,10 +234,18 @@ class Losses:
 def _is_settled(node: ast.AST, stops: _Stops) -> bool:
     """Tell whether casts do not matter to what an expression gives: a weight or its gradient, what a method of `stops` gives."""
     if isinstance(node, ast.Attribute):
-        return node.attr in ("grad", "param_groups")
+        return node.attr in ("grad", "param_groups") or (
+            stops >= HAND_OUT_WEIGHTS and _is_weight(node)
+        )
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in stops
+
+
+def _is_weight(node: ast.Attribute) -> bool:
+    """Tell whether an attribute is the data of a weight: ``layer.weight.data``."""
+    held = node.value
+    return node.attr == "data" and isinstance(held, ast.Attribute) and held.attr in WEIGHTS
 
 
 def _is_cut_off(node: ast.AST) -> bool:
