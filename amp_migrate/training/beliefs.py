@@ -249,9 +249,7 @@ METHODS_WITHOUT_CASTS = SHAPES | {
 }  # fmt: skip
 
 # Methods of networks that hand out weights or copies of them, which casts leave fp32; attributes of layers that are weights.
-HAND_OUT_WEIGHTS = frozenset(
-    {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
-)
+HAND_OUT_WEIGHTS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})  # fmt: skip
 WEIGHTS = frozenset({"weight", "bias"})
 # Methods of networks that hand out what they hold, or set a mode.
 HAND_OUT_STATE = HAND_OUT_WEIGHTS | {

@@ -115,6 +115,19 @@ def strip_blank(elements: Sequence[Element]) -> list[Element]:
     return list(elements[start:])
 
 
+def ends_as_it_was(lines: list[Element], margin: str) -> list[Element]:
+    """Keep the spaces of the blank lines behind the last statement of a block, which loses its margin."""
+    kept = list(lines)
+    for at in range(len(kept) - 1, -1, -1):
+        line = kept[at]
+        if not isinstance(line, cst.EmptyLine) or line.comment is not None:
+            break
+        if line.indent:
+            space = cst.SimpleWhitespace(margin + line.whitespace.value)
+            kept[at] = line.with_changes(indent=False, whitespace=space)
+    return kept
+
+
 def unindented(elements: Sequence[Element]) -> list[Element]:
     """Return the lines of a module with empty ones that stay empty in a block: those of a module count as indented."""
     return [

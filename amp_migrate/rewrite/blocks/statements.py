@@ -25,6 +25,7 @@ from amp_migrate.rewrite.blocks.lines import (
     Statement,
     assemble,
     bare,
+    ends_as_it_was,
     flat_suite,
     statements,
     strip_blank,
@@ -181,7 +182,7 @@ class Statements:
             unit = block.indent or self.default_indent
         updated = self._visit(block)
         assert isinstance(updated, cst.BaseSuite)
-        lines = flat_suite(updated)
+        lines = ends_as_it_was(flat_suite(updated), "".join([*self.units[1:], unit]))
         return shift(lines, unit, "") if self.continued else lines
 
     def elements_of_elif(self, node: cst.If) -> list[Element]:

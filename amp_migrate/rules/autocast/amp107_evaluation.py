@@ -105,7 +105,7 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
             site.module,
             site.node,
             f"no forward pass of `{model}` is found in the files given that could be put under autocast",
-            f"delete this call, and put the forward pass of {model} under `with torch.cuda.amp.autocast():`",
+            f"delete this call, and put the forward pass of {model} under `with {context.spelling.autocast()}:`",
         )
 
 
@@ -158,9 +158,8 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     who = spoken(region.function)
     flag = context.casts.condition.text
     on = f"`{flag}`" if 0 < len(flag) <= _LONGEST else "the flag of AMP"
-    advice = (
-        f"put it under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
-    )
+    cast = f"under `with {context.spelling.autocast('...')}:` with {on}"
+    advice = f"put it {cast} to run it as before"
     if region.function.node is not None:
         advice = f"pass {on} on to {who}, and {advice}"
     ran = "runs in fp32 now and ran in fp16 under Apex"
@@ -168,9 +167,9 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     if callers:
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
-        advice = f"put the call there under `with torch.cuda.amp.autocast(enabled=...):` with {on} to run it as before"
+        advice = f"put the call there {cast} to run it as before"
     elif not is_run(context.unit.project, region.function):
         message = "nothing in the files given calls this function: its forward pass is cast only where what calls it is under autocast"
-        advice = f"where it is not, put the call under `with torch.cuda.amp.autocast(enabled=...):` with {on}"
+        advice = f"where it is not, put the call {cast}"
     path = region.module.path
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])
