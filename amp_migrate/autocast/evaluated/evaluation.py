@@ -83,10 +83,8 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
         found += measured_apart(unit, found, models | kept)
     others = run_by_others(unit)
     own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
-    training = {region.function for region in unit.regions}
-    taken |= nodes_in([region for region in own if region.function in training])
-    own = [region for region in own if not _called_inside(unit, region, taken)]
-    return merged([through(unit, region) for region in own])
+    taken |= nodes_in([r for r in own if any(t.function is r.function for t in unit.regions)])
+    return merged([through(unit, r) for r in own if not _called_inside(unit, r, taken)])
 
 
 def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -> list[Region]:
