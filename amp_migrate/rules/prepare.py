@@ -40,7 +40,11 @@ from amp_migrate.placement.steps.untrained import precedes_training
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.placement.unscaling.unscale import Unscale
-from amp_migrate.placement.windows.separate import refuse_separate_windows, refuse_unscaled_windows
+from amp_migrate.placement.windows.separate import (
+    refuse_separate_windows,
+    refuse_unscaled_windows,
+    refuse_waiting_beside,
+)
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import upwards
@@ -89,6 +93,7 @@ def prepare(
     unit.trains = Trains(unit)
     refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)
+    refuse_waiting_beside(unit, gone)
     unscales = _unscales(unit, gone, branches.folded())
     refuse_unlike(unit, blocks, gone)
     unit.regions, inlines, names = regions.training(unit, gone, blocks.values())

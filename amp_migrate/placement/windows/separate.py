@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
@@ -17,7 +18,7 @@ from amp_migrate.project.order import inside, key, levels, loop_of
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import last_before
-from amp_migrate.training.steps import Step, boundary
+from amp_migrate.training.steps import Backward, Step, boundary, is_one
 
 
 def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
@@ -41,6 +42,59 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
                 "and the step of one would change the loss scale under the gradients of the other",
                 "step both optimizers in one function, one behind the other, then run again",
             )
+
+
+def refuse_waiting_beside(unit: Unit, gone: set[ast.AST]) -> None:
+    """Refuse an optimizer that accumulates gradients over rounds in each of which another one steps."""
+    for step in unit.steps:
+        backwards = [b for b in unit.backwards_of(step.function) if _is_fed(unit, b, step)]
+        backwards = [b for b in backwards if b.node not in gone]
+        if step.call in gone or not backwards:
+            continue
+        limit = boundary(step, backwards[0].node)
+        if limit is None or not _waits_for_rounds(unit, step, limit):
+            continue
+        for other in unit.steps_of(step.function):
+            apart = not inside(step.tree, other.call, limit) and other.call not in gone
+            if apart and _steps_each_round(unit, other, step, limit, backwards[0].node):
+                raise Cannot(
+                    "AMP905",
+                    step.module,
+                    step.call,
+                    f"{step.text} accumulates gradients over rounds in each of which {other.text} steps, and that "
+                    "would change the loss scale under them",
+                    f"step and clear both optimizers under `if {ast.unparse(limit.test)}:`, or both in each round, "
+                    "then run again",
+                )
+
+
+def _is_fed(unit: Unit, backward: Backward, step: Step) -> bool:
+    project, module = unit.project, step.module
+    return any(is_one(project, module, o, step.optimizer) for o in backward.optimizers)
+
+
+def _waits_for_rounds(unit: Unit, step: Step, limit: ast.If) -> bool:
+    """Tell whether a test counts the rounds after which an optimizer steps, and is cleared in no other one."""
+    clears = [
+        node
+        for node in step.function.own_nodes
+        if isinstance(node, ast.Attribute)
+        and node.attr == "zero_grad"
+        and is_one(unit.project, step.module, node.value, step.optimizer)
+    ]
+    within = bool(clears) and all(inside(step.tree, node, limit) for node in clears)
+    return within and counts(unit, step.function, limit.test)
+
+
+def _steps_each_round(
+    unit: Unit, other: Step, step: Step, limit: ast.If, backward: ast.AST
+) -> bool:
+    """Tell whether another optimizer steps in the rounds of a loop in which one waits."""
+    if is_one(unit.project, step.module, other.optimizer, step.optimizer):
+        return False
+    loop = loop_of(step.tree, limit)
+    together = loop is not None and loop is loop_of(step.tree, other.anchor)
+    return together and boundary(other, backward) is None
 
 
 def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:

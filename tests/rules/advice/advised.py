@@ -32,6 +32,27 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/embedding_steps_more_rarely",
+        "or both in each round",
+        (
+            (
+                "        if number % rounds == 0:\n            of_embedding.step()\n            of_",
+                "        of_embedding.step()\n        of_",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/embedding_steps_more_rarely",
+        "step and clear both optimizers under `if number % rounds == 0:`",
+        (
+            ("        of_head.step()\n        of_head.zero_grad()\n", ""),
+            (
+                "            of_embedding.step()\n",
+                "            of_embedding.step()\n            of_head.step()\n            of_head.zero_grad()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/options_of_another_file_changed",
         "write the options into the call of amp.initialize",
         (
