@@ -15,6 +15,7 @@ from amp_migrate.check.events.beside import altered
 from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.handing import handed_over
+from amp_migrate.check.events.inside import stepped_inside
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.scaled import unscaled
@@ -80,6 +81,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *scales(old, new, every, claims),
         *handed_over(new, claims),
         *unscaled(old, new, claims),
+        *stepped_inside(old, new, claims),
         *rescaled(old, new, every),
         *altered(old, new, claims),
         *always_there(old, new),

@@ -23,6 +23,7 @@ from check.trainings.programs import PROGRAMS
 from check.trainings.rounds import ROUNDS
 from check.trainings.same_names import SAME_NAMES
 from check.trainings.spoilt import SPOILT
+from check.trainings.stepped import STEPPED, UNCLAIMED
 
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Judge, Objection
@@ -32,7 +33,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE,
+    *BEHIND, *INSIDE, *STEPPED,
 )  # fmt: skip
 
 
@@ -47,6 +48,12 @@ def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
 def test_a_sound_migration_passes(training: Training) -> None:
     """What does the same is not objected to."""
     assert _objections(training, training.after) == []
+
+
+@pytest.mark.parametrize("training", UNCLAIMED, ids=lambda t: t.name)
+def test_what_no_rule_claims_is_refused(training: Training) -> None:
+    """A step on scaled gradients becomes one on real ones only where a rule of the run says so."""
+    assert _objections(training, training.after)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,15 @@ from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged, reached
-from amp_migrate.facts.paths import all_given, tail
+from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.beliefs import RUNS_FORWARD
 from amp_migrate.training.forwards.forwards import made_network
+from amp_migrate.training.forwards.holders import used_as_networks
 from amp_migrate.training.forwards.indifferent import keeps_type
 from amp_migrate.training.region import Region, nodes_in
 
@@ -40,11 +42,11 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             and unit.project.function_of(module, node) not in cast
             and not _is_under(unit, unit.project.function_of(module, node), taken, trained)
             and node not in gone
-            and _is_network(unit, module, node.func)
-            and not unit.project.values.groups(module, node.func) & models
-            and not is_made_anew(unit, module, node.func)
+            and (network := _run(unit, module, node)) is not None
+            and not unit.project.values.groups(module, network) & models
+            and not is_made_anew(unit, module, network)
             and _stands_alone(unit, module, node)
-            and not _trains(unit, module, node.func)
+            and not _trains(unit, module, network)
         ]
     )
     return [region for region in found if not before_apex(unit, region)]
@@ -79,6 +81,17 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
     return any(f is not None and trains & reachable(unit.project, f) for f in forwards)
 
 
+def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:
+    """Return the network that a call is the forward pass of, by itself or by a method of a library."""
+    func = call.func
+    if _is_network(unit, module, func):
+        return func
+    if not isinstance(func, ast.Attribute) or func.attr not in RUNS_FORWARD:
+        return None
+    used = unit.project.values.group(module, func.value) in _used(unit.project)
+    return func.value if used and not unit.project.callees(call) else None
+
+
 def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
     """Tell, by what it was made of or put into and not by its name, whether a call is the forward pass of a network."""
     if not isinstance(func, ast.Name | ast.Attribute | ast.Subscript):
@@ -89,16 +102,9 @@ def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
     classes = unit.project.instance_classes(module, func)
     if any(base == "torch.nn.Module" for c in classes for base in c.externals()):
         return unit.forwards.is_network(module, func)
-    return unit.project.values.group(module, func) in _evaluated(unit.project)
+    return unit.project.values.group(module, func) in _used(unit.project)
 
 
 @once
-def _evaluated(project: Project) -> frozenset[int]:
-    """Return the groups of what ``eval()`` puts into the mode that networks alone have."""
-    calls = (
-        (module, call.func.value)
-        for module, call in project.nodes(ast.Call)
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not all_given(call)
-    )
-    groups = (project.values.group(module, node) for module, node in calls)
-    return frozenset(group for group in groups if group is not None)
+def _used(project: Project) -> frozenset[int]:
+    return used_as_networks(project, project.values)

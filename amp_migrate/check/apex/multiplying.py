@@ -9,7 +9,8 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Initialize, argument
 from amp_migrate.facts.closure import closure
 from amp_migrate.project import Class, Module, Project
-from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
+from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUNS_FORWARD
+from amp_migrate.training.forwards.holders import used_as_networks
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
 _LEVEL = 3
@@ -29,11 +30,23 @@ class Multiplying:
         return any(map(_is_layer, self._project.values.made_by(module, call.func)))
 
     def is_network(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a call is of a network of the project; those that O2 and O3 were not given ran in fp32."""
+        """Tell whether a call is of a network, of the project or used as one; those that O2 and O3 were not given ran in fp32."""
         if self._only_given:
             return False
-        classes = self._project.values.instance_classes(module, call.func)
-        return bool(classes) and all(map(self._multiplies, classes))
+        values = self._project.values
+        classes = values.instance_classes(module, call.func)
+        if classes:
+            return all(map(self._multiplies, classes))
+        if any(name.startswith("torch.") for name in values.made_by(module, call.func)):
+            return False
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in RUNS_FORWARD:
+            func = func if self._project.callees(call) else func.value
+        return bool(values.groups(module, func) & self._used)
+
+    @cached_property
+    def _used(self) -> frozenset[int]:
+        return used_as_networks(self._project, self._project.values)
 
     @cached_property
     def _only_given(self) -> bool:

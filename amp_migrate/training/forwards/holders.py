@@ -8,8 +8,19 @@ from typing import Protocol
 
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
+from amp_migrate.training.forwards.forwards import makes_module
 
 _CALLS = frozenset({"__call__", "forward"})
+# Methods that of all that is called as a function networks alone have, by how many arguments they may get.
+_OF_NETWORKS = {
+    "eval": 0,
+    "load_state_dict": 2,
+    "modules": 0,
+    "named_modules": 0,
+    "named_parameters": 0,
+    "parameters": 0,
+    "requires_grad_": 1,
+}
 
 
 class Holding(Protocol):
@@ -36,10 +47,36 @@ def holders(
         for module in modules
         for call in module.tree.nodes(ast.Call)
         if not project.callees(call) and not project.constructed(call)
-        if any(values.groups(module, node) & networks for node in _given(call))
+        if any(_holds(project, module, values, node, networks) for node in _given(call))
         if project.external(module, call.func) is not None and (not alone or _is_alone(call))
         for group in values.groups(module, call)
     } - networks
+
+
+def _holds(
+    project: Project, module: Module, values: Holding, node: ast.expr, networks: set[int]
+) -> bool:
+    """Tell whether an expression is one of some networks, or a part of one that is a module itself."""
+    if values.groups(module, node) & networks:
+        return True
+    if not any(map(makes_module, project.values.made_by(module, node))):
+        return False
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        if values.groups(module, node) & networks:
+            return True
+    return False
+
+
+def used_as_networks(project: Project, values: Holding) -> frozenset[int]:
+    """Return the groups of what is asked for its parameters, given weights or put into a mode as networks alone are."""
+    return frozenset(
+        group
+        for module, call in project.nodes(ast.Call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_NETWORKS
+        if len(all_given(call)) <= _OF_NETWORKS[call.func.attr]
+        for group in values.groups(module, call.func.value)
+    )
 
 
 def _is_alone(call: ast.Call) -> bool:

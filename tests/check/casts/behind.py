@@ -7,7 +7,7 @@ from check.trainings.planted import Training
 _BEGUN = """import torch
 import torch.nn.functional as F
 from torch import nn
-from zoo import unwrap
+from zoo import Mirror, unwrap
 """
 _BEFORE = """from apex import amp
 
@@ -76,6 +76,24 @@ _WAYS = {
         (),
         ('bare = getattr(model, "module", model)',),
         "out = bare.scores(torch.randn(3, 4))",
+    ),
+    "a network of a library with the weights of the trained one": (
+        (),
+        (),
+        ("twin = Mirror()", "twin.load_state_dict(model.state_dict())"),
+        "out = twin(torch.randn(3, 4))",
+    ),
+    "a method of a network of a library with other weights": (
+        (),
+        (),
+        ("twin = Mirror()", 'twin.load_state_dict(torch.load("best.pt"))'),
+        "out = twin.predict(torch.randn(3, 4))",
+    ),
+    "what a library makes of a part of the network": (
+        (),
+        (),
+        ("model.body = nn.Linear(4, 3)", "twin = Mirror(model.body)"),
+        "out = twin(torch.randn(3, 4))",
     ),
     "a network that a function out of sight hands back": (
         (),

@@ -1,0 +1,90 @@
+"""Steps inside a `scale_loss` block: Apex took them on scaled gradients, which only a rule of the run may change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.claims import INSIDE, Claims
+from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import tail, walk
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.protocol.faults import Place
+from amp_migrate.training.contexts import entered, scales_loss
+
+SCALED = "stepped on scaled gradients, inside the block of Apex:"
+
+
+def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield the steps of the old text on what a block around them scaled, where the new text has none of its blocks."""
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        if old.text(name) == new.text(name) or any(map(claims.drops, old.functions[name])):
+            continue
+        if any(_contexts_of(f) & {"scale_loss"} for f in new.functions[name]):
+            continue
+        for function in old.functions[name]:
+            for call, label in _steps(old, function):
+                place = Place(function.module.path, call.lineno)
+                if _is_scaled(old, function, call) and not claims.say(INSIDE, place):
+                    what = Label(f"`{label}` {SCALED}")
+                    yield name, Difference((Step(what, None, place),))
+
+
+def _contexts_of(function: Function) -> set[str]:
+    return {tail(n) for n in walk(function.scope) if isinstance(n, ast.Call)}
+
+
+def _steps(side: Side, function: Function) -> Iterator[tuple[ast.Call, str]]:
+    for call in dict.fromkeys(p.node for p in side.program.graph(function).points):
+        if isinstance(call, ast.Call):
+            label = side.labels.of_call(function, call)
+            if label is not None and label.kind == Does.STEP.value:
+                yield call, label.of
+
+
+def _is_scaled(side: Side, function: Function, step: ast.Call) -> bool:
+    """Tell whether a block around a step scales the gradients of its optimizer, as far as that is known."""
+    groups = side.program.training.objects.groups
+    module = function.module
+    stepped = groups(module, step.func.value) if isinstance(step.func, ast.Attribute) else None
+    for where, block in _blocks(side.project, module, step, set()):
+        named = block.args[1:2] + [k.value for k in block.keywords if k.arg == "optimizers"]
+        parts = [p for n in named for p in (n.elts if isinstance(n, ast.List) else [n])]
+        known = [groups(where, part) for part in parts]
+        if not stepped or not all(known) or any(stepped & held for held in known):
+            return True
+    return False
+
+
+def _blocks(
+    project: Project, module: Module, node: ast.AST, asked: set[ast.AST]
+) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the `scale_loss` blocks around a node of a function, those that generators enter around their yield included."""
+    child = node
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return
+        if isinstance(up, ast.With | ast.AsyncWith) and child in up.body:
+            place = up.body.index(child)
+            given = [item.context_expr for item in up.items]
+            given += [one for stmt, one in entered(up) if up.body.index(stmt) < place]
+            for one in given:
+                if isinstance(one, ast.Call):
+                    yield from _entered_by(project, module, one, asked)
+        child = up
+
+
+def _entered_by(
+    project: Project, module: Module, call: ast.Call, asked: set[ast.AST]
+) -> Iterator[tuple[Module, ast.Call]]:
+    if tail(call) == "scale_loss" and scales_loss(project, module, call):
+        yield module, call
+        return
+    for function in project.callees(call):
+        if function.scope not in asked:
+            asked.add(function.scope)
+            for inner in walk(function.scope):
+                if isinstance(inner, ast.Yield):
+                    yield from _blocks(project, function.module, inner, asked)
