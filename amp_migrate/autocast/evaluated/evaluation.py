@@ -155,10 +155,8 @@ def _called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
 
 def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
     """Tell whether a forward of the models of one initialize stands in one of some regions."""
-    values = unit.project.values
-    groups: set[int] = set()
-    for node in elements(unit.options[site].arguments.get("models")):
-        groups |= values.groups(site.module, node)
+    models = elements(unit.options[site].arguments.get("models"))
+    groups = {g for node in models for g in unit.project.values.groups(site.module, node)}
     return any(
         isinstance(node, ast.Call)
         and (_runs(unit, region.module, node, groups) or _helps(unit, region.module, node, groups))
