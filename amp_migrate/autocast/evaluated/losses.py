@@ -14,7 +14,7 @@ from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.forwards import Forward
@@ -83,7 +83,6 @@ class _Measured:
         self._unit = unit
         self._models = models
         self._losses = program_of(unit.project).training.losses
-        self._products = Products(unit.project)
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
         module, node = function.module, _measuring(stmt)
@@ -110,16 +109,22 @@ class _Measured:
     def _by_type(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a softmax or the like is taken of what the networks gave, or that is multiplied, even as fp32."""
         module = function.module
-        inputs = fp32_inputs(self._unit.project, module, node)
+        project = self._unit.project
+        inputs = fp32_inputs(project, module, node)
         return any(self._is_output(function, part) for part in inputs) or any(
-            self._is_output(function, part, factor=True)
-            for part in self._products.factors(module, node)
+            self._is_output(function, part, factor=True) for part in _factors(project, module, node)
         )
 
     def _is_output(self, function: Function, node: ast.expr, *, factor: bool = False) -> bool:
         node = node.value if isinstance(node, ast.Starred) else node
         found = self._losses.networks(function, node, cast=True, factor=factor)
         return bool(found & self._models)
+
+
+def _factors(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
+    """Return what a statement or test multiplies; looked for once."""
+    products = Products(project)
+    return kept(project, (_factors, node), lambda: [*products.factors(module, node)])
 
 
 def _with_its_input(function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -189,8 +189,8 @@ def reads(unit: Unit, function: Function) -> bool:
 
     def onward(helper: Function) -> list[Function]:
         reached = reachable(unit.project, helper, unit.functions)
-        nodes = [node for r in reached if r.node is not None for node in walk(r.node)]
-        return [*reached, *(f for node in nodes for f in _called_back(unit, node))]
+        handed = {f: None for r in reached if r.node is not None for f in _handed_in(project, r)}
+        return [*reached, *_without_training(unit, handed)]
 
     project = unit.project
     return any(
@@ -203,11 +203,18 @@ def _called_back(unit: Unit, node: ast.AST) -> list[Function]:
     """Return the callbacks that a call may run, which do not train themselves."""
     if not isinstance(node, ast.Call):
         return []
-    return [
-        function
-        for function in program_of(unit.project).calls.handed(node)
-        if reachable(unit.project, function).isdisjoint(unit.functions)
-    ]
+    return _without_training(unit, program_of(unit.project).calls.handed(node))
+
+
+def _without_training(unit: Unit, functions: Iterable[Function]) -> list[Function]:
+    return [f for f in functions if reachable(unit.project, f).isdisjoint(unit.functions)]
+
+
+def _handed_in(project: Project, function: Function) -> list[Function]:
+    """Return the callbacks that the calls of a function may run."""
+    handed = program_of(project).calls.handed
+    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
+    return kept(project, (_handed_in, function), lambda: [f for c in calls for f in handed(c)])
 
 
 def _reads_itself(project: Project, function: Function) -> bool:
