@@ -23,6 +23,8 @@ _NAMED = (
 
 def path(node: ast.AST) -> str | None:
     """Return the dotted path of a name or attribute chain; None for any other expression."""
+    if isinstance(node, ast.Name):
+        return node.id
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -34,7 +36,11 @@ def path(node: ast.AST) -> str | None:
 
 def tail(call: ast.Call) -> str:
     """Return the last part of the dotted path that a call calls; "" where it calls anything else."""
-    return (path(call.func) or "").rpartition(".")[2]
+    func = call.func
+    base = bottom(func)
+    if not isinstance(base, ast.Name):
+        return ""
+    return func.attr if isinstance(func, ast.Attribute) else base.id
 
 
 def all_given(call: ast.Call) -> list[ast.expr]:
