@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import is_apex
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.scopes import assigned, assignments, targets_of
 from amp_migrate.project import Function, Module, Project
 
 _AVAILABLE = re.compile(
@@ -42,8 +43,11 @@ def flags(module: Module) -> set[str]:
 def _looked_up(module: Module) -> Iterator[str]:
     """Yield the variables of a module that only hold whether Apex was found: ``HAVE = find_spec("apex") is not None``."""
     for node in module.tree.module.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and looks(node.value):
-            target = node.targets[0]
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = targets_of(node)
+        if len(targets) == 1 and looks(node.value):
+            target = targets[0]
             if isinstance(target, ast.Name):
                 if len(module.scopes.bindings(module.tree.module, target.id)) == 1:
                     yield target.id
@@ -53,18 +57,20 @@ def _assigned(body: list[ast.stmt], value: bool) -> set[str]:
     return {
         target.id
         for stmt in body
-        if isinstance(stmt, ast.Assign)
+        if isinstance(stmt, ast.Assign | ast.AnnAssign)
         and isinstance(stmt.value, ast.Constant)
         and stmt.value.value is value
-        for target in stmt.targets
+        for target in targets_of(stmt)
         if isinstance(target, ast.Name)
     }
 
 
 def _only_flag(module: Module, name: str) -> bool:
     """A name that is ever set to something else than a constant bool is no availability flag."""
-    for node in module.tree.nodes(ast.Assign):
-        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+    for node in assignments(module.tree):
+        if node.value is None:
+            continue
+        if any(isinstance(t, ast.Name) and t.id == name for t in targets_of(node)):
             if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)):
                 return False
             if not node.value.value and not isinstance(
@@ -108,8 +114,8 @@ def _told(module: Module, name: str) -> bool:
     for binding in module.scopes.bindings(module.tree.module, name):
         if binding in module.functions:
             return tells_installed(module.functions[binding])
-        up = module.tree.parent(binding)
-        if not isinstance(up, ast.Assign) or not _asks(module, up.value):
+        value = assigned(module.tree, binding)
+        if value is None or not _asks(module, value):
             return False
     return True
 

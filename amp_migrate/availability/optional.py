@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import bottom
+from amp_migrate.facts.scopes import assignments, targets_of
 from amp_migrate.project import Module
 from amp_migrate.project.order import in_branch
 
@@ -81,9 +82,9 @@ def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:
     """Return the assignments of None to a name of a scope."""
     return [
         node
-        for node in module.tree.nodes(ast.Assign)
+        for node in assignments(module.tree)
         if is_none(node.value)
-        for target in node.targets
+        for target in targets_of(node)
         if isinstance(target, ast.Name)
         and target.id == name
         and module.scopes.owner(target) is scope

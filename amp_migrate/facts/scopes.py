@@ -182,6 +182,16 @@ def assigned(tree: Tree, binding: ast.AST) -> ast.expr | None:
     return None
 
 
+def assignments(tree: Tree) -> list[ast.Assign | ast.AnnAssign]:
+    """Return the assignments of a module, with and without a type."""
+    return [*tree.nodes(ast.Assign), *tree.nodes(ast.AnnAssign)]
+
+
+def targets_of(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    """Return what a statement assigns to, whether it states a type or not."""
+    return [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+
+
 def global_name(node: ast.Subscript) -> str | None:
     """Return the name of the global variable that ``globals()["name"]`` is; None for other items."""
     call, key = node.value, node.slice

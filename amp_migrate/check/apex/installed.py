@@ -41,7 +41,8 @@ def _is_emptied(function: Function, name: ast.Name) -> bool:
     """Tell whether a name is None wherever Apex cannot be imported."""
     module = function.module
     bindings = module.scopes.bound(name)
-    values = [up.value for b in bindings if isinstance(up := module.tree.parent(b), ast.Assign)]
+    ups = [module.tree.parent(b) for b in bindings]
+    values = [up.value for up in ups if isinstance(up, ast.Assign | ast.AnnAssign)]
     return bool(values) and all(map(is_none, values))
 
 
@@ -70,7 +71,7 @@ def _only_from(project: Project, module: Module, binding: ast.AST, nodes: set[as
 def _is_there(up: ast.AST | None, binding: ast.AST) -> bool:
     if isinstance(binding, ast.alias) or isinstance(up, ast.ImportFrom | ast.Import):
         return True
-    value = up.value if isinstance(up, ast.Assign) else None
+    value = up.value if isinstance(up, ast.Assign | ast.AnnAssign) else None
     return is_true(value)
 
 

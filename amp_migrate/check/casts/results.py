@@ -49,7 +49,8 @@ def _targets(site: CallSite, part: _Part) -> Iterator[ast.expr]:
     if part is None:
         yield site.call
     up = site.function.module.tree.parent(site.call)
-    for target in up.targets if isinstance(up, ast.Assign) else ():
+    targets = up.targets if isinstance(up, ast.Assign) else ()
+    for target in [up.target] if isinstance(up, ast.AnnAssign) else targets:
         if part is None:
             yield target
         elif isinstance(target, ast.Tuple | ast.List) and part < len(target.elts):

@@ -218,6 +218,8 @@ def _of_state(method: str) -> Label:
 
 def _assigned(function: Function, bound: ast.AST) -> ast.expr | None:
     up = function.module.tree.parent(bound)
+    if isinstance(up, ast.AnnAssign):
+        return up.value
     return up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
 
 

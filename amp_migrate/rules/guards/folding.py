@@ -9,6 +9,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import defs, root, sets
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
@@ -25,7 +26,8 @@ def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Dec
     """Fold what says whether Apex is installed; the nodes that go are added to `gone`."""
     tree = context.module.tree
     for node in tree.nodes(
-        ast.Try, ast.If, ast.Assert, ast.Assign, ast.Global, ast.Name, ast.Compare, ast.Call
+        *(ast.Try, ast.If, ast.Assert, ast.Assign, ast.AnnAssign),
+        *(ast.Global, ast.Name, ast.Compare, ast.Call),
     ):
         if node in gone or node in context.taken:
             continue
@@ -35,7 +37,7 @@ def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Dec
             yield from _test(context, rule, node, gone)
         elif isinstance(node, ast.Assert):
             yield from _assertion(context, rule, node, gone)
-        elif isinstance(node, ast.Assign):
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
             yield from _none(context, rule, node, gone)
         elif isinstance(node, ast.Global):
             yield from _global(context, rule, node, gone)
@@ -90,10 +92,9 @@ def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) ->
 def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Import | ast.ImportFrom):
         return imports_apex([stmt]) and not any(_live(context, stmt, a) for a in stmt.names)
-    if isinstance(stmt, ast.Assign):
-        return all(
-            isinstance(t, ast.Name) and t.id in context.availability.flags for t in stmt.targets
-        )
+    if isinstance(stmt, ast.Assign | ast.AnnAssign):
+        flags = context.availability.flags
+        return all(isinstance(t, ast.Name) and t.id in flags for t in targets_of(stmt))
     if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
         return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
     return isinstance(stmt, ast.Pass)
@@ -116,7 +117,7 @@ def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool
         return not imports_apex([stmt]) and _used_outside(context, node, names)
     if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
         return True
-    if isinstance(stmt, ast.Assign):
+    if isinstance(stmt, ast.Assign | ast.AnnAssign):
         return not isinstance(stmt.value, ast.Constant) and _used_outside(context, node, defs(stmt))
     return False
 
@@ -224,14 +225,16 @@ def _assertion(
 
 
 def _none(
-    context: FileContext, rule: Rule, node: ast.Assign, gone: set[ast.AST]
+    context: FileContext, rule: Rule, node: ast.Assign | ast.AnnAssign, gone: set[ast.AST]
 ) -> Iterator[Decision]:
     """Drop ``amp = None`` and flags set at module level."""
-    if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+    targets = targets_of(node)
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return
-    target = node.targets[0]
+    target = targets[0]
     flag = target.id in context.availability.flags and (
-        isinstance(node.value, ast.Constant)
+        node.value is None
+        or isinstance(node.value, ast.Constant)
         or (looks(node.value) and target.id not in asked_elsewhere(context))
     )
     nothing = is_none(node.value)
