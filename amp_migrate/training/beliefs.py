@@ -231,6 +231,7 @@ LEAVE_HOLDERS_ALONE = (
 MAKES_SCHEDULE = re.compile(r"schedule|warmup|^piecewiselinear$", re.I)
 ENDS_AS_SCHEDULE = re.compile(r"(^|[^A-Z])LR((On|With)\w+)?$")
 MODULE_OF_SCHEDULES = re.compile(r"schedulers?$")
+LOGS_RATES = frozenset({"OptimizerParamsHandler"})  # ignite's, of the optimizer's groups
 
 # Methods of tensors that give the same numbers, cut or ordered otherwise.
 SHAPES = frozenset(

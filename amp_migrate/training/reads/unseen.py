@@ -15,6 +15,7 @@ from amp_migrate.training.beliefs import (
     LEAVE_GRADIENTS_ALONE,
     LEAVE_HOLDERS_ALONE,
     LOADS_PARAMETERS,
+    LOGS_RATES,
     ONLY_HOLD,
     REDUCES,
     RUNS_NO_FORWARD,
@@ -173,7 +174,7 @@ def _is_inherited(function: Function, call: ast.Call) -> bool:
 
 
 def _leaves_alone(name: str) -> bool:
-    return name.partition(".")[0] in LEAVE_HOLDERS_ALONE
+    return name.partition(".")[0] in LEAVE_HOLDERS_ALONE or name.rpartition(".")[2] in LOGS_RATES
 
 
 def hands_over(module: Module, node: ast.expr) -> bool:
