@@ -30,6 +30,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
+from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local, is_run
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -40,6 +41,7 @@ from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region
 from amp_migrate.words import plural
 
@@ -150,6 +152,18 @@ def _span(region: Region) -> Span:
     return tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
 
 
+def _only_measures(context: Context, region: Region) -> bool:
+    """Tell whether a region runs no network, and computes what autocast and Apex compute in fp32, such as a softmax."""
+    unit, module = context.unit, region.module
+    nodes = [node for stmt in region.statements() for node in ast.walk(stmt)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if any(unit.forwards.call(module, call) is Forward.NETWORK for call in calls):
+        return False
+    if any(unit.project.callees(call) for call in calls):
+        return False
+    return any(fp32_inputs(unit.project, module, stmt) for stmt in region.statements())
+
+
 _LONGEST = 60
 
 
@@ -163,6 +177,8 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     if region.function.node is not None:
         advice = f"pass {on} on to {who}, and {advice}"
     ran = "runs in fp32 now and ran in fp16 under Apex"
+    if _only_measures(context, region):
+        ran = "computes in the type of its input now and computed in fp32 under Apex"
     message = f"this evaluation {ran}: it is not clear in {who} whether AMP is on"
     if callers:
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""

@@ -1,0 +1,23 @@
+"""What the findings about evaluations out of reach say of the types there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def test_a_softmax_ran_in_fp32_under_apex_and_a_forward_in_fp16() -> None:
+    """Each finding names the type that Apex used there, and the spelling of the written code."""
+    text = (FIXTURES / "evaluate/softmax_where_weights_are_loaded/before.py").read_bytes()
+    result = migrate([Source.from_bytes("a.py", text)], Settings(api="torch.amp"))
+    forward, softmax = (f for f in result.plan.findings() if f.code == "AMP107" and f.advice)
+    assert "ran in fp16 under Apex" in forward.message
+    assert "computed in fp32 under Apex" in softmax.message
+    assert all(
+        '`with torch.amp.autocast("cuda", enabled=...):`' in f.advice for f in (forward, softmax)
+    )
