@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
+from amp_migrate.project.programs import beside
 from amp_migrate.values.written import constants, written
 
 _LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
@@ -247,10 +248,12 @@ class _Reader:
         """Refuse a variable of a module that other files may write to."""
         if not isinstance(scope, ast.Module):
             return
+        near = beside(self._project, self._module.path)
         for other in self._project.modules.values():
             if other is self._module:
                 continue
-            imported = any(alias.name in (name, "*") for alias in other.tree.nodes(ast.alias))
+            named = {name, "*"} if other.path in near else {name}
+            imported = any(alias.name in named for alias in other.tree.nodes(ast.alias))
             read = any(
                 attribute.attr == name and _is_imported(other, attribute.value)
                 for attribute in other.tree.nodes(ast.Attribute)

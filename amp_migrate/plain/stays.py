@@ -13,6 +13,7 @@ from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keepin
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.changes import after
 from amp_migrate.project import Module, Project
+from amp_migrate.project.programs import beside
 
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
@@ -172,14 +173,16 @@ class Keeping:
 
     def is_read_elsewhere(self, name: str) -> bool:
         """Tell whether another file may read or write a name of this one."""
+        near = beside(self.project, self.module.path)
         others = (
             m for m in self.project.modules.values() if m is not self.module and name in m.tree.text
         )
         return any(
-            any(a.name in (name, "*") for a in other.tree.nodes(ast.alias))
-            or any(n.attr == name for n in other.tree.nodes(ast.Attribute))
+            any(a.name == name or (a.name == "*" and other.path in near)
+                for a in other.tree.nodes(ast.alias))
+            or (other.path in near and any(n.attr == name for n in other.tree.nodes(ast.Attribute)))
             for other in others
-        )
+        )  # fmt: skip
 
     def only_holds(self, call: ast.Call) -> bool:
         """Tell whether a call makes an object that keeps its arguments, and does nothing else."""

@@ -16,6 +16,7 @@ from amp_migrate.plan.parted import only_left
 from amp_migrate.plan.refusal import Refusal
 from amp_migrate.plan.staying import holding, kept_for, refused_sites, unspoken
 from amp_migrate.project import Module
+from amp_migrate.project.programs import beside
 from amp_migrate.rules import modules as rule_modules
 from amp_migrate.rules.base import FileContext
 from amp_migrate.rules.guards.kept import only_asks
@@ -27,10 +28,10 @@ from amp_migrate.settings import Settings
 class Done:
     """What became of the units: `handled` sites and `taken` nodes, and the files that units leave, cut out or edit.
 
-    `any`: there are units. `held`: the places that are left, each with the place of what keeps it.
+    `trained`: the files of units. `held`: the places that are left, each with the place of what keeps it.
     """
 
-    any: bool
+    trained: Collection[Module]
     handled: Collection[Site]
     taken: set[object]
     left: Collection[Module]
@@ -112,9 +113,12 @@ class Files:
             held=dict(done.held),
         )
         touched = any(site.module is module for site in done.handled)
-        context.keeps_guards = module in done.left or (bool(done.left) and not touched)
+        near = beside(self._index.project, module.path)
+        left = any(other.path in near for other in done.left)
+        trained = any(other.path in near for other in done.trained)
+        context.keeps_guards = module in done.left or (left and not touched)
         asks = not touched and only_asks(sites) and module not in done.cut
-        if asks and (done.cut or not done.any):
+        if asks and (done.cut or not trained):
             context.keeps_guards |= chooses(availability, module, set())
-        context.untrained = not done.any
+        context.untrained = not trained
         return context

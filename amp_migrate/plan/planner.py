@@ -131,7 +131,7 @@ class Planner:
         if self._settings.only_fixes:
             return
         done = Done(
-            bool(self._units),
+            self._of_units(),
             handled,
             taken,
             {s.module for found in self._units for s in found if s not in handled},

@@ -1,0 +1,39 @@
+"""Programs that share no file are migrated beside each other as each would be alone."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from fixture_support import cases
+
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
+
+_SINGLE = {c.name: c.before["before.py"] for c in cases() if list(c.before) == ["before.py"]}
+_KNOWN = (
+    ("dual/engine_of_deepspeed", "fixes/clip_inside_block"),
+    ("rest/sync_batch_norm_with_fallback", "refused/skip_keeps_gradients"),
+)
+
+
+def _pairs() -> list[tuple[str, str]]:
+    """Return pairs of fixtures, each of another part of the names in order."""
+    names = sorted(_SINGLE)
+    half = len(names) // 2
+    return [*_KNOWN, *zip(names[:half:12], names[half::12], strict=False)]
+
+
+@pytest.mark.parametrize(("one", "other"), _pairs())
+def test_two_programs_in_one_folder(one: str, other: str) -> None:
+    """Neither changes what is written of the other one."""
+    beside = _written(("one.py", one), ("other.py", other))
+    assert beside == _written(("one.py", one)) | _written(("other.py", other))
+
+
+@cache
+def _written(*programs: tuple[str, str]) -> dict[str, str | None]:
+    sources = [Source.from_bytes(path, _SINGLE[name].encode()) for path, name in programs]
+    outcomes = migrate(sources, Settings()).outcomes
+    return {outcome.path: outcome.after for outcome in outcomes}
