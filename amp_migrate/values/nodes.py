@@ -33,9 +33,10 @@ class Nodes:
         """Tell whether nothing reads a variable that is bound more than once, as often ``_``: that joins no values."""
         if not isinstance(target, ast.Name) or target.id in self.asked:
             return False
+        if (module, target.id) in self.read:
+            return False
         scope = module.scopes.owner(target)
-        several = scope is not None and len(module.scopes.bindings(scope, target.id)) > 1
-        return several and (module, target.id) not in self.read
+        return scope is not None and len(module.scopes.bindings(scope, target.id)) > 1
 
     def object(self, cls: Class) -> int:
         """Return the node of ``self`` in the methods of `cls`."""

@@ -134,13 +134,14 @@ class Networks:
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module
         for point in self._program.graph(function).points:
-            if (isinstance(point.node, ast.Call) and self._is_forward(module, point.node)) or (
-                isinstance(point.node, ast.Call)
-                and (self._measures(function, point.node) or self._halves(function, point.node))
-            ):
-                yield point.node
-            elif isinstance(point.node, ast.Call) and self._is_backward(function, point.node):
-                yield from self._losses(function, point.node)
+            call = point.node
+            if not isinstance(call, ast.Call):
+                continue
+            casts = self._is_forward(module, call) or self._measures(function, call)
+            if casts or self._halves(function, call):
+                yield call
+            elif self._is_backward(function, call):
+                yield from self._losses(function, call)
 
     def _is_backward(self, function: Function, call: ast.Call) -> bool:
         label = self._labels.of_call(function, call)

@@ -36,19 +36,24 @@ def device(project: Project, module: Module, call: ast.Call) -> str:
 def allows_unused(project: Project, module: Module, call: ast.Call) -> bool:
     """Tell whether torch's class, in the other arm of a test, is told that parameters of the network may get no gradient."""
     twin = _twin(project, module, call)
-    given = {k.arg: k.value for k in twin.keywords} if twin is not None else {}
-    return "find_unused_parameters" in given and is_constant(given["find_unused_parameters"], True)
+    told = _keyword(twin, "find_unused_parameters")
+    return told is not None and is_constant(told, True)
 
 
 def _twin_device(project: Project, module: Module, call: ast.Call) -> str | None:
     twin = _twin(project, module, call)
-    given = {k.arg: k.value for k in twin.keywords} if twin is not None else {}
-    ids = given.get("device_ids")
+    ids = _keyword(twin, "device_ids")
     if twin is None or not isinstance(ids, ast.List) or len(ids.elts) != 1:
         return None
     text = path(ids.elts[0])
     made = {node for stmt in _arm(module, twin) for node in defs(stmt)}
     return text if text is not None and text.partition(".")[0] not in made else None
+
+
+def _keyword(call: ast.Call | None, name: str) -> ast.expr | None:
+    return (
+        next((k.value for k in call.keywords if k.arg == name), None) if call is not None else None
+    )
 
 
 def _twin(project: Project, module: Module, call: ast.Call) -> ast.Call | None:
