@@ -120,7 +120,9 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
             f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
             f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
         )
-    level, on = _level(named.get("opt_level"), segment)
+    asked = named.get("opt_level")
+    local = isinstance(asked, ast.Name) and site.module.scopes.is_local(asked)
+    level, on = _level((local and asked and constant(asked)) or asked, segment)
     switch = named.get("enabled")
     given = TRUE
     if switch is not None and not is_true(switch):

@@ -75,6 +75,10 @@ class Scopes:
         """Return the scope that binds the variable read or stored by `name`."""
         return self.find(self.scope_of(name), name.id)
 
+    def is_local(self, name: ast.Name) -> bool:
+        """Tell whether `name` is a variable of a function."""
+        return isinstance(self.owner(name), ast.FunctionDef | ast.AsyncFunctionDef)
+
     def bindings(self, scope: ScopeNode, name: str) -> list[ast.AST]:
         """Return the nodes that bind `name` in `scope`, in source order."""
         return self._bound.get(scope, {}).get(name, [])

@@ -16,6 +16,9 @@ from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
+from amp_migrate.project.rounds import graphs
+from amp_migrate.training.origins.constants import constant_of
+from amp_migrate.training.origins.reaching import Reaching
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
@@ -30,7 +33,7 @@ class Initialize:
     ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own; `scaling` is
     the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
-    what holds in one of those that lead to it where that does not take the call.
+    what holds in one of those that lead to it where that does not take the call. `level` is the opt_level.
     """
 
     function: Function
@@ -41,6 +44,7 @@ class Initialize:
     scaling: Assumption | None = None
     callers: tuple[tuple[Function, Assumption], ...] = ()
     missed: tuple[tuple[Function, Assumption], ...] = ()
+    level: ast.expr | None = None
 
     @property
     def trains(self) -> bool:
@@ -80,7 +84,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         missed = refine(on, test, not truth)
         off += [missed] if missed is not None else []
         on = refine(on, test, truth)
-    level = argument(call, "opt_level", _LEVEL)
+    level = _level(project, function, call)
     nothing = _casts_nothing(call, level)
     on, by_level = _switched(on, None if nothing else level, None)
     enabled = argument(call, "enabled", _ENABLED)
@@ -97,7 +101,16 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
     ways = (*off, *by_level, *by_switch)
-    return Initialize(function, call, on, ways, scaled, scaling, callers, aside)
+    return Initialize(function, call, on, ways, scaled, scaling, callers, aside, level)
+
+
+def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:
+    """Return the opt_level of a call, the constant where a variable of its function is one on every way."""
+    given = argument(call, "opt_level", _LEVEL)
+    if not isinstance(given, ast.Name) or not function.module.scopes.is_local(given):
+        return given
+    reaching = Reaching(project, graphs(project), project.function_of)
+    return constant_of(project, reaching, function, given, through_calls=False) or given
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.facts.closure import closure
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUNS_FORWARD
 from amp_migrate.training.forwards.holders import used_as_networks
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
-_LEVEL = 3
 _OF_GIVEN = frozenset({"O2", "O3"})
 
 
@@ -50,7 +49,7 @@ class Multiplying:
 
     @cached_property
     def _only_given(self) -> bool:
-        levels = [argument(item.call, "opt_level", _LEVEL) for item in self._every]
+        levels = (item.level for item in self._every)
         return any(isinstance(at, ast.Constant) and at.value in _OF_GIVEN for at in levels)
 
     def _multiplies(self, cls: Class) -> bool:

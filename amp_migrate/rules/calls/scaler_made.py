@@ -155,11 +155,30 @@ def made_after(context: Context, site: Site, creation: Creation) -> bool:
     tree = site.module.tree
     uses = context.unit.home.users.get(site.function, [])
     if any(inside(tree, use, creation.top) for use in uses):
+        _refuse_unset(context, site, creation)
         return False
     if creation.scales.value is not None or not text:
         return False
     _refuse_reset(context, site, creation, names(text))
     return bool(names(text) & defs(creation.top))
+
+
+def _refuse_unset(context: Context, site: Site, creation: Creation) -> None:
+    """Refuse a scaler in front of a guard in which its condition is only made, as what the guard holds needs it."""
+    inner = [c for holder, c in creation.within if holder is not creation.top]
+    asked = [c.text for c in (*inner, context.unit.options[site].casts) if c.text]
+    read = {name for text in asked for name in names(text)}
+    for stmt in walk(creation.top):
+        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            made = sorted(defs(stmt) & read) if stmt is not site.statement else []
+            if made and runs_before(context.unit.project, site.function, stmt, site.node):
+                raise Cannot(
+                    "AMP901",
+                    site.module,
+                    stmt,
+                    f"`{made[0]}` says whether the GradScaler is on, and the GradScaler is needed in every branch around this",
+                    f"set `{made[0]}` before the test around amp.initialize, then run again",
+                )
 
 
 def _refuse_reset(context: Context, site: Site, creation: Creation, read: set[str]) -> None:

@@ -108,20 +108,37 @@ _PURE = (
 
 
 def _variable(tree: Tree, functions: _Functions, name: str, made: Made) -> list[Edit]:
-    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else."""
+    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else.
+
+    What deletes it goes with the last of them, and keeps them where one stays.
+    """
     idle = {
         qualname
         for qualname, found in functions.items()
         if any(sets(f, name) for f in found) and not any(_loads(f, name) for f in found)
     }
-    found: list[Edit] = []
-    for node in tree.nodes(ast.Assign):
-        target, scope = node.targets[0], tree.function(node)
-        local = scope is not None and _qualname(tree, scope) in idle
-        if local and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            if _is_pure(node.value) or made(node.value):
-                found.append(Drop(tree.span(node)))
-    return found
+    local = [
+        node
+        for node in tree.nodes(ast.Name)
+        if node.id == name
+        and (scope := tree.function(node)) is not None
+        and _qualname(tree, scope) in idle
+    ]
+    bound = [n for n in local if isinstance(n.ctx, ast.Store)]
+    deleted = [tree.parent(n) for n in local if isinstance(n.ctx, ast.Del)]
+    stores = [up for n in bound if isinstance(up := _alone(tree, n), ast.Assign)]
+    goes = [up for up in stores if _is_pure(up.value) or made(up.value)]
+    if deleted and len(goes) < len(bound):
+        return []
+    if not all(isinstance(up, ast.Delete) and len(up.targets) == 1 for up in deleted):
+        return []
+    return [Drop(tree.span(up)) for up in (*goes, *deleted) if isinstance(up, ast.stmt)]
+
+
+def _alone(tree: Tree, target: ast.Name) -> ast.Assign | None:
+    """Return the assignment that binds a name and nothing else."""
+    up = tree.parent(target)
+    return up if isinstance(up, ast.Assign) and up.targets == [target] else None
 
 
 _COLLECTIONS = frozenset({"dict", "list", "set", "tuple", "Namespace", "SimpleNamespace"})

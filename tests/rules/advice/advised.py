@@ -1342,4 +1342,12 @@ ADVISED = (
         "call prepared() with the same settings for both",
         (("second.py", 'SCALE = "dynamic"', "SCALE = 128.0"),),
     ),
+    Advised(
+        "refused/level_set_in_the_arm_that_trains",
+        "set `level` before the test around amp.initialize",
+        (
+            ("        level = args.level\n", ""),
+            ('    level = "O0"\n', "    level = args.level\n"),
+        ),
+    ),
 )
