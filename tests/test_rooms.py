@@ -52,7 +52,7 @@ BELOW = {
         *(*READS, "training", "plan.cannot"),
         *("apex", "availability", "autocast", "placement"),
     },
-    "plain": {*READS, "apex", "source"},
+    "plain": {*READS, "apex", "source", "training"},
     "rules": {
         *(
             *READS,

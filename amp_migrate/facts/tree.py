@@ -22,12 +22,14 @@ class Respelt(NamedTuple):
     """A use of Apex that was spelt out: where it starts, by line and column, before and in this text.
 
     `unused` are the statements that do nothing since then. `asks`: it is no use of Apex, but asked for a mark of it.
+    `named`: it is a lambda, and a function since then.
     """
 
     before: tuple[int, int]
     place: tuple[int, int]
     unused: tuple[Span, ...]
     asks: bool = False
+    named: bool = False
 
 
 class Said(NamedTuple):

@@ -13,6 +13,7 @@ from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.choice import Choices, Chosen, is_chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.inline import Inlined, Inlining
+from amp_migrate.plain.lambdas import Named, apart, named
 from amp_migrate.plain.marks import Idle, idle, mentions_mark
 from amp_migrate.plain.returned import Returning
 from amp_migrate.plain.unused import Reads, Unused
@@ -47,7 +48,9 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     """Return the files in which Apex can be spelt out, by path; uses `without` stay as they are."""
     found: dict[str, Tree] = {}
     modules = dict.fromkeys(site.module for site in sites if _is_hidden(project, site))
-    modules |= dict.fromkeys(m for m in project.modules.values() if mentions_mark(m.tree))
+    modules |= dict.fromkeys(
+        m for m in project.modules.values() if mentions_mark(m.tree) or any(named(project, m))
+    )
     for module in modules:
         try:
             tree = _File(project, module, without).tree()
@@ -106,10 +109,17 @@ class _File:
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
-        return self._written([], [], Reads(self._holding)) if self._idle() else None
+        alone = self._idle() or self._lambdas([])
+        return self._written([], [], Reads(self._holding)) if alone else None
 
     def _idle(self) -> list[Idle]:
         return [test for test in idle(self._tree) if not self._is_excluded(test.node)]
+
+    def _lambdas(self, pieces: Collection[Piece]) -> list[Named]:
+        found = [
+            one for one in named(self._project, self._module) if apart(one, self._module, pieces)
+        ]
+        return [one for one in found if not self._is_excluded(one.statement)]
 
     def _spellings(self) -> Iterable[_Spelling]:
         for call in self._tree.nodes(ast.Call):
@@ -168,6 +178,9 @@ class _File:
                 if item.statement is not None
                 and (item.statement in methods or self._target(item.statement, reads) in keys)
             )
+        for one in self._lambdas(pieces):
+            pieces.append(one.piece)
+            calls[one.statement] = frozenset()
         return written(self._tree, pieces, calls)
 
     def _target(self, statement: ast.stmt, reads: Reads) -> object:
@@ -187,10 +200,10 @@ def _is_in_place(spelling: _Spelling) -> bool:
 def left_as_it_was(
     trees: Mapping[str, Tree], changed: Collection[str], done: Collection[Use]
 ) -> set[Use]:
-    """Return the uses that were spelt out in files that change, and that nothing migrated in the end."""
+    """Return what nothing migrated in the end: lambdas, and in files that change the uses that were spelt out."""
     return {
         (path, *respelt.before)
-        for path in changed
-        for respelt in trees[path].respelt
-        if (path, *respelt.place) not in done
+        for path, tree in trees.items()
+        for respelt in tree.respelt
+        if (respelt.named or path in changed) and (path, *respelt.place) not in done
     }

@@ -141,6 +141,7 @@ def written(
             _moved(tree, node, ordered),
             tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
             isinstance(node, ast.If | ast.Assert | ast.IfExp),
+            isinstance(node, ast.Assign),
         )
         for node, gone in calls.items()
     )

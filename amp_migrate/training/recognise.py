@@ -8,13 +8,10 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
-from amp_migrate.facts.paths import all_given, is_super, tail
+from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import (
-    READS_GRADIENTS,
-    RUNS_NO_FORWARD,
-)
+from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import one_name
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.named import sets_scale
@@ -22,7 +19,7 @@ from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
-from amp_migrate.training.reads.gradients import Gradients, absent, takes_gradient
+from amp_migrate.training.reads.gradients import Gradients, absent, clips, takes_gradient
 from amp_migrate.training.reads.kept import KEEPING, moment
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
@@ -181,10 +178,6 @@ class Training:
             cleared = named | self.objects.around(named) | self.objects.of_unknown_origin
         yield Event(Kind.ZERO_GRAD, call, cleared or None, beside=own)
 
-    def _reads(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a call clips gradients or computes their norm."""
-        return bool({tail(call), self.project.lookup.called(module, call)} & READS_GRADIENTS)
-
     def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module = function.module
         name = self.project.external(module, call.func)
@@ -193,7 +186,7 @@ class Training:
             yield Event(Kind.MAKE, call, frozenset({made}))
         elif self.objects.makes_scaler(module, call):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
-        elif self._reads(module, call) and not self.project.callees(call):
+        elif clips(self.project, module, call) and not self.project.callees(call):
             subject = call.args[0] if call.args else call
             owners = self.objects.owners(module, subject)
             read = Event(

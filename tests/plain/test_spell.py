@@ -133,6 +133,14 @@ SPELT = {
         "with f(loss, 1) as s:\n    s.backward()",
         "(None\n)\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()",
     ),
+    "a lambda that steps": (
+        "go = lambda: opt.step()\ngo()",
+        "def go(): return opt.step()\ngo()",
+    ),
+    "a lambda with a default that clips over lines": (
+        "def f(o):\n    go = lambda m, *r, c={1: 2}: (torch.nn.utils.clip_grad_norm_(\n        m, c))  # now\n    go(o)",
+        "def f(o):\n    def go(m, *r, c={1: 2}): return (torch.nn.utils.clip_grad_norm_(\n        m, c))  # now\n    go(o)",
+    ),
     "a test for Apex with the same arms": (
         "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()\n    # behind",
         "(None\n\n)\nopt.step()\n    # behind",
@@ -178,6 +186,13 @@ KEPT = {
     "a function whose name means another there": (
         "def f(x):\n    return amp.scale_loss(x, opt)\ndef g(opt):\n    f(loss)"
     ),
+    "a lambda that steps beside another statement": "go = lambda: opt.step(); go()",
+    "a lambda that steps under a test in its line": "if on: go = lambda: opt.step()",
+    "a lambda that steps, in brackets": "go = (lambda: opt.step())",
+    "a lambda that steps, in a class": "class T:\n    go = lambda self: self.opt.step()",
+    "a lambda that steps, of an object": "self.go = lambda: opt.step()",
+    "a lambda that steps, by two names": "go = on = lambda: opt.step()",
+    "a lambda that does not train": "go = lambda: print(opt)",
     "a test for Apex with other arms": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nelse:\n    step(opt)",
     "a test for Apex that does more": "if hasattr(make(), '_amp_stash'):\n    opt.step()\nelse:\n    opt.step()",
     "a test for Apex whose arm goes on": "if hasattr(opt, '_amp_stash'):\n    opt.step()\nopt.step()",

@@ -6,6 +6,8 @@ the function when nothing else uses it. The same goes for what reaches Apex by a
 dictionary or list, or `functools.partial`, and for arguments that are unpacked with `*` and `**`: where the code
 says what they hold at the call, that is read as if it were written there, and what nothing reads then is removed.
 A `with` that enters `amp.scale_loss` or, without AMP, `nullcontext(loss)` is read as one that enters `amp.scale_loss`.
+A lambda that steps or clips, bound to a local name or one of the file, is written as the function it is: an
+expression has no room for `scaler.update()`.
 
 ## Why
 Projects that also ran without Apex hid it behind `amp_support.scale_loss(*args, **kwargs)`. With native AMP
@@ -32,9 +34,10 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.modules.offered import reads, takers
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
+from amp_migrate.training.reads.gradients import clips
 
 RULE = Rule(
     "AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98
@@ -80,6 +83,8 @@ def _respelt(context: Context) -> Iterator[Decision]:
             if site is not None:
                 message = f"is read as a call of {site.kind.value}"
                 yield decision(RULE, Status.ROUTINE, module, site.node, message, edits)
+            elif respelt.named:
+                yield from _function(context, module, respelt.place)
             elif respelt.asks:
                 message = "a test for what Apex leaves on an optimizer, which decides nothing"
                 finding = Finding(
@@ -90,6 +95,20 @@ def _respelt(context: Context) -> Iterator[Decision]:
                     message,
                 )
                 yield Decision(finding, [(module.path, edit) for edit in edits])
+
+
+def _function(context: Context, module: Module, place: tuple[int, int]) -> Iterator[Decision]:
+    """Tell of a lambda that it is a function now, where the unit steps or clips in it."""
+    unit = context.unit
+    for node, function in module.functions.items():
+        if not isinstance(node, ast.FunctionDef) or module.tree.span(node)[:2] != place:
+            continue
+        callers = {call.function for call in unit.project.callers(function)}
+        calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+        reads = any(clips(unit.project, module, call) for call in calls)
+        if function in unit.functions or (reads and callers & set(unit.functions)):
+            message = f"the lambda {function.name} becomes a function: a lambda has no room for what native AMP needs"
+            yield decision(RULE, Status.ROUTINE, module, node, message)
 
 
 def _node(function: Function) -> ast.stmt:

@@ -13,6 +13,7 @@ from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     KEEPS_THE_SCALE,
     KNOWS_NO_SCALE,
+    READS_GRADIENTS,
     REDUCES,
     SHAPE_OF_GRADIENT,
 )
@@ -22,6 +23,11 @@ from amp_migrate.training.reads.magnitude import Magnitude
 from amp_migrate.training.steppers import makes_optimizer
 
 _DISPLAY = ast.List | ast.Tuple | ast.Set | ast.Dict
+
+
+def clips(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call clips gradients or computes their norm."""
+    return bool({tail(call), project.lookup.called(module, call)} & READS_GRADIENTS)
 
 
 class Gradients:

@@ -1212,6 +1212,14 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/step_in_a_lambda_of_a_table",
+        "change the code so that gradients are touched only between the last backward and the step",
+        (
+            ('    tools = {"advance": lambda: optimizer.step()}\n', ""),
+            ('tools["advance"]()', "optimizer.step()"),
+        ),
+    ),
+    Advised(
         "refused/step_inside_a_library",
         "give amp-migrate the files that do",
         (("network.adaptive.step()", "optimizer.step()"),),

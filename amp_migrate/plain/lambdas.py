@@ -1,0 +1,68 @@
+"""Lambdas bound to a name that train, as functions: ``advance = lambda: optimizer.step()`` becomes ``def advance()``.
+
+An expression has no room for what native AMP needs beside a step, and what a function does is seen at its calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from amp_migrate.facts.paths import tail
+from amp_migrate.plain.write import Piece
+from amp_migrate.project import Module, Project
+from amp_migrate.source.span import Span
+from amp_migrate.training.reads.gradients import clips
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The assignment of a lambda to a name, and the head of the function that it is."""
+
+    statement: ast.Assign
+    piece: Piece
+
+
+def named(project: Project, module: Module) -> Iterator[Named]:
+    """Yield the lambdas of a file that may step or read gradients and are bound to names of functions or of the file."""
+    for node in module.tree.nodes(ast.Lambda):
+        statement = module.tree.parent(node)
+        if not isinstance(statement, ast.Assign) or not _may_train(project, module, node):
+            continue
+        if isinstance(module.scopes.scope_of(statement), ast.ClassDef):
+            continue
+        piece = _head(module, statement, node)
+        if piece is not None:
+            yield Named(statement, piece)
+
+
+def apart(found: Named, module: Module, pieces: Collection[Piece]) -> bool:
+    """Tell whether nothing else is put into the lines of a lambda."""
+    place = module.tree.span(found.statement)
+    return all(p.span.end_line < place.line or p.span.line > place.end_line for p in pieces)
+
+
+def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
+    calls = (part for part in ast.walk(node.body) if isinstance(part, ast.Call))
+    return any(tail(call) == "step" or clips(project, module, call) for call in calls)
+
+
+def _head(module: Module, statement: ast.Assign, node: ast.Lambda) -> Piece | None:
+    """Return the head up to the colon, where the statement has its lines for itself and ends with the lambda."""
+    tree = module.tree
+    target = statement.targets[0]
+    place, body = tree.span(statement), tree.span(node.body)
+    first, last = tree.lines[place.line - 1], tree.lines[place.end_line - 1]
+    rest = last[place.end_column :].strip()
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        return None
+    if first[: place.column].strip() or (rest and not rest.startswith("#")):
+        return None
+    if tree.span(node)[2:] != place[2:] or body.line != place.line:
+        return None
+    begun = first[tree.span(node).column : body.column]
+    colon = begun.rindex(":")
+    given = begun[len("lambda") : colon].strip()
+    end = tree.span(node).column + colon + 1
+    return Piece(Span(*place[:2], place.line, end), f"def {target.id}({given}): return")
