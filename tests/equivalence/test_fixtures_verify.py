@@ -178,7 +178,7 @@ WRONG = {
 # Nearly every fixture can have either: it has one, the next has the other.
 ANYWHERE = ("missing autocast", "step not rewritten")
 
-# AMP or its scaling is off, clipping is off or in a class that does not run, or the unscaled gradients are only kept or told: the training stays as it was.
+# AMP or its scaling is off, clipping is off or in a class or file that does not run, or the unscaled gradients are only kept or told: the training stays as it was.
 HARMLESS = {
     ("step not rewritten", "flags/switched_off"),
     ("step not rewritten", "flags/setting_in_a_variable_off"),
@@ -191,6 +191,7 @@ HARMLESS = {
     ("step not rewritten", "project/flag_of_a_library_with_mixins"),
     ("step not rewritten", "fixes/clip_in_one_branch"),
     ("missing autocast", "project/callback_of_another_program"),
+    ("missing autocast", "evaluate/results_thrown_away"),
     ("missing unscale_", "layout/setup_that_returns_early"),
     ("missing unscale_", "clip/saved_gradients"),
     ("missing unscale_", "clip/remembered_by_helper"),
