@@ -34,7 +34,7 @@ _TROUBLES = {
     SWITCHED: Trouble.CASTS_MISSING,
     HANDED: Trouble.OUT_OF_SIGHT,
 }
-_BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS}
+_BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS, Breach.NEVER_SCALED: Trouble.TOO_EARLY}
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,16 @@ _WITH_LOGITS = (
     "sigmoid gives, then run again"
 )
 _IN_SIGHT = "write what it does here (scale the loss, run the backward, clip, step) in place of the call, then run again"
+_WITHOUT_IT = (
+    "delete the step before the first backward, as it finds no gradients there, then run again"
+)
 _ADVICES = {
     Trouble.GRADIENTS: _ADVICE,
     Trouble.CASTS_MISSING: _PUT_UNDER,
     Trouble.CASTS_ADDED: _CALL_UNDER,
     Trouble.REFUSED_LOSS: _WITH_LOGITS,
     Trouble.OUT_OF_SIGHT: _IN_SIGHT,
+    Trouble.TOO_EARLY: _WITHOUT_IT,
 }
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 

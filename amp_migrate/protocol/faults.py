@@ -75,6 +75,7 @@ class Trouble(Enum):
     CASTS_MISSING = "a forward lacks casts that Apex made"
     REFUSED_LOSS = "torch refuses a loss under autocast"
     OUT_OF_SIGHT = "code that cannot be read scales the loss"
+    TOO_EARLY = "an optimizer steps before the first backward"
 
 
 @dataclass(frozen=True)

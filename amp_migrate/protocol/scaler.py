@@ -11,7 +11,7 @@ from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
-from amp_migrate.protocol.run.runs import Summary
+from amp_migrate.protocol.run.runs import Key, Summary
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.switched import Switch
 from amp_migrate.training.events import Event, Kind
@@ -81,19 +81,54 @@ def _updated(state: Scaling, event: Event) -> tuple[Breach, ...]:
 def never_scaled(program: Program, run: Run, number: int) -> Iterator[Fault]:
     """Yield the steps, calls of `unscale_` and of `update(scale)` of a GradScaler to which every way leads before anything is scaled.
 
-    `run` is one of its `ScalerMachine` that is over.
+    `run` is one of its `ScalerMachine` that is over. Where a function is called again later, on other ways, the ways through
+    one call of it count by themselves.
     """
-    found: dict[Event, bool] = {}
-    scales = False
-    for key, summary in run.summaries.items():
-        for event, scaled in _used(program, key.function, summary, number):
-            found[event] = found.get(event, False) or scaled
-            scales = scales or scaled
-    for event, scaled in found.items():
-        if scales and not scaled:
-            module = program.project.module_of(event.node)
-            place = Place(module.path, getattr(event.node, "lineno", 0))
+    used = {key: _used(program, key.function, held, number) for key, held in run.summaries.items()}
+    scales = {event for here in used.values() for event, scaled in here.items() if scaled}
+    events = dict.fromkeys(event for here in used.values() for event in here)
+    for event in events if scales else ():
+        place = _place(program, event.node)
+        if event not in scales:
             yield Fault(Breach.NEVER_SCALED, place, (place,))
+            continue
+        first = [key for key, here in used.items() if here.get(event) is False]
+        way = [_place(program, call) for call in _calls(program, run, first)]
+        if way:
+            yield Fault(Breach.NEVER_SCALED, place, (*way, place))
+
+
+def _calls(program: Program, run: Run, keys: list[Key]) -> list[ast.Call]:
+    """Return calls from a program on that lead to some runs of functions, each in the states of those on every way to it.
+
+    Those states tell that nothing is scaled yet.
+    """
+    found: dict[Key, list[ast.Call]] = {key: [] for key in keys}
+    queue = list(found)
+    for key in queue:
+        callers = run.summaries[key].waiting
+        if not callers and found[key]:
+            return found[key]
+        begun = {k.state.machine for k in found if k.function is key.function}
+        for up, here in callers:
+            call = here.point.node
+            there = {h.state.machine for h in run.summaries[up].came if h.point is here.point}
+            if up not in found and isinstance(call, ast.Call) and there <= begun:
+                if program.calls.of(call) == [key.function]:
+                    found[up] = [call, *found[key]]
+                    queue.append(up)
+    return []
+
+
+def _has_scaled(state: Hashable) -> bool:
+    """Tell whether anything was scaled in a state, or the GradScaler is off."""
+    inner, on = (state.state, state.on) if isinstance(state, Switch) else (state, True)
+    assert isinstance(inner, Scaling)
+    return inner.scaled or not on
+
+
+def _place(program: Program, node: ast.AST) -> Place:
+    return Place(program.project.module_of(node).path, getattr(node, "lineno", 0))
 
 
 def never_updated(program: Program, number: int) -> Iterator[Fault]:
@@ -108,9 +143,7 @@ def never_updated(program: Program, number: int) -> Iterator[Fault]:
     names = {_receiver(e.node) for e in steps}
     calls = program.training.objects.method_calls.get("update", [])
     if not names & {_receiver(call) for _, call in calls}:
-        place = Place(
-            program.project.module_of(steps[0].node).path, getattr(steps[0].node, "lineno", 0)
-        )
+        place = _place(program, steps[0].node)
         yield Fault(Breach.NEVER_UPDATED, place, (place,))
 
 
@@ -129,17 +162,16 @@ def _receiver(node: ast.AST) -> str:
     return "" if held is None else ast.unparse(held)
 
 
-def _used(
-    program: Program, function: Function, summary: Summary, number: int
-) -> Iterator[tuple[Event, bool]]:
-    """Yield the uses of a GradScaler in a function, and whether anything is scaled in a state that comes there."""
+def _used(program: Program, function: Function, summary: Summary, number: int) -> dict[Event, bool]:
+    """Return the uses of a GradScaler in a function, and whether anything is scaled in a state that comes there."""
+    found: dict[Event, bool] = {}
     for here in summary.came:
         for event in program.happens(function, here.point.node):
             if (event.kind in _USES or _sets(event)) and event.scaler == number:
                 state = here.state.machine
-                inner, on = (state.state, state.on) if isinstance(state, Switch) else (state, True)
-                assert isinstance(inner, Scaling)
-                yield event, inner.scaled or not on or (event.unsure and inner is state)
+                doubted = event.unsure and not isinstance(state, Switch)
+                found[event] = found.get(event, False) or _has_scaled(state) or doubted
+    return found
 
 
 def ungrouped(program: Program) -> Iterator[Fault]:

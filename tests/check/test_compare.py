@@ -17,6 +17,7 @@ from check.casts.validating import VALIDATING
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
+from check.trainings.early import EARLY
 from check.trainings.helpers import HELPERS
 from check.trainings.planted import TRAININGS, Training
 from check.trainings.programs import PROGRAMS
@@ -33,7 +34,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY,
 )  # fmt: skip
 
 

@@ -1358,4 +1358,9 @@ ADVISED = (
             ('    level = "O0"\n', "    level = args.level\n"),
         ),
     ),
+    Advised(
+        "refused/step_through_a_wrapper_before_the_training",
+        "delete the step before the first backward",
+        (("    updater.step()\n    schedule.step()\n    for", "    schedule.step()\n    for"),),
+    ),
 )
