@@ -95,15 +95,21 @@ def _spelt(
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
     from amp_migrate.attempts import Attempts
     from amp_migrate.plain.spell import Use, left_as_it_was
+    from amp_migrate.plan.model import Status
     from amp_migrate.plan.planner import Planner
 
     first = Planner(parsed, settings, notes, known)
-    without: set[Use] = set()
+    lambdas = first.lambdas()  # read as functions only where something is left without that
+    without: set[Use] = set(lambdas)
     while True:
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
         plan, units, judgement = Attempts(planner, trees, outcomes, settings, read).last()
+        if lambdas and any(f.status is Status.LEFT for f in plan.findings()):
+            without -= lambdas
+            lambdas = set()
+            continue
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
         done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
         left = left_as_it_was(trees, changed, done) if spelt else set()

@@ -10,10 +10,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import tail
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.write import Piece
 from amp_migrate.project import Module, Project
 from amp_migrate.source.span import Span
 from amp_migrate.training.reads.gradients import clips
+
+_TRAINING = ("backward", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Named:
 
 
 def named(project: Project, module: Module) -> Iterator[Named]:
-    """Yield the lambdas of a file that may step or read gradients and are bound to names of functions or of the file."""
+    """Yield the lambdas of a file that may train and are bound to names of functions or of the file."""
     for node in module.tree.nodes(ast.Lambda):
         statement = module.tree.parent(node)
         if not isinstance(statement, ast.Assign) or not _may_train(project, module, node):
@@ -44,8 +47,32 @@ def apart(found: Named, module: Module, pieces: Collection[Piece]) -> bool:
 
 
 def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
-    calls = (part for part in ast.walk(node.body) if isinstance(part, ast.Call))
-    return any(tail(call) == "step" or clips(project, module, call) for call in calls)
+    """Tell whether something in a lambda, or in what it calls, runs a backward, steps or looks at gradients."""
+    waiting: list[tuple[Module, ast.AST]] = [(module, node.body)]
+    seen: set[ast.AST] = set()
+    while waiting:
+        where, body = waiting.pop()
+        for part in ast.walk(body):
+            if isinstance(part, ast.Attribute) and part.attr == "grad":
+                return True
+            if not isinstance(part, ast.Call):
+                continue
+            if tail(part) in _TRAINING or clips(project, where, part):
+                return True
+            called = [(w, n) for w, n in _called(project, where, part) if n not in seen]
+            seen.update(n for _, n in called)
+            waiting += called
+    return False
+
+
+def _called(project: Project, module: Module, call: ast.Call) -> Iterator[tuple[Module, ast.AST]]:
+    for function in project.callees(call):
+        if function.node is not None:
+            yield function.module, function.node
+    for target in module.scopes.bound(call.func) if isinstance(call.func, ast.Name) else ():
+        value = assigned(module.tree, target)
+        if isinstance(value, ast.Lambda):
+            yield module, value.body
 
 
 def _head(module: Module, statement: ast.Assign, node: ast.Lambda) -> Piece | None:

@@ -61,6 +61,15 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     return found
 
 
+def lambdas(project: Project) -> set[Use]:
+    """Return the lambdas that can be read as functions."""
+    return {
+        (module.path, *module.tree.span(one.statement)[:2])
+        for module in project.modules.values()
+        for one in named(project, module)
+    }
+
+
 def _is_hidden(project: Project, site: Site) -> bool:
     """Tell whether a use of Apex is no plain call: a function of amp, or amp itself, as a value, or with stars."""
     if site.kind is Kind.OTHER_AMP:

@@ -6,7 +6,7 @@ the function when nothing else uses it. The same goes for what reaches Apex by a
 dictionary or list, or `functools.partial`, and for arguments that are unpacked with `*` and `**`: where the code
 says what they hold at the call, that is read as if it were written there, and what nothing reads then is removed.
 A `with` that enters `amp.scale_loss` or, without AMP, `nullcontext(loss)` is read as one that enters `amp.scale_loss`.
-A lambda that steps or clips, bound to a local name or one of the file, is written as the function it is: an
+Where it is needed, a lambda that trains, bound to a local name or one of the file, is written as the function it is: an
 expression has no room for `scaler.update()`.
 
 ## Why
@@ -32,9 +32,11 @@ from collections.abc import Iterator
 from amp_migrate.apex.passthrough import target
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.modules.offered import reads, takers
+from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.reads.gradients import clips
@@ -99,16 +101,28 @@ def _respelt(context: Context) -> Iterator[Decision]:
 
 def _function(context: Context, module: Module, place: tuple[int, int]) -> Iterator[Decision]:
     """Tell of a lambda that it is a function now, where the unit steps or clips in it."""
-    unit = context.unit
     for node, function in module.functions.items():
         if not isinstance(node, ast.FunctionDef) or module.tree.span(node)[:2] != place:
             continue
-        callers = {call.function for call in unit.project.callers(function)}
-        calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
-        reads = any(clips(unit.project, module, call) for call in calls)
-        if function in unit.functions or (reads and callers & set(unit.functions)):
+        if _trains_in(context.unit, function):
             message = f"the lambda {function.name} becomes a function: a lambda has no room for what native AMP needs"
             yield decision(RULE, Status.ROUTINE, module, node, message)
+
+
+def _trains_in(unit: Unit, function: Function) -> bool:
+    """Tell whether a unit trains in a function, or in what that calls, or has its gradients looked at there."""
+    trains = {*unit.functions, *unit.clip_helpers}
+    run = reachable(unit.project, function)
+    if trains & run:
+        return True
+    reads = any(_reads(unit.project, part, node) for part in run for node in part.own_nodes)
+    return reads and bool(trains & upwards(unit.project, function))
+
+
+def _reads(project: Project, function: Function, node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "grad"
+    return isinstance(node, ast.Call) and clips(project, function.module, node)
 
 
 def _node(function: Function) -> ast.stmt:
