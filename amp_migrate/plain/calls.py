@@ -9,6 +9,7 @@ from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Held, Holding
 from amp_migrate.plain.stays import Moment
+from amp_migrate.plain.tuples import returned_items
 
 _LONGEST = 10
 
@@ -169,6 +170,10 @@ class Calls:
     ) -> tuple[str, tuple[ast.expr, ...]] | None:
         """Return the variable itself where it is unpacked out of a collection."""
         found: Held | None = self._holding.held(node, at)
+        if found is not None and isinstance(found.node, ast.Call) and isinstance(node, ast.Name):
+            count = 0 if double else returned_items(self._project, found.node)
+            items = (f"{node.id}[{index}]" for index in range(count))
+            return (", ".join(items), ()) if count else None
         if found is None or not isinstance(found.node, ast.Name):
             return None
         if not self._holding.stays(found.node, found.moment, at):

@@ -84,6 +84,10 @@ SPELT = {
         "parts = [loss, opt]\nwith amp.scale_loss(*parts) as s:\n    s.backward()\nprint(parts[0])",
         "parts = [loss, opt]\nwith amp.scale_loss(loss, opt) as s:\n    s.backward()\nprint(parts[0])",
     ),
+    "a tuple that a function returns": (
+        "def make():\n    return model, opt\nparts = make()\namp.initialize(*parts)",
+        "def make():\n    return model, opt\nparts = make()\namp.initialize(parts[0], parts[1])",
+    ),
     "a tuple of what is computed": (
         "parts = (loss.mean(), opt)\nwith amp.scale_loss(*parts) as s:\n    s.backward()",
         "parts = (loss.mean(), opt)\nwith amp.scale_loss(parts[0], parts[1]) as s:\n    s.backward()",
@@ -207,6 +211,12 @@ KEPT = {
         "f = functools.partial(amp.scale_loss, self.loss)\nself.halve()\nf(opt)"
     ),
     "an argument with an effect": "f = functools.partial(amp.initialize, make())\nother()\nf(opt)",
+    "tuples of two lengths that a function returns": (
+        "def make():\n    if on:\n        return model, opt\n    return (model,)\nparts = make()\namp.initialize(*parts)"
+    ),
+    "a generator of what a function yields": (
+        "def make():\n    yield model\n    return model, opt\nparts = make()\namp.initialize(*parts)"
+    ),
     "a list that grows": "parts = [model]\nparts.append(opt)\namp.initialize(*parts)",
     "a list with a second name": "parts = [model, opt]\nmore = parts\nchange(more)\namp.initialize(*parts)",
     "an entry that is set in between": "p = [model, opt]\np[0] = other\namp.initialize(*p)",
