@@ -10,9 +10,11 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
+from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.events import Kind
 from amp_migrate.training.named import sets_scale
 
 
@@ -33,6 +35,7 @@ class Does(Enum):
 
 
 _Asked = tuple[Function, ast.Call, frozenset[str]]
+_CHANGES_WEIGHTS = frozenset({Kind.STEP, Kind.OTHER_STEP, Kind.WEIGHT_WRITE})
 _SCALER_ALONE = frozenset({"unscale_", "update", "get_scale", "scale"})
 
 
@@ -83,7 +86,8 @@ class Labels:
             if self._is_scaler(function, receiver, introduced):
                 stepped = call.args[0] if method == "step" and call.args else None
                 return None if stepped is None else Label(Does.STEP.value, text_of(stepped))
-            return Label(Does.STEP.value, text_of(receiver)) if method == "step" else None
+            stepping = method == "step" and not self._only_reads(function, call)
+            return Label(Does.STEP.value, text_of(receiver)) if stepping else None
         if method == "zero_grad":
             return Label(Does.CLEAR.value, text_of(receiver))
         if method in APEX_STATE and (
@@ -91,6 +95,17 @@ class Labels:
         ):
             return _of_state(method)
         return None
+
+    def _only_reads(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a ``step`` of the project's own reads gradients and changes no weights: a clip by another name."""
+        project, events = self._project, self.program.training.by_function
+        ran = {r for callee in project.callees(call) for r in reachable(project, callee)}
+        found = [
+            events.get(function, {}).get(call, ()),
+            *(e for r in ran for e in events.get(r, {}).values()),
+        ]
+        kinds = {event.kind for held in found for event in held}
+        return Kind.READ_GRAD in kinds and kinds.isdisjoint(_CHANGES_WEIGHTS)
 
     def _is_in_scale(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call gives the rest of the state in which another loss scale is set."""

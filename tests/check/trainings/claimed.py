@@ -1,4 +1,4 @@
-"""Trainings in which a rule clears the gradients of one optimizer at other times: those of another stay as they are."""
+"""Trainings in which a rule moves a zero_grad or a clip, or drops a way of Apex: nothing else changes by that."""
 
 from __future__ import annotations
 
@@ -224,4 +224,63 @@ _BESIDE = _training(
     the_scaler_is_always_on=('GradScaler("cuda", enabled=way == "torch")', 'GradScaler("cuda")'),
     a_function_without_apex_goes=("def warm", "def cool"),
 )
-CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE)
+_LIMITED = _training(
+    "a clip by an object's method called step moves to the boundary",
+    ("AMP208", 21),
+    """\
+    import torch
+    from apex import amp
+
+    class Limiter:
+        def __init__(self, limit):
+            self.limit = limit
+
+        def step(self, parameters):
+            for p in parameters:
+                p.grad.clamp_(-self.limit, self.limit)
+
+    def train(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        limiter = Limiter(0.1)
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        for i, x in enumerate(loader):
+            loss = model(x).mean()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+
+            limiter.step(amp.master_params(optimizer))
+            if (i + 1) % 2 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    """,
+    """\
+    import torch
+
+    class Limiter:
+        def __init__(self, limit):
+            self.limit = limit
+
+        def step(self, parameters):
+            for p in parameters:
+                p.grad.clamp_(-self.limit, self.limit)
+
+    def train(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        limiter = Limiter(0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        for i, x in enumerate(loader):
+            with torch.cuda.amp.autocast():
+                loss = model(x).mean()
+            scaler.scale(loss).backward()
+            if (i + 1) % 2 == 0:
+                scaler.unscale_(optimizer)
+                limiter.step(model.parameters())
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    """,
+    clips_what_is_scaled=("            scaler.unscale_(optimizer)\n", ""),
+    steps_past_the_scaler=("scaler.step(optimizer)", "optimizer.step()"),
+)
+
+CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE, _LIMITED)
