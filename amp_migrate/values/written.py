@@ -82,10 +82,9 @@ def _owner(
         if not isinstance(up, ast.ImportFrom) or not isinstance(bindings[0], ast.alias):
             return None
         source = lookup.source(module, up)
-        known = isinstance(source, Module) and bindings[0].name == node.id
-        return (
-            (source, source.tree.module, node.id) if known and isinstance(source, Module) else None
-        )
+        if not isinstance(source, Module) or bindings[0].name != node.id:
+            return None
+        return source, source.tree.module, node.id
     if not isinstance(node, ast.Attribute):
         return None
     bases = lookup.expression(module, node.value)

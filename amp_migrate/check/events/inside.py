@@ -9,7 +9,7 @@ from amp_migrate.check.events.claims import INSIDE, Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import entered, scales_loss
@@ -33,7 +33,7 @@ def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
 
 
 def _contexts_of(function: Function) -> set[str]:
-    return {tail(n) for n in walk(function.scope) if isinstance(n, ast.Call)}
+    return {tail(n) for n in function.own_nodes if isinstance(n, ast.Call)}
 
 
 def _steps(side: Side, function: Function) -> Iterator[tuple[ast.Call, str]]:
@@ -85,6 +85,6 @@ def _entered_by(
     for function in project.callees(call):
         if function.scope not in asked:
             asked.add(function.scope)
-            for inner in walk(function.scope):
+            for inner in function.own_nodes:
                 if isinstance(inner, ast.Yield):
                     yield from _blocks(project, function.module, inner, asked)
