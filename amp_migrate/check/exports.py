@@ -43,7 +43,8 @@ def lost(project: Project, after: Mapping[str, Tree]) -> Iterator[Lost]:
         for name in gone if not scopes.stars else ():
             modules = project.modules.values()
             for importer, statement, alias in takers(modules, project.lookup, module, name):
-                if _stands(importer, statement, alias, new) and not _may_fail(importer, statement):
+                stands = _stands(importer, statement, alias, new)
+                if stands and not importer.tree.in_try(statement):
                     yield Lost(where, name, importer.path, statement.lineno)
             for reader in project.modules.values():
                 if line := _asking(project, reader, new, module, name):
@@ -124,7 +125,3 @@ def _stands(
         and any(other.name == alias.name for other in node.names)
         for node in tree.nodes(ast.ImportFrom)
     )
-
-
-def _may_fail(module: Module, statement: ast.ImportFrom) -> bool:
-    return any(type(up).__name__ in ("Try", "TryStar") for up in module.tree.ancestors(statement))

@@ -17,17 +17,8 @@ _APEX = re.compile(r"\bapex\b", re.I)
 _IN_COMMENT = re.compile(r"#.*\bapex\b", re.I)
 _TELLS = frozenset(
     {
-        "critical",
-        "debug",
-        "error",
-        "exception",
-        "exit",
-        "fatal",
-        "info",
-        "log",
-        "print",
-        "warn",
-        "warning",
+        *("critical", "debug", "error", "exception", "exit", "fatal", "info", "log", "print"),
+        *("warn", "warning"),
     }
 )
 _Said = dict[str, list[Span]]

@@ -123,13 +123,8 @@ def is_shut(availability: Availability, arm: Arm, assumption: Assumption) -> boo
 
 def around(module: Module, node: ast.AST) -> Iterator[Arm]:
     """Yield the sides of tests of its function that a node stands in, innermost first."""
-    tree, child = module.tree, node
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            return
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
-            yield Arm(module, up, _side(tree, up, child))
-        child = up
+    for up, holds in module.tree.sides(node, lambdas=True):
+        yield Arm(module, up, "body" if holds else "orelse")
 
 
 def runs(availability: Availability, node: ast.AST, assumption: Assumption) -> bool:

@@ -69,17 +69,12 @@ def _unscales(call: ast.Call) -> bool:
 def beside_native(project: Project, site: Site) -> Arm | None:
     """Return the side of a test that holds the site and no native AMP, where its other branches hold some."""
     tree, module = site.module.tree, site.module
-    child: ast.AST = site.node
-    for up in tree.ancestors(site.node):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            return None
-        if isinstance(up, ast.If) and child is not up.test:
-            body = child in up.body
-            own, other = (up.body, up.orelse) if body else (up.orelse, up.body)
+    for up, holds in tree.sides(site.node, lambdas=True):
+        if isinstance(up, ast.If):
+            own, other = (up.body, up.orelse) if holds else (up.orelse, up.body)
             if _in_block(project, module, [*other, *earlier(tree, up)]):
                 alone = not _in_block(project, module, own)
-                return Arm(module, up, "body" if body else "orelse") if alone else None
-        child = up
+                return Arm(module, up, "body" if holds else "orelse") if alone else None
     return None
 
 

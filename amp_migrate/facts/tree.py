@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -151,6 +152,36 @@ class Tree:
             if isinstance(up, FunctionNode):
                 return up
         return None
+
+    def body(self, node: ast.AST) -> FunctionNode | ast.Lambda | None:
+        """Return the innermost function or lambda around `node`; None at module level."""
+        kinds = FunctionNode | ast.Lambda
+        return next((up for up in self.ancestors(node) if isinstance(up, kinds)), None)
+
+    def in_try(self, node: ast.AST) -> bool:
+        """Tell whether a `try` stands around `node` in its function or lambda."""
+        names = ("Try", "TryStar")  # Python 3.10 has no `except*`
+        body = self.body(node)
+        return any(
+            type(up).__name__ in names for up in takewhile(body.__ne__, self.ancestors(node))
+        )
+
+    def sides(
+        self, node: ast.AST, *, lambdas: bool = False
+    ) -> Iterator[tuple[ast.If | ast.IfExp, bool]]:
+        """Yield the tests of its function behind which `node` stands, inner ones first, and how each came out.
+
+        With `lambdas`, those around a lambda that holds it, too, which were asked when that was made.
+        """
+        child = node
+        for up in self.ancestors(node):
+            if isinstance(up, FunctionNode) or (isinstance(up, ast.Lambda) and not lambdas):
+                return
+            if isinstance(up, ast.If) and child is not up.test:
+                yield up, child in up.body
+            elif isinstance(up, ast.IfExp) and child is not up.test:
+                yield up, child is up.body
+            child = up
 
     def scope(self, node: ast.AST) -> FunctionNode | ast.Module:
         """Return the function around `node`, or the module."""

@@ -9,7 +9,6 @@ from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.modules.model import Class, Function, Module, Parameters
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PROPERTIES = {"property", "cached_property", "lazy_property", "abstractproperty"}
 
 
@@ -30,7 +29,7 @@ class _Definer:
         stack = [root]
         while stack:
             for node in ast.iter_child_nodes(stack.pop()):
-                if isinstance(node, _FUNCTIONS):
+                if isinstance(node, FunctionNode):
                     self._function(node, function, cls, prefix)
                 elif isinstance(node, ast.ClassDef):
                     self._class(node, function, prefix)

@@ -38,7 +38,7 @@ def idle(tree: Tree) -> Iterator[Idle]:
         if piece is not None:
             yield Idle(node, piece)
     for claim in tree.nodes(ast.Assert):
-        if _asks(claim.test) and _is_there(claim.test) and _leaves(tree, claim):
+        if _asks(claim.test) and _is_there(claim.test) and not tree.in_try(claim):
             span = tree.span(claim)
             yield Idle(claim, Piece(span, _nothing(span.end_line - span.line + 1)))
     for choice in tree.nodes(ast.IfExp):
@@ -96,7 +96,7 @@ def _complains(tree: Tree, node: ast.If) -> bool:
         and isinstance(node.test, ast.UnaryOp)
         and isinstance(node.test.op, ast.Not)
         and _is_there(node.test.operand)
-        and _leaves(tree, node)
+        and not tree.in_try(node)
     )
 
 
@@ -107,16 +107,6 @@ def _is_there(test: ast.expr) -> bool:
         and isinstance(test.func, ast.Name)
         and test.func.id in ("hasattr", "getattr")
     )
-
-
-def _leaves(tree: Tree, node: ast.stmt) -> bool:
-    """Tell whether nothing in its function takes up an error that a statement raises."""
-    for up in tree.ancestors(node):
-        if type(up).__name__ in ("Try", "TryStar"):
-            return False
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            break
-    return True
 
 
 def _nothing(lines: int) -> str:

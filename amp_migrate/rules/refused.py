@@ -10,8 +10,6 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.project.reach import scattered
 
-_BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
 
 def refuse_unknown(unit: Unit) -> None:
     """Refuse what is private to Apex, and older interfaces that stay."""
@@ -47,9 +45,7 @@ def refuse_wrappers(unit: Unit) -> None:
 def refuse_handed(unit: Unit) -> None:
     """Refuse an initialize in a lambda, which runs wherever that is called, if at all."""
     for site in unit.of(Kind.INITIALIZE):
-        around = site.module.tree.ancestors(site.node)
-        inner = next((up for up in around if isinstance(up, _BODIES)), None)
-        if isinstance(inner, ast.Lambda):
+        if isinstance(site.module.tree.body(site.node), ast.Lambda):
             raise Cannot(
                 "AMP909",
                 site.module,

@@ -105,18 +105,18 @@ class Home:
             raise
 
     def _state(self) -> _State:
-        users = {f: list(nodes) for f, nodes in self.users.items()}
-        known = (
-            dict(self.threads),
-            dict(self.resolved),
-            set(self.constructed),
-            set(self._attributes),
+        return _State(
+            threads=dict(self.threads),
+            resolved=dict(self.resolved),
+            constructed=set(self.constructed),
+            attributes=set(self._attributes),
+            users={f: list(nodes) for f, nodes in self.users.items()},
+            returned=self.returning.state(),
         )
-        return _State(*known, users, self.returning.state())
 
     def _restore(self, state: _State) -> None:
-        self.threads, self.resolved, self.constructed = state[:3]
-        self._attributes, self.users = state[3:5]
+        self.threads, self.resolved, self.users = state.threads, state.resolved, state.users
+        self.constructed, self._attributes = state.constructed, state.attributes
         self.returning.restore(state.returned)
 
     def attribute(self, function: Function) -> str:

@@ -161,9 +161,8 @@ class Flow:
 
     def _named(self, module: Module, node: ast.AST) -> None:
         assert isinstance(node, ast.NamedExpr)
-        target = self.expressions.node(
-            module, node.target
-        )  # what the expression gives, read or not
+        # The target is what the expression gives, whether its name is read or not.
+        target = self.expressions.node(module, node.target)
         self._merge(target, self.expressions.node(module, node.value))
 
     def _loop(self, module: Module, node: ast.AST) -> None:

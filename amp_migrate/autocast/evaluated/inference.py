@@ -26,8 +26,6 @@ from amp_migrate.training.contexts import (
 )
 from amp_migrate.training.region import Region
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
 
 def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a node runs without gradients, where no autocast of the source stands around it."""
@@ -47,7 +45,7 @@ def run_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Modul
     """Return the calls at which one runs: itself, or where the lambda that it stands in is called, however deep."""
     found, seen = [(module, call)], {call}
     for where, node in found:
-        up = next((n for n in where.tree.ancestors(node) if isinstance(n, FUNCTIONS)), None)
+        up = where.tree.body(node)
         calls = project.values.calls_of_lambdas.get(up, []) if isinstance(up, ast.Lambda) else []
         found += [site for site in calls if site[1] not in seen]
         seen |= {site[1] for site in calls}
@@ -56,7 +54,7 @@ def run_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Modul
 
 def _is_in_called(project: Project, module: Module, node: ast.AST) -> bool:
     """Tell whether a node stands in a lambda that is seen to be called."""
-    up = next((n for n in module.tree.ancestors(node) if isinstance(n, FUNCTIONS)), None)
+    up = module.tree.body(node)
     return isinstance(up, ast.Lambda) and bool(project.values.calls_of_lambdas.get(up))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import walk
+from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.contexts import keeps_no_graph, runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward, Forwards
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Ungraded:
@@ -33,7 +32,7 @@ class Ungraded:
             for part in walk(node)
             if isinstance(part, ast.Call) and self._forwards.call(module, part) >= Forward.CRITERION
         ]
-        whole = isinstance(node, _FUNCTIONS)
+        whole = isinstance(node, FunctionNode)
         graded = [
             call
             for call in networks

@@ -192,18 +192,7 @@ def _switched(
 
 def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the tests of the branches in which a node stands, outermost first, and how they came out."""
-    tree = function.module.tree
-    found: list[tuple[ast.expr, bool]] = []
-    child = node
-    for up in tree.ancestors(node):
-        if up is function.scope:
-            break
-        if isinstance(up, ast.If) and child is not up.test:
-            found.append((up.test, child in up.body))
-        elif isinstance(up, ast.IfExp) and child is not up.test:
-            found.append((up.test, child is up.body))
-        child = up
-    return reversed(found)
+    return reversed([(up.test, holds) for up, holds in function.module.tree.sides(node)])
 
 
 @dataclass(frozen=True)

@@ -286,10 +286,11 @@ class Forwards:
             if not texts and not (blocks and held):
                 continue
             for point in self.new.program.graph(function).points:
-                if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
-                    at = where(function, point.node)
-                    if at[1] in texts or (blocks and blocks.here(function, point.node) is Casts.ON):
-                        yield at, point.node, function
+                call = point.node
+                if point.kind is PointKind.CALL and isinstance(call, ast.Call):
+                    cast = blocks is not None and blocks.here(function, call) is Casts.ON
+                    if cast or (texts and spelled(call) in texts):
+                        yield where(function, call), call, function
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}

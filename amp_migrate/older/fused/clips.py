@@ -117,17 +117,15 @@ def _asked(
     """Return the tests around a node and how they come out, but for those that choose between ways to wrap."""
     statements = {wrap.statement for wrap in wraps}
     result: dict[tuple[str, bool], ast.expr] = {}
-    inner: ast.AST = node
-    for up in module.tree.ancestors(node):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            break
-        if isinstance(up, ast.If) and inner is not up.test:
-            if not (_wraps(up.body, statements) and _wraps(up.orelse, statements)):
-                test, holds = up.test, inner in up.body
-                while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                    test, holds = test.operand, not holds
-                result[ast.unparse(test), holds] = test
-        inner = up
+    for up, holds in module.tree.sides(node):
+        chooses = isinstance(up, ast.If) and all(
+            _wraps(b, statements) for b in (up.body, up.orelse)
+        )
+        if not chooses:
+            test = up.test
+            while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, holds = test.operand, not holds
+            result[ast.unparse(test), holds] = test
     return result
 
 

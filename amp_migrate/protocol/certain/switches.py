@@ -60,8 +60,9 @@ class Switches:
             for keyword in call.keywords:
                 if keyword.arg == "enabled":
                     yield from self._parts(module, keyword.value)
-            for test in _guards(module, call):
-                yield from self._parts(module, test)
+            for up, holds in module.tree.sides(call):
+                if holds:
+                    yield from self._parts(module, up.test)
 
     def _parts(self, module: Module, test: ast.expr) -> Iterator[tuple[Module, ast.expr]]:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
@@ -72,16 +73,3 @@ class Switches:
                 yield from self._parts(module, test.args[0])
         elif not isinstance(test, ast.Constant):
             yield module, test
-
-
-def _guards(module: Module, call: ast.Call) -> Iterator[ast.expr]:
-    """Yield the tests that come out true where a call runs."""
-    child: ast.AST = call
-    for up in module.tree.ancestors(call):
-        if (isinstance(up, ast.If) and child in up.body) or (
-            isinstance(up, ast.IfExp) and child is up.body
-        ):
-            yield up.test
-        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return
-        child = up

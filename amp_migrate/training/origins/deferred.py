@@ -11,7 +11,6 @@ from amp_migrate.training.origins.reaching import Body, Reaching
 
 _AT_ONCE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.Compare, ast.Starred, ast.YieldFrom)
 _PASSES_ON = (ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.Await)
-_BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 
 class Deferred:
@@ -56,7 +55,7 @@ class Deferred:
                 given = isinstance(call, ast.Call) and up in call.args[:1]
                 lazily = given and self._is_lazy(module, call)
                 return call if lazily and isinstance(call, ast.Call) else None
-            if isinstance(up, (*_BODIES, ast.stmt)):
+            if isinstance(up, ast.stmt | ast.mod):
                 return None
             child = up
         return None
