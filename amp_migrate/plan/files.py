@@ -78,7 +78,9 @@ class Files:
     @cached_property
     def _left(self) -> set[str]:
         """The files that stay as they are, with all that belongs to the training in them."""
-        return only_left(self._index.project, self._done.left, self._done.edited)
+        modules = self._index.project.modules.values()
+        older = {module for module in modules if module.tree.older.kept}
+        return only_left(self._index.project, older.union(self._done.left), self._done.edited)
 
     def _kept(self, context: FileContext, decisions: list[Decision]) -> list[Decision]:
         """Leave what rules would change in a file that stays, and say nothing of what they would have written."""
