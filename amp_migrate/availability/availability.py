@@ -10,7 +10,7 @@ from collections.abc import Callable
 from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
-from amp_migrate.availability.optional import Optional, imported, optional
+from amp_migrate.availability.optional import Optional, imported, one_of_several, optional
 from amp_migrate.availability.versions import Versions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition, reduce, speller
@@ -133,6 +133,8 @@ class Availability:
             return not self.switched and not emptied
         function = self._project.function_of(self.module, node)
         if node.id in function.parameters.names or self.optional.holds(self.module, node):
+            return False
+        if one_of_several(self.module, node):
             return False
         return not self.switched or imported(self.module, node)
 

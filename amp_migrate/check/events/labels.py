@@ -9,7 +9,7 @@ from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
@@ -100,12 +100,12 @@ class Labels:
         """Tell whether a ``step`` of the project's own reads gradients and changes no weights: a clip by another name."""
         project, events = self._project, self.program.training.by_function
         ran = {r for callee in project.callees(call) for r in reachable(project, callee)}
-        found = [
-            events.get(function, {}).get(call, ()),
-            *(e for r in ran for e in events.get(r, {}).values()),
-        ]
+        found = [events.get(function, {}).get(call, ())]
+        found += (e for r in ran for e in events.get(r, {}).values())
         kinds = {event.kind for held in found for event in held}
-        return Kind.READ_GRAD in kinds and kinds.isdisjoint(_CHANGES_WEIGHTS)
+        if Kind.READ_GRAD not in kinds or not kinds.isdisjoint(_CHANGES_WEIGHTS):
+            return False
+        return not any(_steps_unseen(project, r) for r in ran)
 
     def _is_in_scale(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call gives the rest of the state in which another loss scale is set."""
@@ -225,6 +225,12 @@ def called(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{called(node.value)}.{node.attr}"
     return f"{called(node.func)}()" if isinstance(node, ast.Call) else text_of(node)
+
+
+def _steps_unseen(project: Project, function: Function) -> bool:
+    """Tell whether a function steps what is not seen, or itself by name alone: the optimizer around which it stands."""
+    steps = (n for n in function.own_nodes if isinstance(n, ast.Call) and tail(n) == "step")
+    return any(set(project.callees(step)) <= {function} for step in steps)
 
 
 def _of_state(method: str) -> Label:

@@ -40,6 +40,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.carrying.resume import conversion
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
 from amp_migrate.rules.carrying.state_read import StateRead, state_reads
+from amp_migrate.scaler.routes.carriers import Passed
 
 RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
 
@@ -97,6 +98,9 @@ def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
 def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
     loads = [site for site in loads if not is_described(site)]
+    loads += [
+        passed.site for passed in context.unit.home.carriers.passed if _loads(context, passed)
+    ]
     if loads and (keys.kept or not context.settings.resume_compat):
         site = loads[0]
         message = "checkpoints written under Apex hold the old `amp` state, which a GradScaler cannot load"
@@ -105,6 +109,22 @@ def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
             message += "; the key stays, as not all that is saved and loaded can be followed"
             advice = "convert them once: amp-migrate convert-checkpoint --new-key amp old.pt new.pt"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _loads(context: Context, passed: Passed) -> bool:
+    """Tell whether a call takes `amp` by a keyword that is the key of its state in a checkpoint."""
+    renamed = passed.keyword is not None and passed.keyword != context.unit.home.name
+    return (
+        renamed
+        and not context.unit.home.carriers.receives(passed)
+        and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "load_state_dict"
+            for function in context.unit.project.callees(passed.call)
+            for node in function.own_nodes
+        )
+    )
 
 
 def _site(context: Context, site: Site, found: StateKeys, renamed: set[ast.AST]) -> Decision:
