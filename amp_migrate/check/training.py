@@ -16,6 +16,8 @@ from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
 from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.events.claims import RAISES, Claims
 from amp_migrate.check.events.handing import HANDED
+from amp_migrate.check.events.sides import side_of
+from amp_migrate.check.events.waiting import rescaled_between
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each
@@ -184,6 +186,9 @@ def _breaches(
 ) -> Iterator[Fault]:
     """Yield what the new texts do against the protocol of native AMP that the old ones did not."""
     found = faults(new.project)
+    told = {(fault.breach, fault.place) for fault in found}
+    waiting = rescaled_between(side_of(old), side_of(new))
+    found = [*found, *(f for f in waiting if (f.breach, f.place) not in told)]
     known = _NEW(
         (fault.breach, fault.place.path) for fault in (faults(old.project) if found else ())
     )

@@ -23,6 +23,7 @@ from check.trainings.planted import TRAININGS, Training
 from check.trainings.programs import PROGRAMS
 from check.trainings.rounds import ROUNDS
 from check.trainings.same_names import SAME_NAMES
+from check.trainings.speeds import SPEEDS, SPEEDS_WRONG
 from check.trainings.spoilt import SPOILT
 from check.trainings.stepped import STEPPED, UNCLAIMED
 
@@ -34,7 +35,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS,
 )  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
     assert _objections(training, training.after) == []
 
 
-@pytest.mark.parametrize("training", UNCLAIMED, ids=lambda t: t.name)
+@pytest.mark.parametrize("training", (*UNCLAIMED, *SPEEDS_WRONG), ids=lambda t: t.name)
 def test_what_no_rule_claims_is_refused(training: Training) -> None:
     """A step on scaled gradients becomes one on real ones only where a rule of the run says so."""
     assert _objections(training, training.after)

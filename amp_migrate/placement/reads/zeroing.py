@@ -14,12 +14,12 @@ from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Function, Module
-from amp_migrate.project.order import inside, loop_of, position
+from amp_migrate.project.order import in_branch, inside, loop_of, position
 from amp_migrate.project.reach import reachable, reached_by, upwards
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
-from amp_migrate.training.steps import Backward, Step, boundary, outermost_anchor
+from amp_migrate.training.steps import Backward, Step, boundary, is_one, outermost_anchor
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,6 +55,8 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         limit = boundary(step, backward.node) if backward is not None else None
         if backward is None or limit is None or not counts(unit, step.function, limit.test):
             continue
+        if steps_beside(unit, step, limit):
+            continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):
             if unit.trains(step.module, stmt):
@@ -62,6 +64,18 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
     yield from found.values()
+
+
+def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
+    """Tell whether another optimizer steps in rounds in which one does not: what accumulated for it, `update()` would change."""
+    loop, taken = loop_of(step.tree, limit), in_branch(step.tree, step.call, limit.body)
+    together = limit.body if taken else limit.orelse
+    return any(
+        loop_of(step.tree, other.call) is loop
+        and not in_branch(step.tree, other.call, together)
+        and not is_one(unit.project, step.module, other.optimizer, step.optimizer)
+        for other in unit.steps_of(step.function)
+    )
 
 
 def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, ast.If | None]:

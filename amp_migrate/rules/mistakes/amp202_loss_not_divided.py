@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, tail, uses, walk
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
+from amp_migrate.placement.reads.zeroing import backward_before, lost_windows, steps_beside
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
@@ -53,6 +53,7 @@ def decide(context: Context) -> Iterator[Decision]:
             or backward.node in seen
             or not counts(context.unit, step.function, limit.test)
             or backward.node in lost
+            or steps_beside(context.unit, step, limit)
         ):
             continue
         seen.add(backward.node)

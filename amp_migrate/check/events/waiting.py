@@ -1,0 +1,162 @@
+"""Whether `update()` leaves alone the gradients that an optimizer accumulates while another one, fed by the same losses, steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.check.events.scaled import backwards
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.facts.mark import Mark
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.machine import Moved, Unmoved
+from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.bindings import bound_value, unpacked
+from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.objects import Objects
+
+_Fed = Mapping[ast.AST, frozenset[int]]
+
+
+class Waits(Mark):
+    """What the gradients of an optimizer are, as far as losses reached them of which Apex knew that they do."""
+
+    NONE = "none"
+    SCALED = "scaled"
+    STALE = "scaled before the last update"
+
+
+@dataclass(frozen=True)
+class WaitingMachine(Unmoved):
+    """Follows one optimizer by its number; `fed` are the optimizers whose gradients each backward adds to.
+
+    `cleared` are those that each `zero_grad` names.
+    """
+
+    number: int
+    scalers: frozenset[int]
+    fed: _Fed
+    cleared: _Fed
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """There are no gradients when a program begins."""
+        return (Waits.NONE,)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state."""
+        if event.kind is Kind.BACKWARD:
+            added = self.number in self.fed.get(event.node, ())
+            return Moved((Waits.SCALED if added and state is Waits.NONE else state,))
+        if event.kind in (Kind.UPDATE, Kind.SET_SCALE):
+            updated = event.scaler in self.scalers and state is Waits.SCALED
+            return Moved((Waits.STALE if updated else state,))
+        if event.kind not in (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD, Kind.MAKE):
+            return Moved((state,))
+        own = self.cleared.get(event.node) or event.optimizers
+        if own is not None and self.number not in own:
+            return Moved((state,))
+        known = (visited or event.certain) and not event.unsure
+        uses = event.kind in (Kind.UNSCALE, Kind.STEP) and event.scaler is not None
+        broken = uses and known and state is Waits.STALE
+        return Moved((Waits.NONE,), (Breach.RESCALED,) if broken else ())
+
+
+def rescaled_between(old: Side, new: Side) -> Iterator[Fault]:
+    """Yield the steps on gradients of several rounds between which the step of another optimizer may change the scale.
+
+    Which optimizers a loss reaches is read off the blocks of the old text.
+    """
+    objects = new.program.training.objects
+    if len(objects.optimizers) < 2 or not objects.scalers:
+        return
+    fed = _fed(old, new)
+    several = {number for numbers in fed.values() if len(numbers) > 1 for number in numbers}
+    if not several:
+        return
+    program = new.program.of_gradients
+    search = Search(program, CertainMemory(program))
+    programs, cleared = Programs(program), _cleared(objects)
+    for number in sorted(several):
+        scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
+        machine = WaitingMachine(number, scalers, fed, cleared)
+        yield from search.run(machine, programs.of_optimizers([number])).faults()
+
+
+def _cleared(objects: Objects) -> dict[ast.AST, frozenset[int]]:
+    """Return the optimizers that each call of `zero_grad` names."""
+    found: dict[ast.AST, frozenset[int]] = {}
+    for module, call in objects.method_calls.get("zero_grad", []):
+        assert isinstance(call.func, ast.Attribute)
+        found[call] = objects.optimizers_of(module, call.func.value)
+    return found
+
+
+def _fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
+    """Return the optimizers of the new text to whose gradients each scaled backward of it adds."""
+    same = _same(old, new)
+    found: dict[ast.AST, frozenset[int]] = {}
+    for name in old.functions.keys() & new.functions.keys():
+        given = {
+            label: _of_block(old, function, call)
+            for function in old.functions[name]
+            for call, label, by_apex in backwards(old, function)
+            if by_apex
+        }
+        introduced = new.names(name) - old.names(name) if given else frozenset[str]()
+        for function in new.functions[name] if given else ():
+            for call, label, scaled in backwards(new, function, introduced):
+                if scaled and given.get(label):
+                    found[call] = frozenset(same[n] for n in given[label] if n in same)
+    return found
+
+
+def _of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[int]:
+    """Return the optimizers that the block of Apex around a backward names."""
+    objects, found = old.program.training.objects, set[int]()
+    for up in function.module.tree.ancestors(backward):
+        for item in up.items if isinstance(up, ast.With) else ():
+            call = item.context_expr
+            if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+                named = [
+                    *call.args[1:2],
+                    *(k.value for k in call.keywords if k.arg == "optimizers"),
+                ]
+                for node in (
+                    part for given in named for part in _parts(old.project, function.module, given)
+                ):
+                    found |= objects.optimizers_of(function.module, node)
+    return frozenset(found)
+
+
+def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.expr]:
+    """Yield the items of a list or tuple, by whatever name it goes."""
+    held = [given]
+    if isinstance(given, ast.Name):
+        bound = module.scopes.bound(given)
+        held += [
+            v for b in bound for v in (bound_value(module, b), *unpacked(project, module, b)) if v
+        ]
+    for value in held:
+        yield from value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+
+
+def _same(old: Side, new: Side) -> dict[int, int]:
+    """Return the optimizers of the new text by those of the old one: made by the same calls, or called the same."""
+    before, after = old.program.training.objects, new.program.training.objects
+    made = {maker: number for number, maker in _makers(new)}
+    named = {o.text: o.number for o in after.optimizers if o.number in after.of_unknown_origin}
+    found = {o.number: named[o.text] for o in before.optimizers if o.text in named}
+    return found | {number: made[maker] for number, maker in _makers(old) if maker in made}
+
+
+def _makers(side: Side) -> Iterator[tuple[int, tuple[Key, str]]]:
+    """Yield the optimizers that calls make, each with what is the same of its call on both sides."""
+    objects = side.program.training.objects
+    for call, module in objects.makes.items():
+        for number in objects.optimizers_of(module, call):
+            yield number, (key(side.project.function_of(module, call)), ast.unparse(call))
