@@ -157,7 +157,8 @@ class Escapes:
     def _decorated(self, function: Function) -> Iterator[Escape]:
         assert function.node is not None
         for decorator in function.node.decorator_list:
-            if not self._is_plain(function.module, decorator):
+            plain = self._is_plain(function.module, decorator)
+            if not plain and not self._is_handed_back(function, decorator):
                 yield function, decorator, f"decorated by {_called(decorator)}"
 
     def _is_plain(self, module: Module, decorator: ast.expr) -> bool:
@@ -167,6 +168,16 @@ class Escapes:
         targets = self.values.calls.targets.of(module, inner)
         known = [target.function for target in targets if target.function is not None]
         return bool(known) and all(_forwarding_decorator(item) for item in known)
+
+    def _is_handed_back(self, function: Function, decorator: ast.expr) -> bool:
+        """Tell whether a decorator of the project gives back what it gets, and all that it does with it is seen."""
+        targets = self.values.calls.targets.of(function.module, decorator)
+        return bool(targets) and all(
+            target.function is not None
+            and target.cls is None
+            and self._journeys.handed_back(target.function, target.bound, function)
+            for target in targets
+        )
 
     def _registered(self, function: Function, cls: Class) -> Iterator[Escape]:
         for owner in (cls, *cls.subclasses()):

@@ -61,19 +61,40 @@ class Journeys:
 
         What is only handed back to a statement that drops it (``bus.on("step", handler)``) needs none.
         """
-        queue: list[Place] = [(module, node)]
-        seen: set[ast.expr] = {node}
-        run, dropped = False, True
+        places = self._followed([(module, node)], function)
+        up = [where.tree.parents.get(here) for where, here in places or ()]
+        if any(isinstance(n, ast.Call) and n.func is here for n, (_, here) in zip(up, places or ())):
+            return True
+        return places is not None and all(isinstance(n, ast.Return | ast.Expr) for n in up)
+
+    def handed_back(self, decorator: Function, bound: bool, function: Function) -> bool:
+        """Tell whether a decorator gives back the function that it gets, and all else that becomes of it are known calls."""
+        names = decorator.parameters.positional[bound:]
+        node = decorator.node
+        if not names or node is None or not isinstance(node.body[-1], ast.Return):
+            return False
+        own = decorator.own_nodes
+        named = [n for n in own if isinstance(n, ast.Name) and n.id == names[0]]
+        back = {n.value for n in own if isinstance(n, ast.Return)}
+        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own) or not back <= {*named}:
+            return False
+        uses = self._loads(decorator.module, decorator.scope, names[0])
+        if uses is None or any(not _is_load(n) for n in named):
+            return False
+        kept = [place for place in uses if place[1] not in back]
+        return self._followed(kept, function) is not None
+
+    def _followed(self, places: list[Place], function: Function) -> list[Place] | None:
+        """Return where all is seen that is seen at some places; None where something of it goes out of sight."""
+        queue = [*places]
+        seen = {node for _, node in queue}
         for where, here in queue:
             onward = self._onward(where, here, function)
             if onward is None:
-                return False
-            up = where.tree.parents.get(here)
-            run = run or (isinstance(up, ast.Call) and up.func is here)
-            dropped = dropped and isinstance(up, ast.Return | ast.Expr)
+                return None
             queue += [place for place in onward if place[1] not in seen]
             seen |= {place[1] for place in onward}
-        return run or dropped
+        return queue
 
     def _onward(self, module: Module, node: ast.expr, function: Function) -> list[Place] | None:
         """Return where the object of an expression is seen next; None where that is not known."""
@@ -137,7 +158,7 @@ class Journeys:
 
     def _method(self, module: Module, parent: ast.Attribute) -> list[Place] | None:
         call = module.tree.parents.get(parent)
-        if parent.attr.startswith("__"):
+        if parent.attr.startswith("__") or not _is_load(parent):
             return []
         if not isinstance(call, ast.Call) or call.func is not parent:
             return None
