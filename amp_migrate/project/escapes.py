@@ -182,7 +182,8 @@ class Escapes:
     def _registered(self, function: Function, cls: Class) -> Iterator[Escape]:
         for owner in (cls, *cls.subclasses()):
             for decorator in owner.node.decorator_list:
-                if last_name(decorator) not in _PLAIN_CLASS_DECORATORS:
+                plain = last_name(decorator) in _PLAIN_CLASS_DECORATORS
+                if not plain and not self._is_handed_back(function, decorator):
                     reason = f"in class {owner.name}, decorated by {_called(decorator)}"
                     yield function, decorator, reason
 

@@ -62,10 +62,11 @@ class Journeys:
         What is only handed back to a statement that drops it (``bus.on("step", handler)``) needs none.
         """
         places = self._followed([(module, node)], function)
-        up = [where.tree.parents.get(here) for where, here in places or ()]
-        if any(isinstance(n, ast.Call) and n.func is here for n, (_, here) in zip(up, places or ())):
-            return True
-        return places is not None and all(isinstance(n, ast.Return | ast.Expr) for n in up)
+        if places is None:
+            return False
+        used = [(here, where.tree.parents.get(here)) for where, here in places]
+        run = any(isinstance(up, ast.Call) and up.func is here for here, up in used)
+        return run or all(isinstance(up, ast.Return | ast.Expr) for _, up in used)
 
     def handed_back(self, decorator: Function, bound: bool, function: Function) -> bool:
         """Tell whether a decorator gives back the function that it gets, and all else that becomes of it are known calls."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.flow import Graph, Kind, Paths, Point
+from amp_migrate.flow import Graph, Kind, Point
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
@@ -15,6 +15,7 @@ from amp_migrate.project.order import in_branch
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.origins.constants import settled
+from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward
 
 
@@ -54,7 +55,7 @@ def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]
     begun = node.items[0].context_expr if isinstance(node, ast.With) else node
     stepping = [point for call in calls for point in graph.within(call)]
     start = graph.within(begun)[-1:]
-    paths = Paths(graph, exceptions=False)
+    paths = feasible(unit.project, function)
     again = any(paths.witness(point, point, stepping) is not None for point in start)
     return again and onward(unit, function, start, stepping) is None
 
@@ -72,7 +73,7 @@ def onward(
     """
     found = clearing(unit.project)
     graph = graph_of(unit.project, function)
-    paths = Paths(graph, exceptions=False)
+    paths = feasible(unit.project, function)
     cleared = found.points(function)
     trains = training(unit, function, graph)
     kept = [*avoided, *cleared]

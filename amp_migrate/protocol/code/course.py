@@ -13,6 +13,7 @@ from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
+from amp_migrate.training.origins.switches import truth
 
 _ALWAYS = frozenset(
     {
@@ -119,10 +120,12 @@ class Course:
                         found |= names_in(node.func.value)
         return frozenset(found)
 
-    def asks_for_scaler(self, function: Function, test: ast.expr) -> bool | None:
-        """Return how a test of whether there is a GradScaler comes out with AMP on; None for any other test."""
+    def outcome(self, function: Function, test: ast.expr) -> bool | None:
+        """Return how a test of a switch, or of whether there is a GradScaler, comes out with AMP on; None for any other."""
         if test not in self._asked:
-            self._asked[test] = self._asks(function, test)
+            asked = self._asks(function, test)
+            switched = truth(self._program.project, function, test) if asked is None else asked
+            self._asked[test] = switched
         return self._asked[test]
 
     def _asks(self, function: Function, test: ast.expr) -> bool | None:

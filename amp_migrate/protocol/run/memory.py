@@ -70,7 +70,7 @@ class Memory:
         if edge.test is None or found is None:
             return found
         truth = bool(edge.truth)
-        if self.course.asks_for_scaler(function, edge.test) is (not truth):
+        if self.course.outcome(function, edge.test) is (not truth):
             return None
         if evaluate(edge.test, found) is (not truth):
             return None
