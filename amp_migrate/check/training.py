@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
+from amp_migrate.check.anew import set_anew
+from amp_migrate.check.apex.assumed import initializes
 from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
 from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.events.claims import RAISES, Claims
@@ -159,6 +161,8 @@ class Judge:
         ]
         comparison = compare(old, new, claims)
         found += [_objection(item, before, after) for item in comparison.parted]
+        for fault in set_anew(side_of(old), side_of(new), initializes(old.project)):
+            found.append(Objection(fault.sentence(), fault.place, fault.way))
         return Judgement(found, comparison.compared, project)
 
     def _built(self, trees: Mapping[str, Tree]) -> Project:

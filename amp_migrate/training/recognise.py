@@ -75,14 +75,20 @@ class Training:
 
     def only(self, wanted: Callable[[Function, Event], bool]) -> Training:
         """Return the same training with some of its events alone."""
-        part = copy(self)
         found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
         for function, held in self.by_function.items():
             for node, events in held.items():
                 kept = tuple(event for event in events if wanted(function, event))
                 if kept:
                     found.setdefault(function, {})[node] = kept
-        vars(part)["by_function"] = found
+        return self.instead(found)
+
+    def instead(
+        self, happening: Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]
+    ) -> Training:
+        """Return the same training with other events."""
+        part = copy(self)
+        vars(part)["by_function"] = happening
         return part
 
     def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from check.casts.anew import ANEW
 from check.casts.behind import BEHIND
 from check.casts.disabled import DISABLED
 from check.casts.forwards import EVALUATIONS
@@ -35,7 +36,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW,
 )  # fmt: skip
 
 

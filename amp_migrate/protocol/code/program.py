@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
@@ -56,6 +56,12 @@ class Program:
         A forward is one where an exception of it is survived, which leaves an optimizer without gradients.
         """
         return Program(self.project, self.training.only(self._of_gradients), self._read)
+
+    def of_events(
+        self, happening: Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]
+    ) -> Program:
+        """Return the same program in which other events happen."""
+        return Program(self.project, self.training.instead(happening), self._read)
 
     def _of_gradients(self, function: Function, event: Event) -> bool:
         if event.kind is Kind.FORWARD:

@@ -1,0 +1,71 @@
+"""Where a statement of the new text would stand in the old one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from amp_migrate.check.events.sides import Side, key
+from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.project import Function
+
+_HAPPENS = (PointKind.LOAD, PointKind.CALL, PointKind.STORE, PointKind.OPERATE)
+_COMPOUND = (ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+
+
+class Counterpart(NamedTuple):
+    """A node of a function of the old text; `behind` tells that it runs behind what it stands for, not in front of it."""
+
+    function: Function
+    node: ast.AST
+    behind: bool
+
+
+def counterpart(old: Side, function: Function, node: ast.AST) -> Counterpart | None:
+    """Return what of the old text runs first behind a node of a function of the new one, or last in front of it."""
+    tree = function.module.tree
+    statement = tree.statement(node)
+    block = tree.block(statement)
+    place = block.index(statement)
+    behind = block[place + 1 :]
+    before = [s for s in reversed(block[:place]) if not isinstance(s, _COMPOUND)]
+    for others, first in ((behind, True), (before, False)):
+        for other in others:
+            for same in old.functions.get(key(function), ()):
+                found = _like(same, function, other)
+                points = old.program.graph(same).within(found) if found is not None else ()
+                if happening := [p for p in points if p.kind in _HAPPENS]:
+                    return Counterpart(same, happening[0 if first else -1].node, first)
+    return None
+
+
+def _like(old: Function, new: Function, statement: ast.stmt) -> ast.stmt | None:
+    """Return the statement of a function that reads the same, of several the one in the same place among them."""
+    head = heads(statement)
+    had = [s for s in statements(old) if heads(s) == head]
+    has = [s for s in statements(new) if heads(s) == head]
+    if not had:
+        return None
+    return had[has.index(statement)] if len(had) == len(has) else had[0]
+
+
+def statements(function: Function) -> Sequence[ast.stmt]:
+    """Return the statements of a function in the order of the text."""
+    found = [node for node in function.own_nodes if isinstance(node, ast.stmt)]
+    return sorted(found, key=lambda s: (s.lineno, s.col_offset))
+
+
+def heads(statement: ast.stmt) -> str:
+    """Return how a statement begins, whatever its blocks hold."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return f"def {statement.name}"
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return f"with {', '.join(ast.unparse(item) for item in statement.items)}"
+    if not isinstance(statement, _COMPOUND):
+        return ast.unparse(statement)
+    return f"{type(statement).__name__} {' '.join(map(ast.unparse, _asked(statement)))}"
+
+
+def _asked(statement: ast.stmt) -> Iterator[ast.expr]:
+    return (part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.expr))
