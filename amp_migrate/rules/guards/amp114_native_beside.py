@@ -80,6 +80,32 @@ def cut(found: Cut) -> Iterator[Decision]:
         message = "what only served Apex goes"
         yield decision(RULE, Status.ROUTINE, module, module.tree.module.body[0], message, more)
     yield from _notes(found)
+    yield from _never(found)
+
+
+def _never(found: Cut) -> Iterator[Decision]:
+    """Tell which tests look for what a guard put into a collection where Apex was there, and find it no more."""
+    gone = found.nodes()
+    for module, guard in found.guards:
+        put = {(module.scopes.owner(name), name.id, key) for name, key in _put(guard)}
+        for test in module.tree.nodes(ast.Compare):
+            key, held = test.left, test.comparators[0]
+            if not isinstance(key, ast.Constant) or not isinstance(held, ast.Name) or test in gone:
+                continue
+            if (module.scopes.owner(held), held.id, key.value) in put:
+                text = module.tree.segment(test)
+                message = f"`{text}` comes out the same in every run, as Apex is gone"
+                advice = "ask for native AMP instead, or delete what only ran with Apex"
+                yield decision(RULE, Status.NOTE, module, test, message, advice=advice)
+
+
+def _put(guard: ast.Try) -> Iterator[tuple[ast.Name, object]]:
+    """Yield the collections that a guard puts a constant into, and that constant."""
+    for call in (n for stmt in (*guard.body, *guard.orelse) for n in ast.walk(stmt)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+            held, given = call.func.value, call.args[-1]
+            if isinstance(held, ast.Name) and isinstance(given, ast.Constant):
+                yield held, given.value
 
 
 def _notes(found: Cut) -> Iterator[Decision]:
