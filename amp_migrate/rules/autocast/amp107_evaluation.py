@@ -31,13 +31,13 @@ from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.slicing.finished import fp32_inputs
-from amp_migrate.availability.dead import is_dead_local, is_run
+from amp_migrate.availability.dead import is_dead_local
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.autocast.on_cpu import copied
-from amp_migrate.rules.autocast.programs import serves_others
+from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
@@ -65,7 +65,11 @@ def decide(context: Context) -> Iterator[Decision]:
     apart = cast_at(context, aside, disabled)
     shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]
     regions += [r for r in apart.regions if r not in shared]
-    decisions = [(region, _evaluation(context, region)) for region in regions]
+    decisions = [
+        (region, _evaluation(context, region))
+        for region in regions
+        if not _within_forwards(context, region)
+    ]
     trained = (r for r in context.unit.regions if not disabled.holds(r.function))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
     disabled.refuse(cast)
@@ -96,6 +100,12 @@ def _ran_under_apex(context: Context, region: Region) -> bool:
     """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
     known = context.casts.enabled(region.function, region.first, training=False) is not None
     return known or (context.casts.runs(region.function) and not is_dead_local(region.function))
+
+
+def _within_forwards(context: Context, region: Region) -> bool:
+    """Tell whether a region is a part of forward passes alone, and is cast where these are."""
+    known = context.casts.enabled(region.function, region.first, training=False) is not None
+    return not known and only_in_forwards(context.unit.project, region.function)
 
 
 def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
@@ -184,8 +194,8 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there {cast} to run it as before"
-    elif not is_run(context.unit.project, region.function):
-        message = "nothing in the files given calls this function: its forward pass is cast only where what calls it is under autocast"
+    elif not is_come_to(context.unit, region.function):
+        message = "nothing in the files given runs this function: its forward pass is cast only where what calls it is under autocast"
         advice = f"where it is not, put the call {cast}"
     path = region.module.path
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])

@@ -23,6 +23,35 @@ def serves_others(unit: Unit, function: Function) -> bool:
     )
 
 
+def is_come_to(unit: Unit, function: Function) -> bool:
+    """Tell whether a program, or what initializes, runs a function."""
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    come = unit.beginning.functions
+    return any(
+        _is_program(root) or root in come or bool(made & reachable(unit.project, root))
+        for root in _roots(unit.project, function)
+    )
+
+
+def only_in_forwards(project: Project, function: Function) -> bool:
+    """Tell whether all that calls a function is the forward pass of a network, and it may be one: cast where that runs."""
+    if _is_forward(function):
+        return True
+    ways = closure([function], lambda f: () if _is_forward(f) else _callers(project, f))
+    ends = [f for f in ways if not _callers(project, f) or _is_forward(f)]
+    return all(map(_is_forward, ends))
+
+
+def _callers(project: Project, function: Function) -> list[Function]:
+    """Return the functions that call a function, each once."""
+    return list(dict.fromkeys(site.function for site in project.callers(function)))
+
+
+def _is_forward(function: Function) -> bool:
+    cls = function.cls
+    return function.name == "forward" and cls is not None and "torch.nn.Module" in cls.externals()
+
+
 def _roots(project: Project, function: Function) -> list[Function]:
     """Return the functions that nothing calls from which a function is reached."""
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.reads.zeroing import before_step, lost_windows
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
@@ -50,7 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
             continue
-        text, whole = replaced_parameters(context.unit, site)
+        text, whole = _plain(context, site) or replaced_parameters(context.unit, site)
         edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     written: set[Inside] = set()
@@ -70,6 +71,23 @@ def decide(context: Context) -> Iterator[Decision]:
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)
     yield from _lost(context)
+
+
+def _plain(context: Context, site: Site) -> tuple[str, ast.expr] | None:
+    """Return the parameters that the branch without Apex clips, where both begin with the same clip."""
+    segment, clip = site.module.tree.segment, site.module.tree.parent(site.call)
+    if not isinstance(clip, ast.Call) or site.call not in clip.args:
+        return None
+    number = clip.args.index(site.call)
+    for prefix in context.branches.prefixes.values():
+        if any(node is clip for stmt in prefix.moved for node in walk(stmt)):
+            nodes = (n for stmt in prefix.node.orelse for n in walk(stmt))
+            calls = [n for n in nodes if isinstance(n, ast.Call) and tail(n) == tail(clip)]
+            if len(calls) == 1 and len(calls[0].args) > number:
+                plain = calls[0].args[number]
+                if ast.unparse(plain).endswith(".parameters()"):
+                    return segment(plain), site.call
+    return None
 
 
 def _lost(context: Context) -> Iterator[Decision]:
