@@ -287,7 +287,7 @@ class Home:
                 self.resolved.setdefault(member, self.name)
                 thread.edits.append(parameter(member, self.name))
         for call in calls:
-            text = self.beside.lent(call) or self.access(call.function, call.call)
+            text = self.beside.lent(call, self.name) or self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
             beyond = function.parameters.vararg is not None
             keyword = None if places.fills_all(call, function) and not beyond else self.name

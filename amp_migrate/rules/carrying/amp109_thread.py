@@ -87,6 +87,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for function, sentence, imports in home.elsewhere.edits(home.resolved):
         yield _decision(function, sentence, [(function.module.path, edit) for edit in imports])
     yield from _carried(context)
+    yield from _lent(context)
     for cls in lacking(home):
         yield _disabled(context, cls)
     yield from _slots(context)
@@ -125,6 +126,19 @@ def _passed(context: Context, thread: Thread, entry: Entry | None) -> Iterator[D
             f"where `{entry.flag}` is turned on, pass {name}= and drop the amp.initialize before it"
         )
         yield _decision(thread.function, message, [], Status.NOTE, advice)
+
+
+def _lent(context: Context) -> Iterator[Decision]:
+    """Make a scaler that is off before the loops of programs without AMP that hand it in."""
+    home = context.unit.home
+    edits = [edit for thread in home.threads.values() for edit in thread.edits]
+    given = [(path, e) for path, e in edits if isinstance(e, AddArgument) and e.text == home.name]
+    for loop, function in home.beside.before.items():
+        module, span = function.module, function.module.tree.span(loop)
+        if any(path == module.path and span.contains(e.call) for path, e in given):
+            edit = Insert(span, f"{home.name} = {home.beside.off}", after=False)
+            sentence = f"{function.qualname}() makes a disabled GradScaler once for its loop"
+            yield _decision(function, sentence, [(module.path, edit)])
 
 
 def _carried(context: Context) -> Iterator[Decision]:

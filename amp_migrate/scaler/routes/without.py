@@ -60,15 +60,23 @@ class Beside:
     leaving: frozenset[str] = frozenset()
     lending: set[Function] = field(default_factory=set)
     lacking: set[ast.Call] = field(default_factory=set)
+    before: dict[ast.stmt, Function] = field(default_factory=dict)
 
-    def lent(self, call: CallSite) -> str:
-        """Return what a call hands in that has no scaler, empty where it has one."""
+    def lent(self, call: CallSite, name: str) -> str:
+        """Return what a call hands in that has no scaler, empty where it has one.
+
+        What a loop hands in again and again is made once, by `name`, `before` the loop.
+        """
         if self.off and call.call in self.uncast:
             return self.off
         if not self.off or call.function not in self.without:
             return ""
         self.lending.add(call.function)
-        return self.off
+        loop = _outermost_loop(call)
+        if loop is None or _knows(call.function, name):
+            return self.off
+        self.before[loop] = call.function
+        return name
 
     def lacks(self, call: CallSite) -> bool:
         """Tell whether a call belongs to a program that keeps Apex."""
@@ -76,3 +84,21 @@ class Beside:
         if stays:
             self.lacking.add(call.call)
         return stays
+
+
+def _outermost_loop(call: CallSite) -> ast.stmt | None:
+    """Return the loop of its function in which a call stands, the outermost one."""
+    loops = []
+    for up in call.function.module.tree.ancestors(call.call):
+        if up is call.function.node:
+            break
+        loops += [up] if isinstance(up, ast.For | ast.AsyncFor | ast.While) else []
+    return loops[-1] if loops else None
+
+
+def _knows(function: Function, name: str) -> bool:
+    """Tell whether a name means something to a function already."""
+    scopes = function.module.scopes
+    return scopes.find(function.scope, name) is not None or any(
+        isinstance(node, ast.Name) and node.id == name for node in function.all_nodes
+    )
