@@ -65,7 +65,7 @@ class Beside:
     def lent(self, call: CallSite, name: str) -> str:
         """Return what a call hands in that has no scaler, empty where it has one.
 
-        What a loop hands in again and again is made once, by `name`, `before` the loop.
+        What a loop of a function hands in again and again is made once, by `name`, `before` the loop.
         """
         if self.off and call.call in self.uncast:
             return self.off
@@ -73,7 +73,7 @@ class Beside:
             return ""
         self.lending.add(call.function)
         loop = _outermost_loop(call)
-        if loop is None or _knows(call.function, name):
+        if loop is None or call.function.node is None or _knows(call.function, name):
             return self.off
         self.before[loop] = call.function
         return name
