@@ -162,9 +162,8 @@ class Tree:
         """Tell whether a `try` stands around `node` in its function or lambda."""
         names = ("Try", "TryStar")  # Python 3.10 has no `except*`
         body = self.body(node)
-        return any(
-            type(up).__name__ in names for up in takewhile(body.__ne__, self.ancestors(node))
-        )
+        inside = takewhile(lambda up: up is not body, self.ancestors(node))
+        return any(type(up).__name__ in names for up in inside)
 
     def sides(
         self, node: ast.AST, *, lambdas: bool = False

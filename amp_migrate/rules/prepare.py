@@ -18,7 +18,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.flow.condition import speller
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
-from amp_migrate.placement.backwards.beside import refuse_mixed
+from amp_migrate.placement.backwards.beside import keep_spent, refuse_mixed
 from amp_migrate.placement.backwards.probes import set_apart
 from amp_migrate.placement.finding.build import Index, make
 from amp_migrate.placement.finding.gather import gather
@@ -90,6 +90,7 @@ def prepare(
     refuse_asked(unit, branches.folded())
     set_apart(unit, gone, branches.folded())
     refuse_mixed(unit, gone)
+    keep_spent(unit, gone, branches.folded())
     unit.trains = Trains(unit)
     refuse_unstepped(unit, gone)
     refuse_separate_windows(unit, gone)

@@ -27,7 +27,7 @@ from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.whole import Whole
-from amp_migrate.training.reads.writes import Writes
+from amp_migrate.training.reads.writes import Writes, Writing
 
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 
@@ -64,7 +64,8 @@ class Training:
         found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
         for module in self.project.modules.values():
             grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr in ("grad", "data")]
-            nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call), *grads]
+            nodes: list[Writing] = [*module.tree.nodes(ast.Call), *grads]
+            nodes += module.tree.nodes(ast.AugAssign)
             for node in nodes:
                 function = self._body(module, node)
                 for event in self._events(function, node):
@@ -91,9 +92,9 @@ class Training:
         vars(part)["by_function"] = happening
         return part
 
-    def _events(self, function: Function, node: ast.Call | ast.Attribute) -> Iterator[Event]:
-        if isinstance(node, ast.Attribute):
-            if node.attr == "grad":
+    def _events(self, function: Function, node: Writing) -> Iterator[Event]:
+        if not isinstance(node, ast.Call):
+            if isinstance(node, ast.Attribute) and node.attr == "grad":
                 yield from self._grad(function, node)
             elif (written := self._writes.of(function.module, node)) is not None:
                 yield Event(Kind.WEIGHT_WRITE, node, networks=written)

@@ -9,6 +9,7 @@ import pytest
 from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.behind import read_behind
+from amp_migrate.placement.backwards.copies import outdated
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.plan.cannot import Cannot
@@ -168,3 +169,24 @@ def test_plain_backward_beside_a_scaled_one(body: str, migrates: bool) -> None:
     else:
         with pytest.raises(Cannot):
             _ = training.context
+
+
+LOOK = f"{FORWARD}loss.backward()\n"
+MOVE = "for p in model.parameters():\n    p.data.sub_(0.1 * p.grad)\n"
+SCALED = f"{FORWARD}{BACKWARD}optimizer.step()\n"
+COPIES: dict[str, tuple[str, str | None]] = {
+    "moved by hand": (f"{LOOK}{MOVE}{CLEAN}{SCALED}", "p.data.sub_(0.1 * p.grad)"),
+    "moved in place": (f"{LOOK}for p in model.parameters():\n    p -= p.grad\n{CLEAN}{SCALED}", "p -= p.grad"),
+    "not moved": (f"{LOOK}print(model.weight.grad)\n{CLEAN}{SCALED}", None),
+    "moved behind what is scaled": (f"{LOOK}{CLEAN}{SCALED}{MOVE}", None),
+    "another network moved": (f"{LOOK}for p in twin.parameters():\n    p.data.sub_(0.1)\n{CLEAN}{SCALED}", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "write"), COPIES.values(), ids=COPIES)
+def test_copies_of_weights_that_are_written(body: str, write: str | None) -> None:
+    """Apex computed on with the fp16 copies of before until amp.scale_loss ended."""
+    training = Training(looped(body, "twin = nn.Linear(2, 2)\n") + "main(args, loader)\n")
+    (backward,) = training.unit.beside
+    found = outdated(training.unit, backward)
+    assert (None if found is None else training.first_line(found)) == write

@@ -76,6 +76,10 @@ CASES = {
         "for p in disc.parameters():\n    p.grad = None",
         (Kind.ZERO_GRAD, _D, False),
     ),
+    "weights moved in place": (
+        "with torch.no_grad():\n    for p in disc.parameters():\n        p -= step",
+        (Kind.WEIGHT_WRITE, None, False),
+    ),
     "binary cross entropy": ("F.binary_cross_entropy(x, y)", (Kind.REFUSES_CASTS, None, False)),
 }
 
@@ -95,6 +99,8 @@ QUIET = (
     "print(disc.weight.grad.shape)",
     "x = torch.zeros(2, requires_grad=True)\nprint(x.grad.sum())",
     "total = sum(p.numel() for p in disc.parameters())",
+    "total = 0\nfor p in disc.parameters():\n    total += p.numel()",
+    "for price in prices:\n    price -= 1",
     "torch.save(disc.state_dict(), path)",
     "print(torch.isfinite(disc.weight.grad).all())",
     "print(disc.weight.grad.norm() / scaler.get_scale())",

@@ -1,4 +1,4 @@
-"""Plain backward passes for an optimizer that Apex does not know, beside scaled ones: their gradients must not meet."""
+"""Plain backward passes that stay plain beside scaled ones, with whose gradients theirs must not meet."""
 
 from __future__ import annotations
 
@@ -14,9 +14,43 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive
+from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.steps import Backward, Step
+
+
+def keep_spent(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
+    """Move the plain backward passes whose gradients are cleared before others join them from `backwards` to `beside`.
+
+    What reads the gradients in between reads them as they are: the step that looks ahead of first-order meta-learning.
+    """
+    scaled = [b for b in unit.backwards if b.scaled]
+    models: Parts | None = None
+    for backward in [b for b in unit.backwards if not b.scaled]:
+        alone = backward.node not in gone and backward.node not in folded
+        if not scaled or not alone:
+            continue
+        models = models or _parts(unit, list(unit.models()))
+        function = backward.function
+        zeroings = list(_zeroings(unit, models, function))
+        if zeroings and _cleared_behind(unit, backward, zeroings, _joining(unit, backward)):
+            unit.backwards.remove(backward)
+            unit.beside.append(backward)
+
+
+def _joining(unit: Unit, backward: Backward) -> list[ast.AST]:
+    """Return what else runs a backward or steps in the function of one."""
+    function = backward.function
+    training = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
+    direct: list[ast.AST] = [b.node for b in unit.backwards_of(function) if b is not backward]
+    direct += [step.call for step in unit.steps_of(function)]
+    below = [
+        node
+        for node in function.own_nodes
+        if isinstance(node, ast.Call) and training & reached_by(unit.project, node)
+    ]
+    return [*direct, *below]
 
 
 def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
@@ -41,7 +75,8 @@ def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
         if scaled or unit.home.is_attribute(function):
             kept.append(backward)
         zeroings = partial(_zeroings, unit, models)
-        if not _cleared_behind(unit, backward, list(zeroings(function)), [*scaled, *steps]):
+        others: list[ast.AST] = [*(b.node for b in scaled), *(s.call for s in steps)]
+        if not _cleared_behind(unit, backward, list(zeroings(function)), others):
             for step in steps:
                 if not cleared(unit, step, backward, zeroings):
                     raise _cannot(backward, step)
@@ -113,14 +148,13 @@ def _built_from(function: Function, name: str | None) -> set[str]:
 
 
 def _cleared_behind(
-    unit: Unit, backward: Backward, zeroings: list[ast.stmt], others: list[Backward | Step]
+    unit: Unit, backward: Backward, zeroings: list[ast.stmt], others: list[ast.AST]
 ) -> bool:
     """Tell whether gradients are cleared behind a backward whenever it runs, before another backward or step."""
     points = partial(points_of, unit.project, backward.function)
     order = graph_of(unit.project, backward.function).order(exceptions=False)
     clear = [point for stmt in zeroings for point in points(stmt)]
-    nodes = [o.node if isinstance(o, Backward) else o.call for o in others]
-    taken = [point for node in nodes for point in points(node)[:1]]
+    taken = [point for node in others for point in points(node)[:1]]
     return all(
         order.must_reach(start, clear)
         and all(order.witness(start, goal, clear) is None for goal in taken)

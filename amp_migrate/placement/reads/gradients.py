@@ -184,11 +184,14 @@ def _is_read(project: Project, function: Function, node: ast.Attribute) -> bool:
 def reads(unit: Unit, function: Function) -> bool:
     """Tell whether a helper, which neither scales nor steps, reads gradients of parameters, itself or by another one.
 
-    Callbacks count where a call may run them.
+    Callbacks count where a call may run them. What keeps a backward plain reads the gradients of that one.
     """
+    apart = [b.function for b in unit.beside]
+    if function in apart:
+        return False
 
     def onward(helper: Function) -> list[Function]:
-        reached = reachable(unit.project, helper, unit.functions)
+        reached = reachable(unit.project, helper, [*unit.functions, *apart])
         handed = {f: None for r in reached if r.node is not None for f in _handed_in(project, r)}
         return [*reached, *_without_training(unit, handed)]
 

@@ -45,11 +45,13 @@ def is_zero_grad(stmt: ast.stmt) -> bool:
 def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
 
-    Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave.
+    Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave, and one
+    in a function with a backward that stays plain keeps its gradients apart.
     """
     found: dict[ast.stmt, Zeroing] = {}
+    apart = {b.function for b in [*unit.beside, *unit.probes]}
     for step in unit.steps:
-        if step.call in gone:
+        if step.call in gone or step.function in apart:
             continue
         backward = backward_before(unit, step, gone)
         limit = boundary(step, backward.node) if backward is not None else None

@@ -16,6 +16,8 @@ once, at the step: a plain backward would be divided by 65536.
 ## Safety
 Faithful: the accumulated gradients are the same bits. Where a flag says whether the loss is scaled, and is set to something else
 while AMP is on, a note says what differs from then on: fp16 keeps small gradients, and steps whose gradients overflow are skipped.
+A backward whose gradients are cleared before scaled ones join them stays plain. Where weights are written behind it, a note says
+that Apex kept its fp16 copies of the old ones until the next `amp.scale_loss` ended.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from amp_migrate.placement.backwards.copies import outdated
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -44,6 +47,19 @@ def decide(context: Context) -> Iterator[Decision]:
         else:
             yield scaled(context, RULE, backward, Status.ROUTINE)
             yield from _doubted(context, backward)
+    for backward in context.unit.beside:
+        yield from _renewed(context, backward)
+
+
+def _renewed(context: Context, backward: Backward) -> Iterator[Decision]:
+    """Say of a backward that stays plain that Apex computed on with the weights from before a write behind it."""
+    write = outdated(context.unit, backward)
+    if write is not None:
+        message = (
+            f"line {write.lineno} writes weights, and Apex went on with fp16 copies of the old ones until "
+            "the next amp.scale_loss ended: the forward passes up to there see the new weights now"
+        )
+        yield decision(RULE, Status.NOTE, backward.module, backward.node, message)
 
 
 def _doubted(context: Context, backward: Backward) -> Iterator[Decision]:

@@ -13,6 +13,7 @@ from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.gradients import hands_out
 
+Writing = ast.Call | ast.Attribute | ast.AugAssign
 _NOT_WRITTEN = frozenset({"requires_grad_", "share_memory_", "retain_grad_", "__init__"})
 
 
@@ -23,11 +24,11 @@ class Writes:
         self._project = project
         self._objects = objects
 
-    def of(self, module: Module, node: ast.Call | ast.Attribute) -> Groups | None:
+    def of(self, module: Module, node: Writing) -> Groups | None:
         """Return the names of the networks whose weights a node writes; None where it writes none.
 
-        It is an operation in place, the state of a network that is loaded, or ``p.data`` that is assigned to. No
-        names stand for any network.
+        It is an operation in place, ``p -= step`` too, the state of a network that is loaded, or ``p.data`` that is
+        assigned to. No names stand for any network.
         """
         networks = self._networks(module, node)
         if networks is None:
@@ -64,11 +65,11 @@ class Writes:
         return frozenset(found)
 
     @cached_property
-    def _all(self) -> list[tuple[Module, ast.Call | ast.Attribute, list[ast.expr]]]:
+    def _all(self) -> list[tuple[Module, Writing, list[ast.expr]]]:
         found = []
         for module in self._project.modules.values():
-            nodes: list[ast.Call | ast.Attribute] = [*module.tree.nodes(ast.Call)]
-            for node in [*nodes, *module.tree.nodes(ast.Attribute)]:
+            nodes: list[Writing] = [*module.tree.nodes(ast.Call), *module.tree.nodes(ast.Attribute)]
+            for node in [*nodes, *module.tree.nodes(ast.AugAssign)]:
                 networks = self._networks(module, node)
                 if networks is not None:
                     found.append((module, node, networks))
@@ -96,11 +97,14 @@ class Writes:
                 found |= self._objects.groups(module, part.value)
         return found
 
-    def _networks(self, module: Module, node: ast.Call | ast.Attribute) -> list[ast.expr] | None:
+    def _networks(self, module: Module, node: Writing) -> list[ast.expr] | None:
         """Return the expressions of the networks whose weights a node writes, none where it may be any; or None."""
         if isinstance(node, ast.Attribute):
             stored = node.attr == "data" and isinstance(node.ctx, ast.Store)
             return self._of_weight(module, node.value) if stored else None
+        if isinstance(node, ast.AugAssign):
+            named = isinstance(node.target, ast.Name)
+            return self._of_weight(module, node.target) if named else None
         method = node.func
         if not isinstance(method, ast.Attribute):
             return None
@@ -131,6 +135,8 @@ class Writes:
         found: list[ast.expr] = []
         for binding in module.scopes.bound(node):
             value = bound_value(module, binding)
+            if isinstance(module.tree.parent(binding), ast.AugAssign):
+                continue
             if value is None or (_is_new(value) and assigned(module.tree, binding) is value):
                 continue
             if hands_out(value) or _in_turn(module, binding, value):
