@@ -20,15 +20,9 @@ _PARAMETERS = ("enabled", "loss_scale", "enable_caching", "verbose", "allow_bann
 _WRAP = ("optimizer", "num_loss")
 _NATIVE = frozenset(
     {
-        "step",
-        "zero_grad",
-        "param_groups",
-        "state_dict",
-        "load_state_dict",
-        "add_param_group",
-        "state",
+        "step", "zero_grad", "param_groups", "state_dict", "load_state_dict", "add_param_group", "state",
     }
-)
+)  # fmt: skip
 _HERE = "delete this use of the handle, then run again"
 
 

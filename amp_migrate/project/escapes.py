@@ -17,33 +17,12 @@ from amp_migrate.values.values import Values
 # Decorators that leave the signature and the callers of a function as they are.
 _PLAIN_DECORATORS = frozenset(
     [
-        "abstractmethod",
-        "autocast",
-        "cached_property",
-        "classmethod",
-        "contextmanager",
-        "custom_bwd",
-        "custom_fwd",
-        "deleter",
-        "enable_grad",
-        "float_function",
-        "half_function",
-        "inference_mode",
-        "jit",
-        "lru_cache",
-        "no_grad",
-        "overload",
-        "override",
-        "profile",
-        "property",
-        "record",
-        "set_grad_enabled",
-        "setter",
-        "staticmethod",
-        "total_ordering",
-        "wraps",
+        "abstractmethod", "autocast", "cached_property", "classmethod", "contextmanager", "custom_bwd",
+        "custom_fwd", "deleter", "enable_grad", "float_function", "half_function", "inference_mode", "jit",
+        "lru_cache", "no_grad", "overload", "override", "profile", "property", "record", "set_grad_enabled",
+        "setter", "staticmethod", "total_ordering", "wraps",
     ]
-)
+)  # fmt: skip
 _PLAIN_CLASS_DECORATORS = frozenset(["dataclass", "total_ordering", "final"])
 _INERT_BASES = frozenset(["object", "ABC", "ABCMeta", "Generic", "Protocol", "NamedTuple", "Enum"])
 

@@ -15,17 +15,9 @@ Place = tuple[Module, ast.expr]
 Written = ast.Attribute | ast.Name
 PUTS = frozenset(
     [
-        "append",
-        "add",
-        "appendleft",
-        "insert",
-        "extend",
-        "put",
-        "setdefault",
-        "update",
-        "__setitem__",
+        "append", "add", "appendleft", "insert", "extend", "put", "setdefault", "update", "__setitem__",
     ]
-)
+)  # fmt: skip
 _TAKES = frozenset(["get", "pop", "popleft", "values", "items", "copy", "setdefault"])
 _ASKS = frozenset(["keys", "index", "remove", "discard", "clear", "count"])
 _VIEWS = frozenset(

@@ -57,6 +57,12 @@ REDUCES = (
     "average_grad", "sync_grad", "zero_none_grad",
 )  # fmt: skip
 
+
+def reduces(name: str) -> bool:
+    """Tell whether a function is called as a collective operation is."""
+    return any(word in name for word in REDUCES)
+
+
 # Methods of a network that run none of its layers.
 RUNS_NO_FORWARD = frozenset(
     {
@@ -140,42 +146,26 @@ REFUSING_LAYERS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"
 # What casts run in half of torch.nn.functional; the rest runs in fp32, or as its inputs come.
 RUN_IN_HALF = frozenset(
     {
-        "bilinear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_tbc",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "linear",
-        "multi_head_attention_forward",
-        "prelu",
-        "scaled_dot_product_attention",
+        "bilinear", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+        "conv_transpose3d", "linear", "multi_head_attention_forward", "prelu", "scaled_dot_product_attention",
     }
-)
+)  # fmt: skip
 
 # Methods of `apex.amp` and of a GradScaler that hand out and take the loss scale.
 APEX_STATE = frozenset({"state_dict", "load_state_dict"})
 
 SCALER_CLASSES = frozenset(
     {
-        "torch.GradScaler",
-        "torch.amp.GradScaler",
-        "torch.amp.grad_scaler.GradScaler",
-        "torch.cuda.amp.GradScaler",
-        "torch.cuda.amp.grad_scaler.GradScaler",
+        "torch.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler",
+        "torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler",
     }
-)
+)  # fmt: skip
 AUTOCASTS = frozenset(
     {
-        "torch.amp.autocast",
-        "torch.amp.autocast_mode.autocast",
-        "torch.autocast",
-        "torch.cuda.amp.autocast",
+        "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.autocast", "torch.cuda.amp.autocast",
         "torch.cuda.amp.autocast_mode.autocast",
     }
-)
+)  # fmt: skip
 # Contexts of libraries and helpers with these names enter the autocast of torch.
 CALLED_AUTOCAST = frozenset({"autocast", "maybe_autocast"})
 WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"})

@@ -8,57 +8,22 @@ from collections.abc import Iterable
 # Methods of modules, optimizers and tensors that return the object itself.
 SELF_METHODS = frozenset(
     [
-        "apply",
-        "bfloat16",
-        "cpu",
-        "cuda",
-        "double",
-        "eval",
-        "float",
-        "half",
-        "requires_grad_",
-        "share_memory",
-        "to",
-        "train",
-        "to_empty",
-        "type",
-        "xpu",
-        "npu",
+        "apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_", "share_memory",
+        "to", "train", "to_empty", "type", "xpu", "npu",
     ]
-)
+)  # fmt: skip
 
 # Functions and classes outside the project whose result stands for their first argument.
 _WRAPPERS = frozenset(
     [
-        "BN_convert_float",
-        "BalancedDataParallel",
-        "DDP",
-        "DataParallel",
-        "DataParallelCriterion",
-        "DataParallelModel",
-        "DistributedDataParallel",
-        "DistributedDataParallelCPU",
-        "DistributedOptimizer",
-        "FP16Model",
-        "FP16_Optimizer",
-        "FSDP",
-        "FullyShardedDataParallel",
-        "LARC",
-        "Lookahead",
-        "MMDataParallel",
-        "MMDistributedDataParallel",
-        "SWA",
-        "ShardedDataParallel",
-        "convert_network",
-        "convert_sync_batchnorm",
-        "convert_syncbn_model",
-        "network_to_half",
-        "torch.compile",
-        "torch.jit.freeze",
-        "torch.jit.optimize_for_inference",
-        "torch.jit.script",
+        "BN_convert_float", "BalancedDataParallel", "DDP", "DataParallel", "DataParallelCriterion",
+        "DataParallelModel", "DistributedDataParallel", "DistributedDataParallelCPU", "DistributedOptimizer",
+        "FP16Model", "FP16_Optimizer", "FSDP", "FullyShardedDataParallel", "LARC", "Lookahead",
+        "MMDataParallel", "MMDistributedDataParallel", "SWA", "ShardedDataParallel", "convert_network",
+        "convert_sync_batchnorm", "convert_syncbn_model", "network_to_half", "torch.compile",
+        "torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.script",
     ]
-)
+)  # fmt: skip
 _NAMED = ("module", "model", "optimizer", "opt", "base_optimizer", "init_optimizer")
 
 

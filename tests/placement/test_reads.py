@@ -6,10 +6,8 @@ import ast
 
 import pytest
 
-from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.reads.clearing import Clearing, clears
-from amp_migrate.placement.reads.clips import clips
-from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed
+from amp_migrate.placement.reads.gradients import clips_by_name
 from amp_migrate.placement.reads.zeroing import (
     before_step,
     every_micro_batch,
@@ -17,6 +15,7 @@ from amp_migrate.placement.reads.zeroing import (
     lost_windows,
 )
 from amp_migrate.placement.windows.counting import counts
+from amp_migrate.training.reads.gradients import Gradients
 from tests.placement.training import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 from tests.project.helpers import Case
 
@@ -95,12 +94,15 @@ def test_helpers_that_clip_by_their_names(text: str, found: bool) -> None:
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
-    assert clips(call, name) is found
+    assert clips_by_name(call, name) is found
 
 
-def _averages(text: str) -> bool:
+def _reads(text: str) -> bool:
+    """Tell whether the values of a gradient matter in a text, at any scale."""
     project = Case({"m.py": text + "\n"}).project
-    return only_averaged(project, project.modules["m.py"].tree.module.body[-1])
+    module = project.modules["m.py"]
+    found = [n for n in module.tree.nodes(ast.Attribute) if n.attr == "grad"]
+    return any(Gradients(project).use(module.top, node) == "read" for node in found)
 
 
 NORMED: dict[str, tuple[str, bool]] = {
@@ -124,7 +126,7 @@ NORMED: dict[str, tuple[str, bool]] = {
 @pytest.mark.parametrize(("text", "found"), NORMED.values(), ids=NORMED)
 def test_reads_from_which_the_scale_cancels(text: str, found: bool) -> None:
     """What is divided by its own norm is the same at every scale."""
-    assert _averages(text) is found
+    assert _reads(text) is not found
 
 
 AVERAGED: dict[str, tuple[str, bool]] = {
@@ -139,23 +141,21 @@ AVERAGED: dict[str, tuple[str, bool]] = {
 @pytest.mark.parametrize(("text", "found"), AVERAGED.values(), ids=AVERAGED)
 def test_reads_that_only_average(text: str, found: bool) -> None:
     """An average over processes keeps the scale."""
-    assert _averages(text) is found
+    assert _reads(text) is not found
 
 
 def test_gradients_that_are_asked_for_or_added_to() -> None:
     """A test for None reads no value; what is added in place must have the scale."""
-    for text, freed, added in (
-        ("p.grad is None", True, False),
-        ("p.grad is not None", True, False),
-        ("p.grad == 1", False, False),
-        ("p.grad += p", False, True),
-        ("p.grad -= p", False, True),
-        ("p.grad *= 2", False, False),
-        ("q += p.grad", False, False),
+    for text, found in (
+        ("p.grad is None", False),
+        ("p.grad is not None", False),
+        ("p.grad == 1", True),
+        ("p.grad += p", True),
+        ("p.grad -= p", True),
+        ("p.grad *= 2", False),
+        ("q += p.grad", True),
     ):
-        tree = Tree("m.py", text)
-        node = next(n for n in tree.nodes(ast.Attribute) if n.attr == "grad")
-        assert (only_freed(tree, node), added_to(tree, node)) == (freed, added), text
+        assert _reads(text) is found, text
 
 
 COUNTED = """

@@ -30,7 +30,7 @@ NEEDED: dict[str, tuple[str, str]] = {
         "for p in model.parameters():",
     ),
     "a loop over groups": (
-        f"for g in optimizer.param_groups:\n    for p in g['params']:\n        p.grad.mul_(2)\n{STEP}",
+        f"for g in optimizer.param_groups:\n    for p in g['params']:\n        p.grad.clamp_(0, 1)\n{STEP}",
         "for g in optimizer.param_groups:",
     ),
     "a comprehension": (
@@ -68,6 +68,7 @@ NOT_NEEDED: dict[str, str] = {
     ),
     "groups for the rate": f"for g in optimizer.param_groups:\n    g['lr'] = 0.1\n{STEP}",
     "set to zero": f"model.fc.weight.grad[0] = 0\n{STEP}",
+    "masked": f"for p in model.parameters():\n    p.grad.mul_(mask)\n{STEP}",
     "defined and not run": f"clip = lambda: {CLIP}\n{STEP}",
 }
 

@@ -20,18 +20,10 @@ LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
 _FILLS = frozenset({"masked_fill", "masked_fill_"})
 _INTO = frozenset(
     {
-        "addbmm_",
-        "addmm_",
-        "addmv_",
-        "baddbmm_",
-        "index_add_",
-        "index_copy_",
-        "index_put_",
-        "masked_scatter_",
-        "scatter_",
-        "scatter_add_",
+        "addbmm_", "addmm_", "addmv_", "baddbmm_", "index_add_", "index_copy_", "index_put_", "masked_scatter_",
+        "scatter_", "scatter_add_",
     }
-)
+)  # fmt: skip
 """Methods that want values of the type of the tensor into which they write."""
 _WHOLE = ("torch.fft.", "torch.linalg.")
 _ALONE = frozenset(

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import path, stored, tail
+from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.gather import training_functions
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.reads.normed import only_freed, sets_zero
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
@@ -45,9 +45,30 @@ def _reads(unit: Unit, backward: Backward) -> bool:
         and node.attr == "grad"
         and isinstance(node.ctx, ast.Load)
         and path(node.value) in inputs
-        and not (only_freed(tree, node) or sets_zero(tree, node))
+        and not (_only_freed(tree, node) or _sets_zero(tree, node))
         and may_follow(unit.project, function, backward.node, node)
         for node in function.own_nodes
+    )
+
+
+def _only_freed(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a `.grad` is only tested for None."""
+    parent = tree.parent(node)
+    return isinstance(parent, ast.Compare) and any(is_none(c) for c in parent.comparators)
+
+
+def _sets_zero(tree: Tree, node: ast.Attribute) -> bool:
+    """Tell whether a gradient, or part of one, is set to zero, whatever its scale: ``weight.grad[0] = 0``."""
+    up = tree.parent(node)
+    if isinstance(up, ast.Attribute) and up.attr == "data":
+        up = tree.parent(up)
+    if isinstance(up, ast.Attribute):
+        return up.attr == "zero_"
+    store = tree.parent(up) if isinstance(up, ast.Subscript) else None
+    return (
+        isinstance(store, ast.Assign)
+        and isinstance(store.value, ast.Constant)
+        and not store.value.value
     )
 
 

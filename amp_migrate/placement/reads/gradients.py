@@ -10,10 +10,9 @@ from functools import partial
 from amp_migrate.apex.sites import Kind, is_apex
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import path, stored, tail, variables, walk
+from amp_migrate.facts.scopes import Comprehension
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.reads.clips import clips, named_optimizer, twin
-from amp_migrate.placement.reads.normed import added_to, only_averaged, only_freed, sets_zero
 from amp_migrate.placement.reads.thrown_away import thrown_away
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project import Function, Project
@@ -21,23 +20,15 @@ from amp_migrate.project.once import kept
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.training.beliefs import LIST_PARAMETERS, READS_GRADIENTS, REDUCES
+from amp_migrate.training.beliefs import CLIP_WORDS, OWNER_NAME, READS_GRADIENTS, reduces
 from amp_migrate.training.events import Kind as Read
-from amp_migrate.training.reads.gradients import Gradients
-from amp_migrate.training.reads.kept import Kept
 from amp_migrate.training.steps import Step, holds_backward
 
 _VISITED = frozenset(
     {
-        "parameters",
-        "named_parameters",
-        "master_params",
-        "param_groups",
-        "params",
-        "modules",
-        "named_modules",
+        "parameters", "named_parameters", "master_params", "param_groups", "params", "modules", "named_modules",
     }
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,21 +103,26 @@ def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
         return None
     if isinstance(node, ast.Call) and is_apex(unit.project.apex(function.module, node.func) or ""):
         return None
+    tree = function.module.tree
     clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)
-    return Use(_statement(function.module.tree, node), node, clips, None)
+    return Use(_statement(tree, node), node, clips, _visited(tree, node))
+
+
+def _visited(tree: Tree, node: ast.AST) -> ast.expr | None:
+    """Return the optimizer whose parameter groups a loop around a node visits."""
+    for up in tree.ancestors(node):
+        over = up.iter if isinstance(up, ast.For | ast.comprehension) else None
+        over = up.generators[0].iter if isinstance(up, Comprehension) else over
+        for part in ast.walk(over) if over is not None else ():
+            if isinstance(part, ast.Attribute) and part.attr == "param_groups":
+                return part.value
+    return None
 
 
 def _use(
     unit: Unit, function: Function, node: ast.AST, masters: Mapping[ast.expr | ast.stmt, object]
 ) -> Use | None:
     tree, called = function.module.tree, unit.project.lookup.called
-    if isinstance(node, ast.Attribute) and (
-        _is_of_weight(unit, function, node) or _is_read(unit.project, function, node)
-    ):
-        return Use(_statement(tree, node), node, False, None)
-    if isinstance(node, ast.Attribute) and _reads_groups(unit.project, tree, node):
-        if unit.project.function_of(function.module, node) is function:
-            return Use(_statement(tree, node), node, False, node.value)
     if (
         not isinstance(node, ast.Call)
         or unit.project.function_of(function.module, node) is not function
@@ -140,45 +136,46 @@ def _use(
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(_statement(tree, node), node, True, None)
     name = called(function.module, node)
-    if any(word in name for word in REDUCES):
+    if reduces(name):
         return None
-    if name in READS_GRADIENTS or clips(node, name):
-        named = named_optimizer(node, masters) or twin(tree, node, masters)
+    if name in READS_GRADIENTS or clips_by_name(node, name):
+        named = _named_optimizer(node, masters) or _twin(tree, node, masters)
         return Use(_statement(tree, node), node, True, named)
-    if _reads_parameters(unit.project, tree, node):
-        return Use(_statement(tree, node), node, False, None)
     run = [*unit.project.callees(node), *_called_back(unit, node)]
     if any(reads(unit, callee) for callee in run):
         return Use(_statement(tree, node), node, False, None)
     return None
 
 
-def _is_of_weight(unit: Unit, function: Function, node: ast.Attribute) -> bool:
-    """Tell whether the gradient of a weight of a network is read by name: ``model.fc.weight.grad.norm()``."""
-    tree, module = function.module.tree, function.module
-    if node.attr != "grad" or path(node) is None:
-        return False
-    if not isinstance(node.ctx, ast.Load) and not added_to(tree, node):
-        return False
-    if unit.project.function_of(module, node) is not function:
-        return False
-    if only_freed(tree, node) or sets_zero(tree, node):
-        return False
-    base = node.value.value if isinstance(node.value, ast.Attribute) else None
-    while isinstance(base, ast.Name | ast.Attribute):
-        if unit.forwards.is_network(module, base):
-            return not only_averaged(unit.project, _statement(tree, node))
-        base = base.value if isinstance(base, ast.Attribute) else None
-    return False
+def clips_by_name(call: ast.Call, name: str) -> bool:
+    """Tell whether a helper reads gradients by its name: ``clip_gradients(model)``, not ``clip(images, 0, 1)``."""
+    if any(word in name for word in CLIP_WORDS) or ("clip" in name and "grad" in name):
+        return bool(call.args) or isinstance(call.func, ast.Attribute)
+    given = [path(node.func if isinstance(node, ast.Call) else node) for node in call.args]
+    return "clip" in name and any(OWNER_NAME.search(g.rpartition(".")[2]) for g in given if g)
 
 
-def _is_read(project: Project, function: Function, node: ast.Attribute) -> bool:
-    """Tell whether the values of a gradient that may be of a parameter matter here, whatever holds the parameter."""
-    if node.attr != "grad" or only_averaged(project, _statement(function.module.tree, node)):
-        return False
-    if project.function_of(function.module, node) is not function:
-        return False
-    return Gradients(project).use(function, node) == "read"
+def _named_optimizer(
+    call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]
+) -> ast.expr | None:
+    for part in ast.walk(call):
+        if part in masters and isinstance(part, ast.Call) and part.args:
+            return part.args[0]
+    return None
+
+
+def _twin(
+    tree: Tree, call: ast.Call, masters: Mapping[ast.expr | ast.stmt, object]
+) -> ast.expr | None:
+    """Return the optimizer that the Apex branch beside a plain clip names."""
+    up = tree.holder(tree.statement(call))
+    if not isinstance(up, ast.If):
+        return None
+    beside = [n for n in ast.walk(up) if isinstance(n, ast.Call) and tail(n) == tail(call)]
+    found = [
+        name for n in beside if n is not call and (name := _named_optimizer(n, masters)) is not None
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def reads(unit: Unit, function: Function) -> bool:
@@ -221,55 +218,8 @@ def _handed_in(project: Project, function: Function) -> list[Function]:
 
 
 def _reads_itself(project: Project, function: Function) -> bool:
-    tree = function.module.tree
     events = program_of(project).training.by_function.get(function, {})
-    if any(event.kind is Read.READ_GRAD for held in events.values() for event in held):
-        return True
-    for node in walk(function.node) if function.node is not None else ():
-        if isinstance(node, ast.Attribute):
-            if _reads_groups(project, tree, node) or _is_read(project, function, node):
-                return True
-        elif isinstance(node, ast.Call):
-            named = project.lookup.called(function.module, node)
-            if _reads_parameters(project, tree, node) or named in READS_GRADIENTS:
-                return True
-    return False
-
-
-def _reads_parameters(project: Project, tree: Tree, node: ast.Call) -> bool:
-    """Tell whether a list of parameters is visited for gradients whose scale matters."""
-    listed = isinstance(node.func, ast.Attribute) and node.func.attr in LIST_PARAMETERS
-    return (
-        listed
-        and _reads_grad(project, tree, node)
-        and not only_averaged(project, _statement(tree, node))
-    )
-
-
-def _reads_groups(project: Project, tree: Tree, node: ast.Attribute) -> bool:
-    """Tell whether the parameter groups of an optimizer are visited for gradients whose scale matters."""
-    groups = node.attr == "param_groups" and isinstance(node.ctx, ast.Load)
-    return (
-        groups
-        and _reads_grad(project, tree, node)
-        and not only_averaged(project, _statement(tree, node))
-    )
-
-
-def _reads_grad(project: Project, tree: Tree, node: ast.expr) -> bool:
-    aside, module = Kept(project), project.module_of(node)
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.For | ast.comprehension | ast.GeneratorExp | ast.ListComp):
-            whole = tree.parent(up) if isinstance(up, ast.comprehension) else up
-            if whole is not None and any(
-                isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Load)
-                or added_to(tree, n)) and not only_freed(tree, n) and not aside.is_put_aside(module, n)
-                for n in ast.walk(whole)
-            ):  # fmt: skip
-                return True
-        if isinstance(up, ast.stmt):
-            return False
-    return False
+    return any(event.kind is Read.READ_GRAD for held in events.values() for event in held)
 
 
 def _statement(tree: Tree, node: ast.AST) -> ast.stmt:

@@ -9,31 +9,21 @@ from amp_migrate.facts.paths import MUTATORS, all_given, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
-from amp_migrate.placement.reads.normed import only_freed
 from amp_migrate.placement.windows.skipped import accumulates
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.training.steps import Step, boundary
 
 _REPORTERS = frozenset(
     {
-        "add_histogram",
-        "add_scalar",
-        "add_scalars",
-        "debug",
-        "info",
-        "log",
-        "log_metric",
-        "log_metrics",
-        "print",
-        "set_postfix",
-        "warning",
-        "write",
+        "add_histogram", "add_scalar", "add_scalars", "debug", "info", "log", "log_metric", "log_metrics",
+        "print", "set_postfix", "warning", "write",
     }
-)
+)  # fmt: skip
 
 
 def scaled_reads(
@@ -57,11 +47,10 @@ def scaled_reads(
             for site in unit.project.callers(helper)
         ):
             return {}
-        for node in _gradients(helper):
-            if not only_freed(helper.module.tree, node):
-                if not _is_reported(helper.module.tree, node):
-                    return {}
-                found[node] = helper
+        for node in _gradients(unit.project, helper):
+            if not _is_reported(helper.module.tree, node):
+                return {}
+            found[node] = helper
         if any(isinstance(n, ast.Call) and tail(n) in READS_GRADIENTS for n in helper.own_nodes):
             return {}
     return found
@@ -140,9 +129,11 @@ def _every_micro_batch(
     )
 
 
-def _gradients(function: Function) -> Iterator[ast.Attribute]:
+def _gradients(project: Project, function: Function) -> Iterator[ast.Attribute]:
+    """Yield the gradients whose values matter in a function."""
+    known = Gradients(project)
     for node in function.own_nodes:
-        if isinstance(node, ast.Attribute) and node.attr == "grad":
+        if isinstance(node, ast.Attribute) and node.attr == "grad" and known.use(function, node):
             yield node
 
 

@@ -14,8 +14,8 @@ from amp_migrate.training.beliefs import (
     KEEPS_THE_SCALE,
     KNOWS_NO_SCALE,
     READS_GRADIENTS,
-    REDUCES,
     SHAPE_OF_GRADIENT,
+    reduces,
 )
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.reads.kept import Kept
@@ -197,7 +197,7 @@ def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
     if isinstance(up, ast.Subscript) and up.value is node:
         return _item(up, parents)
     if isinstance(up, ast.Call):
-        if any(word in tail(up) for word in REDUCES) or tail(up) in KNOWS_NO_SCALE:
+        if reduces(tail(up)) or tail(up) in KNOWS_NO_SCALE:
             return None
     if isinstance(up, ast.AugAssign) and up.target is node:
         return None if isinstance(up.op, ast.Mult | ast.Div) else "read"

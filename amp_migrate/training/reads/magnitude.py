@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
-from amp_migrate.training.beliefs import KNOWS_NO_SCALE, REDUCES
+from amp_migrate.training.beliefs import KNOWS_NO_SCALE, reduces
 from amp_migrate.training.bindings import values_of
 
 _SCALE = "get_scale"
@@ -58,8 +58,7 @@ class Magnitude:
 
     def _is_reduced_in_place(self, call: ast.Call) -> bool:
         """Tell whether a call only adds up gradients of processes where they lie: their scale stays theirs."""
-        reduces = any(word in tail(call) for word in REDUCES)
-        return reduces and isinstance(self._tree.parent(call), ast.Expr)
+        return reduces(tail(call)) and isinstance(self._tree.parent(call), ast.Expr)
 
     def _all_cancel(self, target: ast.expr, seen: set[ast.AST]) -> bool:
         if not isinstance(target, ast.Name):

@@ -13,15 +13,9 @@ from amp_migrate.values.wrappers import SELF_METHODS
 
 _HOLDERS = frozenset(
     [
-        "Sequential",
-        "ModuleList",
-        "ModuleDict",
-        "Parameter",
-        "ParameterList",
-        "ParameterDict",
-        "DataParallel",
+        "Sequential", "ModuleList", "ModuleDict", "Parameter", "ParameterList", "ParameterDict", "DataParallel",
     ]
-)
+)  # fmt: skip
 _KEEPS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 _SETS = frozenset({"setattr", "__setattr__", "add_module", "register_module"})
 _INSIDES = frozenset({"__dict__", "_modules"})

@@ -17,9 +17,9 @@ from amp_migrate.training.beliefs import (
     LOADS_PARAMETERS,
     LOGS_RATES,
     ONLY_HOLD,
-    REDUCES,
     RUNS_NO_FORWARD,
     gives_tensor,
+    reduces,
 )
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.objects import Objects
@@ -50,7 +50,7 @@ class Unseen:
             return set()
         if self.is_uncallable(function, call):
             return set()
-        if any(word in tail(call) for word in REDUCES):
+        if reduces(tail(call)):
             return set()
         found: set[int] = set()
         for argument in _arguments(call):
@@ -76,7 +76,7 @@ class Unseen:
             return set()
         if name is not None and (_leaves_alone(name) or makes_schedule(name)):
             return set()
-        if any(word in tail(call) for word in REDUCES):
+        if reduces(tail(call)):
             return set()
         found: set[int] = set()
         for given in _arguments(call):
