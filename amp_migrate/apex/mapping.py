@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.writes import Entries, Unread, Write, in_time
 from amp_migrate.facts.constants import number, string
-from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
-from amp_migrate.project.programs import beside
+from amp_migrate.project.programs import is_touched_elsewhere
 from amp_migrate.values.written import constants, written
 
 _LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
@@ -157,8 +156,9 @@ class _Reader:
         writes = [Write(self._tree.statement(value), self.read(value, value))]
         for place in self._places(scope, name.id, keys):
             writes += self._written(place)
-        if not keys:
-            self._close(scope, name.id)
+        if not keys and isinstance(scope, ast.Module):
+            if is_touched_elsewhere(self._project, self._module, name.id):
+                raise Unread
         found: Entries = {}
         early = in_time(self._module, scope, writes, use)
         for write in early:
@@ -243,33 +243,6 @@ class _Reader:
             if isinstance(up, ast.Subscript) and not isinstance(up.slice, ast.Constant):
                 raise Unread
         return found
-
-    def _close(self, scope: FunctionNode | ast.Module, name: str) -> None:
-        """Refuse a variable of a module that other files may write to."""
-        if not isinstance(scope, ast.Module):
-            return
-        near = beside(self._project, self._module.path)
-        for other in self._project.modules.values():
-            if other is self._module:
-                continue
-            named = {name, "*"} if other.path in near else {name}
-            imported = any(alias.name in named for alias in other.tree.nodes(ast.alias))
-            read = any(
-                attribute.attr == name and _is_imported(other, attribute.value)
-                for attribute in other.tree.nodes(ast.Attribute)
-            )
-            if imported or read:
-                raise Unread
-
-
-def _is_imported(module: Module, node: ast.expr) -> bool:
-    node = bottom(node)
-    if not isinstance(node, ast.Name):
-        return False
-    scope = module.scopes.owner(node)
-    return scope is not None and any(
-        isinstance(binding, ast.alias) for binding in module.scopes.bindings(scope, node.id)
-    )
 
 
 def _key(node: ast.expr) -> str:

@@ -27,7 +27,7 @@ def engine(
     Programs that initialize Apex themselves may run what the engine adds for it.
     """
     everywhere = list(everywhere)
-    near = frozenset().union(*(beside(project, site.module.path) for site in found))
+    near = beside(project, *(site.module.path for site in found))
     if any(site.kind is Kind.INITIALIZE and site.module.path in near for site in everywhere):
         return None
     arms: dict[Arm, None] = {}

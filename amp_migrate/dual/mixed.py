@@ -13,7 +13,7 @@ from amp_migrate.dual.native import beside_native, is_native, makes_scaler, ment
 from amp_migrate.dual.search import Search
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.programs import files_of, programs
+from amp_migrate.project.programs import programs
 
 
 def refuse_doubled(project: Project, found: list[Site]) -> None:
@@ -83,7 +83,7 @@ def without_native(project: Project, raising: list[Arm]) -> Arm | None:
     if len(homes) < 2:
         named = any(mentions_native(project, module) for module in project.modules.values())
         return None if named else next(iter(homes.values()), None)
-    ran = [files_of(project, program) for program in programs(project, homes)]
+    ran = programs(project, homes).values()
     for home, arm in homes.items():
         own = (files for files in ran if home.path in files)
         chosen = mentions_native(project, home) or all(_makes_scaler(project, f) for f in own)

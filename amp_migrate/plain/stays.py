@@ -13,7 +13,7 @@ from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keepin
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.changes import after
 from amp_migrate.project import Module, Project
-from amp_migrate.project.programs import beside
+from amp_migrate.project.programs import is_touched_elsewhere
 
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
@@ -153,7 +153,7 @@ class Keeping:
             return False
         tree, scopes = self.module.tree, self.module.scopes
         owner = scopes.owner(node)
-        if isinstance(owner, ast.Module) and self.is_read_elsewhere(node.id):
+        if isinstance(owner, ast.Module) and self.is_touched_elsewhere(node.id):
             return False
         return all(
             self._looks_in(name, display)
@@ -171,18 +171,9 @@ class Keeping:
             return self.is_namespace(display)
         return isinstance(up, ast.Starred) or (isinstance(up, ast.keyword) and up.arg is None)
 
-    def is_read_elsewhere(self, name: str) -> bool:
+    def is_touched_elsewhere(self, name: str) -> bool:
         """Tell whether another file may read or write a name of this one."""
-        near = beside(self.project, self.module.path)
-        others = (
-            m for m in self.project.modules.values() if m is not self.module and name in m.tree.text
-        )
-        return any(
-            any(a.name == name or (a.name == "*" and other.path in near)
-                for a in other.tree.nodes(ast.alias))
-            or (other.path in near and any(n.attr == name for n in other.tree.nodes(ast.Attribute)))
-            for other in others
-        )  # fmt: skip
+        return is_touched_elsewhere(self.project, self.module, name)
 
     def only_holds(self, call: ast.Call) -> bool:
         """Tell whether a call makes an object that keeps its arguments, and does nothing else."""

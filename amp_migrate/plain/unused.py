@@ -134,7 +134,7 @@ class Reads:
 
     def _is_shared(self, key: Key) -> bool:
         owner, name = key
-        return isinstance(owner, ast.Module) and self._holding.is_read_elsewhere(name)
+        return isinstance(owner, ast.Module) and self._holding.is_touched_elsewhere(name)
 
     def _is_read_by_others(self, attribute: ast.Attribute, gone: Collection[ast.expr]) -> bool:
         """Tell whether something reads the attribute of an object that may be the same one by another name."""

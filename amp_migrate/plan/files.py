@@ -117,10 +117,10 @@ class Files:
         touched = any(site.module is module for site in done.handled)
         near = beside(self._index.project, module.path)
         left = any(other.path in near for other in done.left)
-        trained = any(other.path in near for other in done.trained)
+        trained, cut = (any(m.path in near for m in of) for of in (done.trained, done.cut))
         context.keeps_guards = module in done.left or (left and not touched)
         asks = not touched and only_asks(sites) and module not in done.cut
-        if asks and (done.cut or not trained):
+        if asks and (cut or not trained):
             context.keeps_guards |= chooses(availability, module, set())
         context.untrained = not trained
         return context

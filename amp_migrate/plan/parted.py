@@ -12,7 +12,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.programs import files_of, programs
+from amp_migrate.project.programs import programs
 
 
 class Parted(NamedTuple):
@@ -25,10 +25,7 @@ class Parted(NamedTuple):
 
 def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
     """Part the programs that run the cause of a refusal from the others of a unit; None where none is left."""
-    ran = {
-        program: files_of(project, program)
-        for program in programs(project, {site.module for site in found})
-    }
+    ran = programs(project, {site.module for site in found})
     others = [files for files in ran.values() if cause.module.path not in files]
     own = set().union(*ran.values()).difference(*others)
     stay = [site for site in found if site.module.path in own]
@@ -41,14 +38,14 @@ def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
 def only_left(project: Project, left: Collection[Module], edited: Collection[str]) -> set[str]:
     """Return the files that only programs run in which uses of Apex are left and none is migrated, and the `left` without edits."""
     own = {module.path for module in left}.difference(edited)
-    ran = [files_of(project, program) for program in programs(project, left)] if own else []
+    ran = programs(project, left).values() if own else []
     others = [files for files in ran if own.isdisjoint(files) or not files.isdisjoint(edited)]
     return own | set().union(*ran).difference(*others).difference(edited)
 
 
 def run_beside(project: Project, left: Collection[Module]) -> set[str]:
     """Return the files of all programs that run some of the files in which Apex is left."""
-    ran = [files_of(project, program) for program in programs(project, left)] if left else []
+    ran = programs(project, left).values() if left else []
     paths = {module.path for module in left}
     return paths.union(*(files for files in ran if not paths.isdisjoint(files)))
 

@@ -8,9 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import bottom
 from amp_migrate.modules.imports import Groups, import_calls, imported_by
 from amp_migrate.modules.model import Module
 from amp_migrate.project.once import kept, once
+from amp_migrate.values.written import is_handed_on
 
 if TYPE_CHECKING:
     from amp_migrate.project.project import Project
@@ -49,12 +51,13 @@ def files_of(project: Project, program: Module) -> set[str]:
     return set(closure([program.path], lambda path: imports(project, path)))
 
 
-def beside(project: Project, path: str) -> frozenset[str]:
-    """Return the files that some program may run together with a file.
+def beside(project: Project, *paths: str) -> frozenset[str]:
+    """Return the files that some program may run together with one of some files.
 
     What imports by a name that is not known may import any file.
     """
-    return kept(project, (beside, path), partial(_beside, project, path))
+    found = (kept(project, (beside, p), partial(_beside, project, p)) for p in dict.fromkeys(paths))
+    return frozenset().union(*found)
 
 
 def _beside(project: Project, path: str) -> frozenset[str]:
@@ -81,8 +84,27 @@ def _imports_any(project: Project) -> bool:
     return any(not lookup.expression(m, call) for m in modules for call in import_calls(m))
 
 
-def programs(project: Project, modules: Collection[Module]) -> list[Module]:
-    """Return the files that none imports, of those that belong together with some files."""
+def programs(project: Project, modules: Collection[Module]) -> dict[Module, set[str]]:
+    """Return the files that none imports, of those that belong together with some files, each with the files it may run."""
     near = project.connected_with(modules)
     imported = {path for module in near for path in imports(project, module.path) - {module.path}}
-    return [module for module in near if module.path not in imported]
+    return {m: files_of(project, m) for m in near if m.path not in imported}
+
+
+def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
+    """Tell whether a file that some program runs beside one may read or write a variable of it."""
+    near = beside(project, module.path) - {module.path}
+    others = [m for m in project.modules.values() if m.path in near]
+    return is_handed_on(project.lookup, others, module) or any(
+        any(alias.name in (name, "*") for alias in other.tree.nodes(ast.alias))
+        or any(n.attr == name and _is_imported(other, n) for n in other.tree.nodes(ast.Attribute))
+        for other in others
+    )
+
+
+def _is_imported(module: Module, attribute: ast.Attribute) -> bool:
+    """Tell whether an attribute is spelt from a name that an import binds."""
+    base = bottom(attribute)
+    return isinstance(base, ast.Name) and any(
+        isinstance(binding, ast.alias) for binding in module.scopes.bound(base)
+    )

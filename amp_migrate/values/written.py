@@ -38,7 +38,7 @@ def written(
     for key in keys:
         value = _entry(value, key)
     entries = constants(where, value) if value is not None else None
-    kept = isinstance(owner, ast.ClassDef) or not _is_handed_on(lookup, modules, where)
+    kept = isinstance(owner, ast.ClassDef) or not is_handed_on(lookup, modules, where)
     if entries is None or not kept or _is_set_by_name(where):
         return None
     looks = all(_only_looks(at, place, keys) for at, place in _places(modules, name))
@@ -160,11 +160,14 @@ def _only_looks(module: Module, node: ast.expr, keys: Sequence[str]) -> bool:
     return giving and isinstance(call, ast.Call) and call.func is up
 
 
-def _is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> bool:
+def is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> bool:
     """Tell whether a file is handed on as an object: whoever has it may set its variables."""
     for module in modules:
+        names = {a.asname or a.name.partition(".")[0] for a in module.tree.nodes(ast.alias)}
         for node in module.tree.nodes(ast.Name):
-            if isinstance(node.ctx, ast.Load) and owner in lookup.expression(module, node):
+            if node.id not in names or not isinstance(node.ctx, ast.Load):
+                continue
+            if owner in lookup.expression(module, node):
                 up = module.tree.parent(node)
                 if not isinstance(up, ast.Attribute) or up.attr == "__dict__":
                     return True

@@ -14,7 +14,7 @@ from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.programs import files_of, programs
+from amp_migrate.project.programs import programs
 from amp_migrate.training.region import Region, nodes_in
 
 _Runs = Callable[[Module, ast.Call], bool]
@@ -64,7 +64,7 @@ def run_by_others(unit: Unit) -> set[str]:
     own = {site.module.path for site in unit.of(Kind.INITIALIZE)}
     if not own:
         return set()
-    ran = {program: files_of(project, program) for program in programs(project, unit.near)}
+    ran = programs(project, unit.near)
     mine = set().union(*(files for files in ran.values() if files & own))
     started = (
         files for program, files in ran.items() if not files & own and _starts(project, program)

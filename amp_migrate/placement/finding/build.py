@@ -184,7 +184,7 @@ def _join_orphans(project: Project, groups: _Groups) -> None:
             continue
         modules = {site.module for site in group}
         near = [start for start in starts if modules & {site.module for site in start}]
-        files = frozenset().union(*(beside(project, module.path) for module in modules))
+        files = beside(project, *(module.path for module in modules))
         ran = [start for start in starts if any(site.module.path in files for site in start)]
         chosen = near if len(near) == 1 else ran if len(ran) == 1 else []
         if not chosen and hooked is None:
@@ -263,8 +263,10 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
         given = makers(index.project, switches, options, found)
     inits = {} if given else inits
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    trained = any(s.kind is Kind.INITIALIZE for s in index.sites)
-    if not trained and not any(s.name == "initialize" for s in index.strangers):
+    near = beside(index.project, *(module.path for module in modules))
+    trained = any(s.kind is Kind.INITIALIZE and s.module.path in near for s in index.sites)
+    unknown = any(s.name == "initialize" and s.module.path in near for s in index.strangers)
+    if not trained and not unknown:
         home.asked = entries(index.project, found)
     home.makers = given
     if trained:
