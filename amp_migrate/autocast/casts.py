@@ -69,7 +69,7 @@ class Casts:
         if text and not training:
             text = self._with_others(function, text)
         ways = self._missed(function, node) if training else self._each(function, node)
-        asked = [self._begun.condition(g, function) for g in _common(ways)]
+        asked = [self._begun.condition(g, function) for g in self._begun.common(ways)]
         if any(ways) and (None in asked or not asked):
             by_scaler = self._scaling(self._of(function)) and self._by_scaler(
                 function, node, training
@@ -100,7 +100,7 @@ class Casts:
             return []
         told = self._begun.condition
         every = self._each(function, node)
-        known = _common(every)
+        known = self._begun.common(every)
         unlike = [] if known else [guard for guards in every for guard in guards]
         return unlike or [guard for guard in known if told(guard, function) is None]
 
@@ -276,12 +276,6 @@ def _called_unseen(unit: Unit, function: Function) -> list[Function]:
     relatives = family(function.cls) if function.cls is not None else ()
     methods = [m for cls in relatives for m in cls.methods.values()]
     return [m for m in methods if not unit.project.callers(m)]
-
-
-def _common(every: list[list[Guard]]) -> list[Guard]:
-    """Return the guards of one initialize, where all of them have the same."""
-    alike = {tuple((ast.unparse(g.test.test), g.positive) for g in each) for each in every}
-    return every[0] if len(alike) == 1 else []
 
 
 def _needed(creations: list[Creation]) -> list[Creation]:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.write import Piece
@@ -17,6 +18,7 @@ from amp_migrate.source.span import Span
 from amp_migrate.training.reads.gradients import clips
 
 _TRAINING = ("backward", "step")
+_Place = tuple[Module, ast.AST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +50,27 @@ def apart(found: Named, module: Module, pieces: Collection[Piece]) -> bool:
 
 def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
     """Tell whether something in a lambda, or in what it calls, runs a backward, steps or looks at gradients."""
-    waiting: list[tuple[Module, ast.AST]] = [(module, node.body)]
-    seen: set[ast.AST] = set()
-    while waiting:
-        where, body = waiting.pop()
-        for part in ast.walk(body):
-            if isinstance(part, ast.Attribute) and part.attr == "grad":
-                return True
-            if not isinstance(part, ast.Call):
-                continue
-            if tail(part) in _TRAINING or clips(project, where, part):
-                return True
-            called = [(w, n) for w, n in _called(project, where, part) if n not in seen]
-            seen.update(n for _, n in called)
-            waiting += called
-    return False
+
+    def onward(place: _Place) -> Iterator[_Place]:
+        for part in ast.walk(place[1]):
+            if isinstance(part, ast.Call):
+                yield from _called(project, place[0], part)
+
+    starts: list[_Place] = [(module, node.body)]
+    return any(
+        _trains(project, where, part)
+        for where, body in closure(starts, onward)
+        for part in ast.walk(body)
+    )
 
 
-def _called(project: Project, module: Module, call: ast.Call) -> Iterator[tuple[Module, ast.AST]]:
+def _trains(project: Project, module: Module, node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return tail(node) in _TRAINING or clips(project, module, node)
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
+def _called(project: Project, module: Module, call: ast.Call) -> Iterator[_Place]:
     for function in project.callees(call):
         if function.node is not None:
             yield function.module, function.node

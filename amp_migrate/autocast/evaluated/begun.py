@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import calls_anything
+from amp_migrate.facts.paths import calls_anything, same, variables
 from amp_migrate.flow.condition import Condition, names, negate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
@@ -64,6 +64,18 @@ class Begun:
             ]
             for way in self._with(creation, function)
         ]
+
+    def common(self, ways: list[list[Guard]]) -> list[Guard]:
+        """Return the guards of the ways to an initialize, where all of them have the same."""
+        return ways[0] if ways and all(self._are_alike(ways[0], way) for way in ways[1:]) else []
+
+    def _are_alike(self, one: list[Guard], other: list[Guard]) -> bool:
+        return len(one) == len(other) and all(
+            a.positive is b.positive
+            and same(a.test.test, b.test.test)
+            and all(self._is_same(a, name, b.function) for name in variables(a.test.test))
+            for a, b in zip(one, other, strict=True)
+        )
 
     def condition(self, guard: Guard, function: Function) -> Condition | None:
         """Return what a guard asks, as a function can say it; None where it cannot, or it may come out otherwise there."""
@@ -129,11 +141,9 @@ class Begun:
         tree = function.module.tree
         if in_branch(tree, node, guard.branch):
             return True
-        asked = ast.unparse(guard.test.test)
         return self._lasts(guard) and any(
-            in_branch(tree, node, up.body if guard.positive else up.orelse)
-            for up in tree.ancestors(node)
-            if isinstance(up, ast.If) and ast.unparse(up.test) == asked
+            holds is guard.positive and same(up.test, guard.test.test)
+            for up, holds in tree.sides(node)
         )
 
     def _passes(
@@ -168,16 +178,13 @@ class Begun:
 
     def _sees(self, guard: Guard, text: str, function: Function) -> bool:
         """Tell whether the names that a guard reads are the same objects in a function."""
-        if function is guard.function:
-            return True
         return all(self._is_same(guard, name, function) for name in names(text))
 
     def _is_same(self, guard: Guard, name: str, function: Function) -> bool:
         module, origin = function.module, guard.function
-        if module is origin.module:
-            one = module.scopes.find(function.scope, name)
-            if one is not None and one is module.scopes.find(origin.scope, name):
-                return True
+        one, other = (f.module.scopes.find(f.scope, name) for f in (function, origin))
+        if function is origin or one is other:
+            return True
         ours = next(
             (n for n in ast.walk(guard.test.test) if isinstance(n, ast.Name) and n.id == name), None
         )

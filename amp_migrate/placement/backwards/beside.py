@@ -120,31 +120,24 @@ def _zeroings(unit: Unit, models: Parts, function: Function) -> Iterator[ast.stm
     """Yield the ``zero_grad()`` of a function that clear what an optimizer of the unit steps."""
     values, module = unit.project.values, function.module
     optimizers = _parts(unit, [(step.module, step.optimizer) for step in unit.steps])
-    stepped = [_built_from(function, name) for name in optimizers.names]
+    stepped = [n for step in unit.steps for n in _trained(unit, step.module, step.optimizer)]
     for stmt in function.own_nodes:
         if not isinstance(stmt, ast.stmt) or not is_zero_grad(stmt):
             continue
         receiver = stmt.value.func.value  # type: ignore[attr-defined]
-        built = _built_from(function, path(receiver))
         if (
             path(receiver) in optimizers.names | models.names
             or values.groups(module, receiver) & (optimizers.groups | models.groups)
-            or any(ours and ours <= built for ours in stepped)
+            or any(o <= held for held in _trained(unit, module, receiver) for o in stepped)
         ):
             yield stmt
 
 
-def _built_from(function: Function, name: str | None) -> set[str]:
-    """Return what is first given to the constructors of an optimizer in its function."""
-    return {
-        ast.unparse(node.value.args[0])
-        for node in function.own_nodes
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and node.value.args
-        and name is not None
-        and any(path(target) == name for target in node.targets)
-    }
+def _trained(unit: Unit, module: Module, optimizer: ast.expr) -> Iterator[set[int]]:
+    """Yield the networks that an optimizer trains, for each that an expression may hold."""
+    objects = unit.losses.objects
+    numbers = objects.optimizers_of(module, optimizer)
+    return (o.networks for o in objects.optimizers if o.number in numbers and o.networks)
 
 
 def _cleared_behind(

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.order import exclusive, inside, levels
 from amp_migrate.project.relatives import runs
 from amp_migrate.training.steps import backward_of
@@ -79,7 +80,7 @@ def refuse_beside(
     project: Project, keepers: Collection[Class | None], lacking: Iterable[Class | None]
 ) -> None:
     """Raise `Cannot` where a function makes an object without a scaler beside one that makes it."""
-    made = _made(project)
+    made = makers(project)
     ours = [
         place
         for cls, places in made.items()
@@ -99,7 +100,8 @@ def refuse_beside(
                 )
 
 
-def _made(project: Project) -> dict[Class, list[tuple[Function, ast.Call]]]:
+@once
+def makers(project: Project) -> dict[Class, list[tuple[Function, ast.Call]]]:
     """Return the calls that make objects of each class."""
     found: dict[Class, list[tuple[Function, ast.Call]]] = {}
     places: dict[ast.AST, Module] = {call: module for module, call in project.nodes(ast.Call)}

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path
-from amp_migrate.placement.finding.alternatives import refuse_beside
+from amp_migrate.placement.finding.alternatives import makers, refuse_beside
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.project.relatives import family, runs
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.reach.in_reach import objects
@@ -19,7 +19,11 @@ def lacking(home: Home) -> list[Class]:
 
     Raises `Cannot` where no class is common to the objects that a function may have, and where one run has both.
     """
-    made = _made(home.project)
+    made = {
+        cls
+        for cls, calls in makers(home.project).items()
+        if any(path(call.func) != "cls" for _, call in calls)
+    }
     found: dict[Class, None] = {}
     without: dict[Class, None] = {}
     for function, nodes in home.users.items():
@@ -31,17 +35,6 @@ def lacking(home: Home) -> list[Class]:
     if without:
         refuse_beside(home.project, home.keepers, without)
     return [cls for cls in found if not any(c in found for c in cls.mro() if c is not cls)]
-
-
-def _made(project: Project) -> set[Class]:
-    """Return the classes that something in the files given makes objects of, by their names."""
-    reached = (
-        target
-        for call, targets in project.calls.reached.items()
-        if path(call.func) != "cls"
-        for target in targets
-    )
-    return {target.cls for target in reached if target.cls is not None}
 
 
 def _objects(home: Home, function: Function, text: str) -> Iterator[Class]:

@@ -9,7 +9,7 @@ from amp_migrate.flow import Edge, Order
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
-from amp_migrate.flow.terms import Operand
+from amp_migrate.flow.terms import Operand, Term, term
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.memory import Memory
@@ -66,16 +66,16 @@ def _is_plain(graph: Graph, name: str, load: Point) -> bool:
     return all(read < _tests(graph, made) for made in _stores(graph, name))
 
 
-def _tests(graph: Graph, at: Point) -> set[tuple[str, bool | None]]:
+def _tests(graph: Graph, at: Point) -> set[tuple[Term | ast.expr, bool | None]]:
     """Return the tests on the ways to a point that lead past it where they come out otherwise, with how they come out."""
     order = graph.order(False)
-    found: set[tuple[str, bool | None]] = set()
+    found: set[tuple[Term | ast.expr, bool | None]] = set()
     for point in graph.points:
         tested = [edge for edge in order.edges[point.index] if edge.test is not None]
         if len(tested) > 1 and not order.dominates(at, point):
             leading = [e for e in tested if _leads(order, e, at)]
             if len(leading) < len(tested):
-                found |= {(ast.unparse(e.test), e.truth) for e in leading if e.test is not None}
+                found |= {(term(e.test) or e.test, e.truth) for e in leading if e.test is not None}
     return found
 
 
