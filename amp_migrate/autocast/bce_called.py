@@ -210,7 +210,7 @@ def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call
 
 
 def _callees(unit: Unit, function: Function) -> list[Function]:
-    calls = [node for node in function.own_nodes if isinstance(node, ast.Call)]
+    calls = function.calls
     return [callee for call in calls for callee in functions_run(unit, function.module, call)]
 
 

@@ -261,12 +261,7 @@ class Casts:
     def _run(self, function: Function) -> set[Function]:
         """Return what a function runs, and the methods that code out of sight may call on objects that it makes."""
         project = self._unit.project
-        made = {
-            cls
-            for node in function.own_nodes
-            if isinstance(node, ast.Call)
-            for cls in project.constructed(node)
-        }
+        made = {cls for node in function.calls for cls in project.constructed(node)}
         unseen = {m for cls in made for m in cls.methods.values() if not project.callers(m)}
         return unseen | reachable(project, function)
 

@@ -24,7 +24,7 @@ def reloads(unit: Unit, function: Function) -> bool:
 
 
 def _reloads(unit: Unit, function: Function) -> bool:
-    calls = [n for n in function.own_nodes if isinstance(n, ast.Call)]
+    calls = function.calls
     changes = [call for call in calls if _changes(unit, function, call)]
     forwards = [
         call
@@ -40,7 +40,7 @@ def _reloads(unit: Unit, function: Function) -> bool:
 def _changes(unit: Unit, function: Function, call: ast.Call) -> bool:
     """Tell whether a call changes weights, itself or in a function of the project."""
     run = reached_by(unit.project, call)
-    inner = [(f.module, n) for f in run for n in f.own_nodes if isinstance(n, ast.Call)]
+    inner = [(f.module, n) for f in run for n in f.calls]
     return any(_writes(unit, m, n) for m, n in [(function.module, call), *inner])
 
 

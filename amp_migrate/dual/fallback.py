@@ -13,7 +13,7 @@ from amp_migrate.availability.versions import Versions
 from amp_migrate.dual.arms import Arm, around, is_shut
 from amp_migrate.dual.cut import Cut, Definition, importing, imports_instead
 from amp_migrate.dual.native import earlier, is_native, names_native
-from amp_migrate.facts.paths import defs, uses
+from amp_migrate.facts.paths import defs, imported_name, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import inside
@@ -276,7 +276,7 @@ def _flags(
 
 def _bound(guards: list[tuple[Module, ast.Try]], module: Module) -> set[str]:
     return {
-        alias.asname or alias.name.partition(".")[0]
+        imported_name(alias)
         for owner, guard in guards
         if owner is module
         for node in guard.body

@@ -12,13 +12,8 @@ MUTATORS = frozenset(
 )
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.ExceptHandler,
-    ast.MatchAs,
-    ast.MatchStar,
-)
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
+)  # fmt: skip
 
 
 def path(node: ast.AST) -> str | None:
@@ -176,21 +171,27 @@ def defs(node: ast.AST) -> set[str]:
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             if part.func.attr in MUTATORS:
                 found |= _target(part.func.value)
-        else:
-            found |= _bound(part)
+        elif not isinstance(part, ast.arg) and (name := bound_name(part)) not in (None, "*"):
+            found.add(name)
     return found
 
 
-def _bound(node: ast.AST) -> set[str]:
-    """Return what a definition, import, handler or pattern binds without an `ast.Name`."""
-    name: str | None = None
-    if isinstance(node, _NAMED):
-        name = node.name
-    elif isinstance(node, ast.MatchMapping):
-        name = node.rest
-    elif isinstance(node, ast.alias):
-        name = node.asname or node.name.partition(".")[0]
-    return {name} - {"*"} if name is not None else set()
+def imported_name(alias: ast.alias) -> str:
+    """Return the name that an import binds."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def bound_name(node: ast.AST) -> str | None:
+    """Return the name that a node binds or deletes: a variable, parameter, import, definition, handler or pattern."""
+    if isinstance(node, ast.Name):
+        return None if isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.alias):
+        return imported_name(node)
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.MatchMapping):
+        return node.rest
+    return node.name if isinstance(node, _NAMED) else None
 
 
 def _target(node: ast.expr) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import bound_name, imported_name
 from amp_migrate.facts.tree import Tree
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -111,25 +112,19 @@ class Scopes:
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Store):
                     stored.append((node, node.id))
-            elif isinstance(node, ast.arg):
-                stored.append((node, node.arg))
-            elif isinstance(node, _DEFINITIONS):
-                stored.append((node, node.name))
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 stored += self._imported(node)
             elif isinstance(node, ast.Global):
                 self._globals.setdefault(self.scope_of(node), set()).update(node.names)
             elif isinstance(node, ast.Nonlocal):
                 self._nonlocals.setdefault(self.scope_of(node), set()).update(node.names)
-            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-                stored.append((node, node.name))
-            elif isinstance(node, ast.MatchMapping) and node.rest:
-                stored.append((node, node.rest))
             elif isinstance(node, ast.Subscript):
                 key = global_name(node)
                 if key is not None and isinstance(node.ctx, ast.Store):
                     names = self._bound.setdefault(self.tree.module, {})
                     names.setdefault(key, []).append(node)
+            elif not isinstance(node, ast.alias) and (name := bound_name(node)):
+                stored.append((node, name))
         free = []
         for node, name in stored:
             if name in self._nonlocals.get(self._own(node), ()):
@@ -149,7 +144,7 @@ class Scopes:
             if alias.name == "*" and isinstance(node, ast.ImportFrom):
                 self.stars.append(node)
             else:
-                found.append((alias, alias.asname or alias.name.partition(".")[0]))
+                found.append((alias, imported_name(alias)))
         return found
 
     def _bind(self, scope: ScopeNode, node: ast.AST, name: str) -> None:

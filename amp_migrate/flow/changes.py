@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from amp_migrate.facts.below import children
+from amp_migrate.facts.paths import bound_name
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -42,14 +43,7 @@ _SCALAR_RESULTS = _SCALAR | {"len", "isinstance", "issubclass", "callable", "has
 
 def stored_name(node: ast.AST) -> str | None:
     """Return the name that a STORE, DELETE or UNBIND of a node binds; None for attributes and items."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.alias):
-        return node.asname or node.name.split(".")[0]
-    if isinstance(node, ast.MatchMapping):
-        return node.rest
-    found = getattr(node, "name", None)
-    return found if isinstance(found, str) else None
+    return node.id if isinstance(node, ast.Name) else bound_name(node)
 
 
 def runs_code(point: Point) -> bool:

@@ -90,6 +90,11 @@ class Function:
         return tuple(walk(self.scope))
 
     @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """The calls that it makes itself."""
+        return tuple(node for node in self.own_nodes if isinstance(node, ast.Call))
+
+    @cached_property
     def all_nodes(self) -> tuple[ast.AST, ...]:
         """All that stands in it, from the scope down."""
         return tuple(every(self.scope))

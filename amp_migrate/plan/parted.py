@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -62,8 +61,8 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
     migrated = {*home.users, *unit.functions}
 
     def called(function: Function) -> Iterator[Function]:
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call) and node not in home.beside.lacking:
+        for node in function.calls:
+            if node not in home.beside.lacking:
                 yield from project.callees(node)
 
     staying = (f for f in project.functions() if f.module.path in home.beside.leaving)

@@ -56,6 +56,16 @@ def is_main(node: ast.If) -> bool:
     return mentions(node.test, "__name__")
 
 
+def acts(module: Module) -> bool:
+    """Tell whether a file does something else when it is run than to define."""
+    return any(
+        isinstance(stmt, ast.With | ast.For | ast.While)
+        or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
+        or (isinstance(stmt, ast.If) and is_main(stmt))
+        for stmt in module.tree.module.body
+    )
+
+
 def runs_on_import(module: Module, node: ast.AST) -> bool:
     """Tell whether a node stands at the top of its file, where no test keeps it from running for an import."""
     around = module.tree.ancestors(node)

@@ -45,7 +45,7 @@ def _making(program: Program, cls: Class) -> list[Function]:
     """Return the constructors of a class, and the methods of it that these call."""
 
     def called(function: Function) -> list[Function]:
-        calls = (n for n in function.own_nodes if isinstance(n, ast.Call))
+        calls = function.calls
         return [f for call in calls for f in program.project.callees(call) if f.cls is cls]
 
     return list(closure(_constructors(cls), called))

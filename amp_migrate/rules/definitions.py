@@ -6,21 +6,19 @@ import ast
 from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Site, is_apex
+from amp_migrate.facts.paths import bound_name
 from amp_migrate.plan.model import Insert
 from amp_migrate.project import Module
 
 
 def is_free(module: Module, name: str) -> bool:
     """Tell whether a file binds a name nowhere, but by an import from Apex."""
-    bound: list[str] = [n.arg for n in module.tree.nodes(ast.arg)]
-    bound += [n.id for n in module.tree.nodes(ast.Name) if not isinstance(n.ctx, ast.Load)]
-    bound += [n.name for n in module.tree.nodes(ast.FunctionDef)]
-    bound += [n.name for n in module.tree.nodes(ast.ClassDef)]
-    for alias in module.tree.nodes(ast.alias):
-        source = module.tree.parents[alias]
-        if not (isinstance(source, ast.ImportFrom) and is_apex(source.module or "")):
-            bound.append(alias.asname or alias.name)
-    return name not in bound
+    for node in module.tree.parents:
+        source = module.tree.parent(node) if isinstance(node, ast.alias) else None
+        apex = isinstance(source, ast.ImportFrom) and is_apex(source.module or "")
+        if not apex and bound_name(node) == name:
+            return False
+    return True
 
 
 def above(module: Module, sites: Iterable[Site], text: str, defines: str = "") -> Insert:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import imported_name
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import AddImport, Decision, Edit, Status
 from amp_migrate.project import Module
@@ -33,7 +34,7 @@ def binds_torch(tree: Tree) -> bool:
         return True
     for stmt in tree.module.body:
         if isinstance(stmt, ast.Import) and any(
-            (alias.asname or alias.name.partition(".")[0]) == "torch" for alias in stmt.names
+            imported_name(alias) == "torch" for alias in stmt.names
         ):
             return True
     return False

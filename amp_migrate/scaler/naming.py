@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from amp_migrate.facts.paths import bound_name
 from amp_migrate.project import Module
 
 CANDIDATES = ("scaler", "grad_scaler", "amp_scaler", "native_scaler")
@@ -23,17 +24,6 @@ def free_name(modules: Iterable[Module]) -> str:
 
 def _names(node: ast.AST) -> Iterable[str | None]:
     """Return the names that a node binds, reads or declares, attributes too."""
-    match node:
-        case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
-            return (name,)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return (name,)
-        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
-            return (name,)
-        case ast.MatchMapping(rest=name):
-            return (name,)
-        case ast.alias():
-            return ((node.asname or node.name).partition(".")[0],)
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return names
-    return ()
+    if isinstance(node, ast.Name | ast.Attribute):
+        return (node.id if isinstance(node, ast.Name) else node.attr,)
+    return node.names if isinstance(node, ast.Global | ast.Nonlocal) else (bound_name(node),)

@@ -245,7 +245,7 @@ def _runs_forward(method: Function) -> bool:
 
 def _calls(function: Function, model: str) -> bool:
     """Tell whether a function calls a network, or its forward()."""
-    calls = (node.func for node in function.own_nodes if isinstance(node, ast.Call))
+    calls = (node.func for node in function.calls)
     return any(path(func) in (model, f"{model}.forward") for func in calls)
 
 

@@ -77,7 +77,7 @@ def may_train(project: Project, function: Function) -> bool:
 
 def _runs(project: Project, function: Function) -> set[Function]:
     """Return what a function runs, and all methods of objects that it makes: they may be called in ways that are not seen."""
-    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
+    calls = function.calls
     made = {cls for call in calls for cls in project.constructed(call)}
     methods = {m for cls in made for base in cls.mro() for m in base.methods.values()}
     return methods | reachable(project, function)
@@ -87,8 +87,8 @@ def _trains(project: Project, function: Function) -> bool:
     return any(
         call.func.attr == "backward"
         or (call.func.attr == "step" and is_optimizer(project, function.module, call.func.value))
-        for call in function.own_nodes
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        for call in function.calls
+        if isinstance(call.func, ast.Attribute)
     )
 
 

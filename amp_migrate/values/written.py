@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import imported_name
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.modules.lookup import Lookup
@@ -163,7 +164,7 @@ def _only_looks(module: Module, node: ast.expr, keys: Sequence[str]) -> bool:
 def is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> bool:
     """Tell whether a file is handed on as an object: whoever has it may set its variables."""
     for module in modules:
-        names = {a.asname or a.name.partition(".")[0] for a in module.tree.nodes(ast.alias)}
+        names = {imported_name(a) for a in module.tree.nodes(ast.alias)}
         for node in module.tree.nodes(ast.Name):
             if node.id not in names or not isinstance(node.ctx, ast.Load):
                 continue

@@ -132,9 +132,8 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[ast.AST]) -> lis
     return [
         region_of(unit, function.module, function.module.tree.statement(node))
         for function in functions
-        for node in function.own_nodes
-        if isinstance(node, ast.Call)
-        and node not in taken
+        for node in function.calls
+        if node not in taken
         and node not in gone
         and (
             unit.forwards.is_network(function.module, node.func)

@@ -86,11 +86,7 @@ def _is_aside(unit: Unit, function: Function) -> bool:
     """Tell whether a function has no gradients, or puts the model in evaluation mode and trains nothing."""
     if Context.NO_GRAD in decorated(unit.project, function):
         return True
-    names = {
-        n.func.attr
-        for n in function.own_nodes
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
-    }
+    names = {n.func.attr for n in function.calls if isinstance(n.func, ast.Attribute)}
     body = function.node.body if function.node is not None else []
     return (
         "eval" in names
@@ -181,5 +177,5 @@ def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
 
 def _leading(project: Project, function: Function, made: frozenset[Function]) -> list[ast.Call]:
     """Return the calls of a function that run some others."""
-    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
+    calls = function.calls
     return [call for call in calls if runs_one(project, call, made)]

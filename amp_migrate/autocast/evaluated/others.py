@@ -55,8 +55,8 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
 def trains_aside(unit: Unit, region: Region) -> bool:
     """Tell whether the function of a region runs a backward of its own, and none of the unit."""
     own = any(
-        isinstance(node, ast.Call) and tail(node) == "backward" and not unit.project.callees(node)
-        for node in region.function.own_nodes
+        tail(node) == "backward" and not unit.project.callees(node)
+        for node in region.function.calls
     )
     return own and not unit.backwards_of(region.function)
 

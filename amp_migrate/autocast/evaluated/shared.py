@@ -13,7 +13,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.imported import is_main
+from amp_migrate.project.imported import acts
 from amp_migrate.project.programs import programs
 from amp_migrate.training.region import Region, nodes_in
 
@@ -74,18 +74,11 @@ def run_by_others(unit: Unit) -> set[str]:
 
 def _starts(project: Project, program: Module) -> bool:
     """Tell whether a file initializes, or does something else when it is run than to define."""
-    if any(
+    return acts(program) or any(
         isinstance(call.func, ast.Attribute)
         and call.func.attr == "initialize"
         and project.external(program, call.func) == "apex.amp.initialize"
         for call in program.tree.nodes(ast.Call)
-    ):
-        return True
-    return any(
-        isinstance(stmt, ast.With | ast.For | ast.While)
-        or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
-        or (isinstance(stmt, ast.If) and is_main(stmt))
-        for stmt in program.tree.module.body
     )
 
 
@@ -103,7 +96,7 @@ def _run(unit: Unit, regions: list[Region]) -> set[Function]:
 
 
 def _below(unit: Unit, function: Function) -> list[Function]:
-    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
+    calls = function.calls
     return [below for call in calls for below in functions_run(unit, function.module, call)]
 
 
@@ -112,7 +105,7 @@ def _helps(function: Function) -> bool:
 
 
 def _runs_one(function: Function, runs: _Runs) -> bool:
-    return any(isinstance(n, ast.Call) and runs(function.module, n) for n in function.own_nodes)
+    return any(runs(function.module, n) for n in function.calls)
 
 
 def _evaluates(unit: Unit, module: Module, call: ast.Call) -> bool:

@@ -30,11 +30,8 @@ def _scales_elsewhere(unit: Unit, function: Function) -> bool:
     """Tell whether a function scales a loss by what is not known to be Apex, or belongs to another unit."""
     own = {site.node for site in unit.of(Kind.SCALE_LOSS)}
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "scale_loss"
-        and node not in own
-        for node in function.own_nodes
+        isinstance(node.func, ast.Attribute) and node.func.attr == "scale_loss" and node not in own
+        for node in function.calls
     )
 
 

@@ -33,7 +33,7 @@ def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
 
 
 def _contexts_of(function: Function) -> set[str]:
-    return {tail(n) for n in function.own_nodes if isinstance(n, ast.Call)}
+    return {tail(n) for n in function.calls}
 
 
 def _steps(side: Side, function: Function) -> Iterator[tuple[ast.Call, str]]:

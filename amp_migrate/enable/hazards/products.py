@@ -87,7 +87,5 @@ class Products:
 def calls_of(project: Project, function: Function) -> list[ast.Call]:
     """Return the calls that stand in a function itself, lambdas included."""
     return [
-        node
-        for node in function.own_nodes
-        if isinstance(node, ast.Call) and project.function_of(function.module, node) is function
+        node for node in function.calls if project.function_of(function.module, node) is function
     ]

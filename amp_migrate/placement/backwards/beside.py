@@ -101,8 +101,8 @@ def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
     """Tell whether a function runs a model of the unit, with gradients that its backward may reach."""
     module = backward.module
     tree, values = module.tree, unit.project.values
-    for call in backward.function.own_nodes:
-        if not isinstance(call, ast.Call) or not call.args:
+    for call in backward.function.calls:
+        if not call.args:
             continue
         if not runs_before(unit.project, backward.function, call, backward.node):
             continue

@@ -52,8 +52,8 @@ class First:
         if there is function:
             yield node
             return
-        for call in there.own_nodes:
-            if isinstance(call, ast.Call) and function in reached_by(self._project, call):
+        for call in there.calls:
+            if function in reached_by(self._project, call):
                 yield call
 
     def _passed(self, there: Function, target: ast.AST) -> list[ast.AST]:

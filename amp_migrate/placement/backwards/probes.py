@@ -121,8 +121,8 @@ def _requires_grad(node: ast.expr) -> bool:
 def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Iterator[Backward]:
     """Yield the calls of ``torch.autograd.grad`` of a function whose result is not differentiated again."""
     module = function.module
-    for call in function.own_nodes:
-        if not isinstance(call, ast.Call) or call in within or not call.args:
+    for call in function.calls:
+        if call in within or not call.args:
             continue
         if unit.project.external(module, call.func) != "torch.autograd.grad":
             continue

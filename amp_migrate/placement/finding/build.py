@@ -17,7 +17,8 @@ from amp_migrate.availability.handed import makers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.idle import is_idle
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.project.programs import beside
+from amp_migrate.project.imported import acts
+from amp_migrate.project.programs import beside, programs
 from amp_migrate.project.reach import reachable, scattered, upwards
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import graphs
@@ -237,6 +238,14 @@ def _are_idle(project: Project, site: Site, optimizers: list[ast.expr], found: l
     return alone and all(is_idle(project, site.module, optimizer) for optimizer in optimizers)
 
 
+def _near(project: Project, modules: set[Module]) -> frozenset[str]:
+    """Return the files that some program runs together with some; all where none in sight runs those."""
+    paths = {module.path for module in modules}
+    ran = programs(project, modules)
+    seen = any(acts(program) for program, files in ran.items() if not paths.isdisjoint(files))
+    return beside(project, *paths) if seen else frozenset(project.modules)
+
+
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
     """Make the unit of some sites that belong together."""
     inits: dict[Function, list[Site]] = defaultdict(list)
@@ -263,7 +272,7 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
         given = makers(index.project, switches, options, found)
     inits = {} if given else inits
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    near = beside(index.project, *(module.path for module in modules))
+    near = _near(index.project, modules)
     trained = any(s.kind is Kind.INITIALIZE and s.module.path in near for s in index.sites)
     unknown = any(s.name == "initialize" and s.module.path in near for s in index.strangers)
     if not trained and not unknown:

@@ -137,10 +137,8 @@ def _is_closure(unit: Unit, optimizers: Optimizers, function: Function) -> bool:
         return False
     given = [
         call
-        for call in around.own_nodes
-        if isinstance(call, ast.Call)
-        and _is_step(unit, around.module, call)
-        and function.name in [path(a) for a in call.args]
+        for call in around.calls
+        if _is_step(unit, around.module, call) and function.name in [path(a) for a in call.args]
     ]
     own = {step.function for step in unit.steps}
     return bool(given) and not any(

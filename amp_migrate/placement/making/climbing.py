@@ -98,11 +98,7 @@ def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
 def _runs_behind(unit: Unit, function: Function, top: ast.stmt) -> bool:
     """Tell whether whatever a function runs that needs the scaler stands behind a statement, in the same round of its loop."""
     users = set(unit.home.users) - {function}
-    running = [
-        node
-        for node in function.own_nodes
-        if isinstance(node, ast.Call) and users & reached_by(unit.project, node)
-    ]
+    running = [node for node in function.calls if users & reached_by(unit.project, node)]
     own = [use for use in unit.home.users.get(function, []) if use is not top]
     tree = function.module.tree
     return bool(running) and all(reaches(tree, top, node) for node in [*running, *own])

@@ -63,8 +63,7 @@ class Later:
         return frozenset(
             below
             for function in self._coming.nodes
-            for call in function.own_nodes
-            if isinstance(call, ast.Call)
+            for call in function.calls
             for callee in self._project.callees(call)
             if self.follows(function, call)
             for below in reachable(self._project, callee)

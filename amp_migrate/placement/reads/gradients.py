@@ -213,7 +213,7 @@ def _without_training(unit: Unit, functions: Iterable[Function]) -> list[Functio
 def _handed_in(project: Project, function: Function) -> list[Function]:
     """Return the callbacks that the calls of a function may run."""
     handed = program_of(project).calls.handed
-    calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
+    calls = function.calls
     return kept(project, (_handed_in, function), lambda: [f for c in calls for f in handed(c)])
 
 

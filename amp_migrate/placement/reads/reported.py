@@ -51,7 +51,7 @@ def scaled_reads(
             if not _is_reported(helper.module.tree, node):
                 return {}
             found[node] = helper
-        if any(isinstance(n, ast.Call) and tail(n) in READS_GRADIENTS for n in helper.own_nodes):
+        if any(tail(n) in READS_GRADIENTS for n in helper.calls):
             return {}
     return found
 

@@ -124,7 +124,7 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
     for function in upwards(unit.project, backward.function):
         if function in stepping:
             continue
-        calls = [n for n in function.own_nodes if isinstance(n, ast.Call)]
+        calls = function.calls
         helped = [c for c in calls if _reaches(unit, c, stepping)]
         runs = [c for c in calls if c not in helped and _reaches(unit, c, {backward.function})]
         own: list[ast.AST] = [backward.node]

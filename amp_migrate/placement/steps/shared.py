@@ -90,8 +90,8 @@ class _Finder:
         found: list[ast.AST] = [
             s.call for s in self._unit.steps_of(function) if s.call not in self._gone
         ]
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call) and node not in self._gone:
+        for node in function.calls:
+            if node not in self._gone:
                 if any(callee in self.helpers for callee in self._unit.project.callees(node)):
                     found.append(node)
         return found

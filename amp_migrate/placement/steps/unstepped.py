@@ -59,8 +59,8 @@ def _step_behind(unit: Unit, backward: Backward) -> str:
     tree = backward.module.tree
     calls = [
         node
-        for node in backward.function.own_nodes
-        if isinstance(node, ast.Call) and tail(node) == "step"
+        for node in backward.function.calls
+        if tail(node) == "step"
         if runs_before(unit.project, backward.function, backward.node, node)
         if not _steps_schedule(unit, backward.module, node.func)
     ]

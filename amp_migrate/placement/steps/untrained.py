@@ -66,8 +66,8 @@ def frozen_at_times(unit: Unit, steps: list[Step]) -> Iterator[ast.Call]:
     first = steps[0]
     if all(is_one(unit.project, s.module, s.optimizer, first.optimizer) for s in steps):
         return
-    for node in first.function.own_nodes:
-        if isinstance(node, ast.Call) and node.args:
+    for node in first.function.calls:
+        if node.args:
             if tail(node) == "set_grad_enabled" and not isinstance(node.args[0], ast.Constant):
                 yield node
 

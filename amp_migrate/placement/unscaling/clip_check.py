@@ -52,11 +52,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
     trained = {b.function for b in unit.backwards if b.node not in gone}
     stepped = {s.function for s in unit.steps if s.call not in gone}
     for function in upwards(unit.project, *trained) - trained - stepped:
-        backwards = [
-            node
-            for node in function.own_nodes
-            if isinstance(node, ast.Call) and _only_runs(unit, node, trained, stepped)
-        ]
+        backwards = [node for node in function.calls if _only_runs(unit, node, trained, stepped)]
         unscaling = {u.function for u in unscales}
         for use in uses(unit, function, gone, []) if backwards else ():
             if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
@@ -76,8 +72,8 @@ def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[
 
 def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:
     """Yield the calls of a function that may step."""
-    for node in function.own_nodes:
-        if isinstance(node, ast.Call) and stepped & reached_by(unit.project, node):
+    for node in function.calls:
+        if stepped & reached_by(unit.project, node):
             yield node
 
 

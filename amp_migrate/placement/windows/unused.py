@@ -33,8 +33,8 @@ def unused(unit: Unit, gone: set[ast.AST], moved: Iterable[ast.stmt] = ()) -> It
 def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.Call]:
     """Yield the ``zero_grad()`` of the optimizers that step beside a backward and are not fed by it."""
     module, function = backward.module, backward.function
-    for node in function.own_nodes:
-        if isinstance(node, ast.Call) and clears(node) and isinstance(node.func, ast.Attribute):
+    for node in function.calls:
+        if clears(node) and isinstance(node.func, ast.Attribute):
             receiver = node.func.value
             own = any(is_one(unit.project, module, o, receiver) for o in backward.optimizers)
             steps = unit.steps_of(function)
@@ -89,8 +89,8 @@ class _Uses:
         """Yield the moments at which a function may step on gradients that it found."""
         for step in self._unit.steps_of(function):
             yield from graph.within(step.call)
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call) and self._stepping & reached_by(self._unit.project, node):
+        for node in function.calls:
+            if self._stepping & reached_by(self._unit.project, node):
                 if any(map(self._steps_first, self._unit.project.callees(node))):
                     yield from graph.at(node, Kind.CALL)
 

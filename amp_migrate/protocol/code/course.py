@@ -10,6 +10,7 @@ from amp_migrate.facts.below import every
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.changes import stored_name
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
@@ -179,13 +180,9 @@ def names_in(node: ast.AST) -> set[str]:
 
 def bound_names(node: ast.AST) -> set[str]:
     """Return the name that a point binds, or all that may be meant where it binds an item."""
-    if isinstance(node, ast.Name):
-        return {node.id}
     if isinstance(node, ast.Attribute):
         return {node.attr}
-    if isinstance(node, ast.alias):
-        return {(node.asname or node.name).partition(".")[0]}
     if isinstance(node, ast.Subscript):
         return names_in(node)
-    name = getattr(node, "name", None)
-    return {name} if isinstance(name, str) else set()
+    name = stored_name(node)
+    return {name} if name is not None else set()

@@ -21,7 +21,7 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, as
         nodes = cast.setdefault(region.function, set())
         nodes |= {node for stmt in region.statements() for node in ast.walk(stmt)}
     for function, nodes in cast.items():
-        calls = (n for n in function.own_nodes if isinstance(n, ast.Call))
+        calls = function.calls
         for call in calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
                 if _is_output(unit, function, nodes, call.func.value, set()):

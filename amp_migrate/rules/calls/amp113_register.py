@@ -224,10 +224,9 @@ def _before_initialize(context: FileContext, site: Site) -> bool:
         return True
     project = context.project
     return any(
-        isinstance(node, ast.Call)
-        and project.apex(site.module, node.func) == "apex.amp.initialize"
+        project.apex(site.module, node.func) == "apex.amp.initialize"
         and may_follow(project, site.function, site.node, node)
-        for node in site.function.own_nodes
+        for node in site.function.calls
     )
 
 

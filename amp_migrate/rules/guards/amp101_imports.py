@@ -28,11 +28,11 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import root, tail
+from amp_migrate.facts.paths import imported_name, root, tail
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.flags_asked import taken_elsewhere
-from amp_migrate.rules.guards.folding import bound_name, guards, unasked_guards
+from amp_migrate.rules.guards.folding import guards, unasked_guards
 from amp_migrate.rules.guards.kept import is_removed, star_needed, stays
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
@@ -94,10 +94,10 @@ def _import(
 
 def _staying(context: FileContext, site: Site, names: list[ast.alias]) -> Decision:
     """Return why an import stays: what uses it below, else what else asks for it."""
-    gone = {bound_name(alias) for alias in names if is_removed(site.node, alias)}
+    gone = {imported_name(alias) for alias in names if is_removed(site.node, alias)}
     removed = bool(gone)
     status = Status.LEFT if removed else Status.NOTE
-    bound = {bound_name(alias) for alias in names if alias.name != "*"}
+    bound = {imported_name(alias) for alias in names if alias.name != "*"}
     users = [s for s in context.sites if s.kind is not Kind.IMPORT and root(s.node) in bound]
     users.sort(key=lambda user: root(user.node) not in gone)
     guard = context.module.tree.enclosing(site.node, ast.Try)
@@ -125,7 +125,7 @@ def _staying(context: FileContext, site: Site, names: list[ast.alias]) -> Decisi
 def _is_asked(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether an import that its own file does not use may serve what is left elsewhere."""
     guard = context.module.tree.enclosing(node, ast.Try)
-    names = {bound_name(alias)}
+    names = {imported_name(alias)}
     return guard is not None or taken_elsewhere(context, names)
 
 
@@ -137,7 +137,7 @@ def _is_amp(node: ast.AST, alias: ast.alias) -> bool:
 def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     """Tell whether an imported name is Apex, or says whether Apex is there."""
     if isinstance(node, ast.ImportFrom) and not is_apex(node.module or "."):
-        name = ast.Name(bound_name(alias), ast.Load())
+        name = ast.Name(imported_name(alias), ast.Load())
         for use in context.module.tree.nodes(ast.Name):
             if use.id == name.id and isinstance(use.ctx, ast.Load):
                 return context.availability.is_flag(use)
@@ -148,7 +148,7 @@ def _is_ours(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
 def _needed(context: FileContext, node: ast.AST, alias: ast.alias, used: set[str | None]) -> bool:
     if alias.name == "*":
         return star_needed(context, node, alias)
-    name = bound_name(alias)
+    name = imported_name(alias)
     return name in used or _exported(context, name) or stays(context, node, alias)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.paths import bound_name
 from amp_migrate.plan.model import Drop, Edit, Insert, Replace
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
@@ -22,11 +23,12 @@ def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Ite
         return
     going = {s.statement for s in own}
     gone = {n for stmt in going for n in ast.walk(stmt)} | context.gone_nodes
-    kept = _stored(node for node in function.own_nodes if node not in gone)
+    kept = {bound_name(node) for node in function.own_nodes if node not in gone}
     for other in own:
         if not context.is_gone(other.node):
-            kept |= _stored(ast.walk(ast.parse(_alone(rest(other)))))
-    lost = _stored(n for stmt in going for n in ast.walk(stmt)) - kept
+            kept |= set(map(bound_name, ast.walk(ast.parse(_alone(rest(other))))))
+    bound = {bound_name(n) for stmt in going for n in ast.walk(stmt)}
+    lost = {name for name in bound if name is not None} - kept
     tree = function.module.tree
     for node in function.own_nodes:
         if isinstance(node, ast.Global | ast.Nonlocal) and lost & set(node.names):
@@ -53,18 +55,6 @@ def _bound(function: Function, lost: set[str]) -> Iterator[Edit]:
     body = function.node.body[bool(ast.get_docstring(function.node)) :]
     first = next(stmt for stmt in body if stmt in inside)
     yield Insert(tree.span(first), f"{' = '.join(names)} = None", after=False)
-
-
-def _stored(nodes: Iterator[ast.AST]) -> set[str]:
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-    return found
 
 
 def _alone(text: str) -> str:

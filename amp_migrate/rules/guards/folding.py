@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import defs, root, sets
+from amp_migrate.facts.paths import defs, imported_name, root, sets
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
@@ -61,7 +61,7 @@ def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iter
 
 def _bound(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return {bound_name(alias) for alias in node.names}
+        return {imported_name(alias) for alias in node.names}
     return defs(node) if isinstance(node, ast.stmt) else set()
 
 
@@ -104,7 +104,7 @@ def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     """Tell whether a name imported from Apex is still used by a site that stays, or by another file."""
     if alias.name == "*":
         return star_needed(context, stmt, alias)
-    name = bound_name(alias)
+    name = imported_name(alias)
     return stays(context, stmt, alias) or any(
         root(site.node) == name for site in context.sites if site.kind is not Kind.IMPORT
     )
@@ -113,7 +113,7 @@ def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
 def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool:
     """Tell whether a handler binds names that the program goes on using (a native fallback)."""
     if isinstance(stmt, ast.ImportFrom | ast.Import):
-        names = {bound_name(alias) for alias in stmt.names}
+        names = {imported_name(alias) for alias in stmt.names}
         return not imports_apex([stmt]) and _used_outside(context, node, names)
     if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
         return True
@@ -266,13 +266,8 @@ def _global(
 def _apex_global(context: FileContext, name: str) -> bool:
     imports = [s.node for s in context.of(Kind.IMPORT)]
     return any(
-        bound_name(a) == name
+        imported_name(a) == name
         for n in imports
         if isinstance(n, ast.Import | ast.ImportFrom)
         for a in n.names
     )
-
-
-def bound_name(alias: ast.alias) -> str:
-    """Return the name that an import binds."""
-    return alias.asname or alias.name.partition(".")[0]

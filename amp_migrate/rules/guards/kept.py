@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
+from amp_migrate.facts.paths import imported_name
 from amp_migrate.rules.base import FileContext
 
 _REMOVED = (
@@ -69,7 +70,7 @@ def stays(context: FileContext, node: ast.AST, alias: ast.alias) -> bool:
     source = _source(node, alias)
     if is_removed(node, alias) or source == "apex" or not is_apex(source):
         return False
-    name = alias.asname or alias.name.partition(".")[0]
+    name = imported_name(alias)
     return (
         _has_fallback(context, node, name) or _decides(context, node) or _handed_on(context, name)
     )

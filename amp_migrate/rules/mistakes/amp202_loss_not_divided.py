@@ -74,8 +74,8 @@ def _computing(unit: Unit, backward: Backward) -> Iterator[Function]:
     yield from (site.function for site in unit.project.callers(backward.function))
     tree = backward.module.tree
     names = uses(backward.loss)
-    for call in backward.function.own_nodes:
-        if isinstance(call, ast.Call) and names & (uses(call) | defs(tree.statement(call))):
+    for call in backward.function.calls:
+        if names & (uses(call) | defs(tree.statement(call))):
             yield from reached_by(unit.project, call)
 
 

@@ -180,7 +180,7 @@ def _passes(
 
 
 def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Call]:
-    calls = [n for n in function.own_nodes if isinstance(n, ast.Call)]
+    calls = function.calls
     return [n for n in calls if runs_before(project, function, n, node)]
 
 

@@ -210,11 +210,7 @@ class Forwards:
 
     def _names_called(self, function: Function) -> set[str]:
         """Return the names that a function calls as they are."""
-        return {
-            n.func.id
-            for n in function.own_nodes
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-        }
+        return {n.func.id for n in function.calls if isinstance(n.func, ast.Name)}
 
     def keeps_house(self, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
