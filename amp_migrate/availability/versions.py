@@ -9,6 +9,7 @@ from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import walk
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Module, Project
 
 NATIVE_SINCE = (1, 6)
@@ -88,8 +89,7 @@ class Versions:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
                     known.pop(node.id, None)
             if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-                targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-                known |= {t.id: value.value for t in targets if isinstance(t, ast.Name)}
+                known |= {t.id: value.value for t in targets_of(stmt) if isinstance(t, ast.Name)}
 
 
 def _release(node: ast.expr) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import arguments_of, tail
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Module, Project, build
 
@@ -221,7 +221,7 @@ class _Out:
 
     def _parameter(self, module: Module, node: FunctionNode, draft: Draft) -> None:
         arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        every = arguments_of(arguments)
         for argument in every:
             if argument.arg in self._scaler.names:
                 if module.functions[node] in self._scaler.asking:

@@ -43,6 +43,11 @@ def all_given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
+def arguments_of(given: ast.arguments) -> list[ast.arg]:
+    """Return the parameters that have names of their own, in order."""
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs]
+
+
 def spreads(call: ast.Call) -> bool:
     """Tell whether a call unpacks arguments, so that it may give a parameter that it does not name."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)

@@ -186,9 +186,11 @@ def assignments(tree: Tree) -> list[ast.Assign | ast.AnnAssign]:
     return [*tree.nodes(ast.Assign), *tree.nodes(ast.AnnAssign)]
 
 
-def targets_of(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    """Return what a statement assigns to, whether it states a type or not."""
-    return [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+def targets_of(node: ast.AST | None) -> list[ast.expr]:
+    """Return what an assignment assigns to, whether it states a type or not, or is an expression; nothing for other nodes."""
+    if isinstance(node, ast.AnnAssign | ast.NamedExpr):
+        return [node.target]
+    return node.targets if isinstance(node, ast.Assign) else []
 
 
 def global_name(node: ast.Subscript) -> str | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from amp_migrate.facts.below import children
-from amp_migrate.facts.paths import bound_name
+from amp_migrate.facts.paths import arguments_of, bound_name
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -155,8 +155,7 @@ def _parameters(root: Root) -> list[ast.arg]:
     if not isinstance(root, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
     given = root.args
-    found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    return found + [a for a in (given.vararg, given.kwarg) if a is not None]
+    return arguments_of(given) + [a for a in (given.vararg, given.kwarg) if a is not None]
 
 
 def _own_names(root: Root) -> frozenset[str]:

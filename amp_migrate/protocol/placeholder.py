@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
@@ -69,8 +70,8 @@ class _Placeholders:
     def held(self, module: Module, call: ast.Call) -> set[int]:
         """Return the names of the attributes that a GradScaler is made for."""
         up = module.tree.parent(call)
-        targets = up.targets if isinstance(up, ast.Assign) else []
-        names = (self._objects.name(module, t) for t in targets if isinstance(t, ast.Attribute))
+        kept = (t for t in targets_of(up) if isinstance(t, ast.Attribute))
+        names = (self._objects.name(module, t) for t in kept)
         return {name for name in names if name is not None}
 
     def idle(self) -> Iterator[tuple[Module, ast.Name]]:

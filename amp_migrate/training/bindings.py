@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import arguments_of, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
@@ -117,8 +117,7 @@ def named(function: Function, name: str) -> ast.Name | ast.arg | None:
     for node in walk(top):
         if isinstance(node, ast.Name) and node.id == name:
             return node
-    given = function.node.args if function.node is not None else None
-    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs] if given is not None else []
+    parameters = arguments_of(function.node.args) if function.node is not None else []
     return next((p for p in parameters if p.arg == name), None)
 
 

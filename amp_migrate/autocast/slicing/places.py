@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import MUTATORS, walk
-from amp_migrate.facts.scopes import ScopeNode
+from amp_migrate.facts.scopes import ScopeNode, targets_of
 from amp_migrate.project import Class, Function, Module, Project
 
 _FURTHEST = 5
@@ -152,11 +152,9 @@ class Places:
 
     def renewed(self, module: Module, stmt: ast.stmt) -> Iterator[Place]:
         """Yield the places that an assignment gives a new value."""
-        targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-        if isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
-            targets = [stmt.target]
-        for target in targets:
-            yield from self.targets(module, target)
+        if not isinstance(stmt, ast.AnnAssign) or stmt.value is not None:
+            for target in targets_of(stmt):
+                yield from self.targets(module, target)
 
     def targets(self, module: Module, target: ast.expr) -> Iterator[Place]:
         """Yield the places that the target of an assignment, a loop or a ``with`` names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import Objects
@@ -49,8 +50,7 @@ def _targets(site: CallSite, part: _Part) -> Iterator[ast.expr]:
     if part is None:
         yield site.call
     up = site.function.module.tree.parent(site.call)
-    targets = up.targets if isinstance(up, ast.Assign) else ()
-    for target in [up.target] if isinstance(up, ast.AnnAssign) else targets:
+    for target in targets_of(up):
         if part is None:
             yield target
         elif isinstance(target, ast.Tuple | ast.List) and part < len(target.elts):

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from amp_migrate.enable.described.draft import Draft
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import arguments_of, path
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module
 
@@ -78,7 +78,7 @@ class Parser:
         arguments = node.args
         line = f'@click.option("--{flag}/--no-{flag}", default=True, help="{HELP}")'
         draft.under(last, line)
-        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        named = arguments_of(arguments)
         span = self.module.tree.span(named[-1])
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
         end = max([span[2:], *(self.module.tree.span(d)[2:] for d in defaults)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import variables
+from amp_migrate.facts.paths import arguments_of, variables
 from amp_migrate.flow.cfg.blocks import Blocks, Swallows
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Edge
@@ -48,7 +48,7 @@ def _sure_names(root: Root) -> frozenset[str]:
     if not isinstance(root, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return frozenset()
     given = root.args
-    parameters = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    parameters = {a.arg for a in arguments_of(given)}
     parameters |= {a.arg for a in (given.vararg, given.kwarg) if a is not None}
     for node in _statements(root):
         if isinstance(node, ast.Delete):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Module, Project
 from amp_migrate.training.steppers import makes_schedule, may_train
 
@@ -45,8 +46,7 @@ def _is_harmless(project: Project, module: Module, node: ast.expr) -> bool:
     if isinstance(up, ast.Call):
         return node is not up.func and _only_takes(project, module, up, node)
     if isinstance(up, ast.Assign | ast.AnnAssign):
-        targets = up.targets if isinstance(up, ast.Assign) else [up.target]
-        return all(_keeps(project, module, target) for target in targets)
+        return all(_keeps(project, module, target) for target in targets_of(up))
     if isinstance(up, ast.Return):
         return bool(project.callers(project.function_of(module, up)))
     return isinstance(up, _TESTS)

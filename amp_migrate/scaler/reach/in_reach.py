@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import is_attribute_of, path, variables
-from amp_migrate.facts.scopes import ScopeNode
+from amp_migrate.facts.scopes import ScopeNode, targets_of
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.reach.foreign import may_be_foreign
@@ -123,9 +123,8 @@ def _is_bare(cls: Class, name: str) -> bool:
     if cls.node.decorator_list or cls.externals():
         return False
     for node in (node for owner in cls.mro() for node in ast.walk(owner.node)):
-        if isinstance(node, ast.Assign) and name in [path(target) for target in node.targets]:
-            return False
-        if isinstance(node, ast.AnnAssign) and path(node.target) == name and node.value is not None:
+        valued = not isinstance(node, ast.AnnAssign) or node.value is not None
+        if valued and name in map(path, targets_of(node)):
             return False
         if isinstance(node, ast.Attribute) and node.attr == name:
             if isinstance(node.ctx, ast.Store):

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class
@@ -42,9 +43,8 @@ def slot(cls: Class, name: str) -> tuple[ast.expr, str] | None:
 def _slots(cls: Class) -> ast.expr | None:
     """Return what the body of a class assigns to ``__slots__``."""
     for stmt in cls.node.body:
-        targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-        targets = [stmt.target] if isinstance(stmt, ast.AnnAssign) else targets
-        if isinstance(stmt, ast.Assign | ast.AnnAssign) and "__slots__" in map(path, targets):
+        named = "__slots__" in map(path, targets_of(stmt))
+        if named and isinstance(stmt, ast.Assign | ast.AnnAssign):
             return stmt.value
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import COLLECTS, LAZILY
 from amp_migrate.training.bindings import is_generator, meant
@@ -124,7 +125,7 @@ class Deferred:
         self, module: Module, stmt: ast.Assign | ast.AnnAssign, lazy: ast.expr, seen: set[ast.AST]
     ) -> list[ast.AST] | None:
         """Return where the readers of a variable go through it."""
-        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        targets = targets_of(stmt)
         if any(isinstance(target, ast.Tuple | ast.List) for target in targets):
             return [stmt]
         if not all(isinstance(target, ast.Name) for target in targets):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from amp_migrate.facts.paths import arguments_of
 from amp_migrate.flow import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
@@ -69,6 +70,4 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
     owner = function.body if isinstance(function, Anonymous) else function.node
     if owner is None:
         return None
-    given = owner.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    return next((a for a in every if a.arg == name), None)
+    return next((a for a in arguments_of(owner.args) if a.arg == name), None)

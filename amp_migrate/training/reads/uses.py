@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.objects import Objects
@@ -69,8 +70,7 @@ class Uses:
         elif isinstance(up, ast.Call):
             yield from self._argument(module, up, node)
         elif isinstance(up, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-            targets = up.targets if isinstance(up, ast.Assign) else [up.target]
-            for target in targets:
+            for target in targets_of(up):
                 yield from self._stored(module, target, node)
             if isinstance(up, ast.NamedExpr):
                 yield module, up
