@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
@@ -10,10 +10,15 @@ Item = TypeVar("Item", bound=Hashable)
 
 def closure(starts: Iterable[Item], onward: Callable[[Item], Iterable[Item]]) -> list[Item]:
     """Return what some items lead to, directly or not, each once and the items themselves first."""
+    return list(spread(starts, onward))
+
+
+def spread(starts: Iterable[Item], onward: Callable[[Item], Iterable[Item]]) -> Iterator[Item]:
+    """Yield the same one by one: what an item leads to is asked once the next one is."""
     found = dict.fromkeys(starts)
     queue = list(found)
     for item in queue:
+        yield item
         more = [other for other in dict.fromkeys(onward(item)) if other not in found]
         found |= dict.fromkeys(more)
         queue += more
-    return queue

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail
@@ -170,16 +171,12 @@ class Lookup:
     def starred_from(self, module: Module) -> list[Module]:
         """Return the modules of the project whose names `module` has by star imports, through others too."""
         if module not in self._stars:
-            found = dict.fromkeys([module])
-            queue = [module]
-            for reader in queue:
-                for statement in reader.scopes.stars:
-                    source = self.source(reader, statement)
-                    if isinstance(source, Module) and source not in found:
-                        found[source] = None
-                        queue.append(source)
-            self._stars[module] = list(found)[1:]
+            self._stars[module] = closure([module], self._star_sources)[1:]
         return self._stars[module]
+
+    def _star_sources(self, reader: Module) -> Iterator[Module]:
+        sources = (self.source(reader, statement) for statement in reader.scopes.stars)
+        return (source for source in sources if isinstance(source, Module))
 
     def _binding(self, module: Module, binding: ast.AST) -> tuple[Meaning, ...]:
         if isinstance(binding, ast.alias):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.facts.below import every
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -190,13 +191,7 @@ class Class:
 
     def subclasses(self) -> list[Class]:
         """Return every known class below this one, nearest first, without itself."""
-        found: dict[Class, None] = {}
-        queue = list(self.children)
-        for cls in queue:
-            if cls not in found and cls is not self:
-                found[cls] = None
-                queue.extend(cls.children)
-        return list(found)
+        return [cls for cls in closure(self.children, lambda c: c.children) if cls is not self]
 
     def method(self, name: str) -> Function | None:
         """Return the method that an instance finds under `name`; None if no known class has it."""
@@ -244,16 +239,11 @@ class CallSite:
 
 def overriding(function: Function) -> list[Function]:
     """Return a method with those it overrides and those that override it, itself first."""
-    found = {function: None}
-    queue = [function]
-    for member in queue:
+
+    def related(member: Function) -> Iterator[Function]:
         cls = member.cls
-        if cls is None:
-            continue
-        for below in (cls, *cls.subclasses()):
-            for other in below.mro():
-                method = other.methods.get(function.name)
-                if method is not None and method not in found:
-                    found[method] = None
-                    queue.append(method)
-    return list(found)
+        for below in (cls, *cls.subclasses()) if cls is not None else ():
+            named = (other.methods.get(function.name) for other in below.mro())
+            yield from (method for method in named if method is not None)
+
+    return closure([function], related)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.modules.layout import INSTALLED, Folder, Layout
 from amp_migrate.modules.renamed import renamed
 
@@ -37,9 +38,9 @@ def relevant(
         return []
     seeds |= {path for path in files if b"amp.scale_loss(" in imports.data(path)}
     imports.follow_renamed()
-    users = imports.closure(seeds, imports.importers)
-    core = imports.closure(users, imports.imported)
-    found = imports.closure(core | imports.callers(core), imports.imported)
+    users = set(closure(seeds, imports.importers))
+    core = set(closure(users, imports.imported))
+    found = set(closure(core | imports.callers(core), imports.imported))
     return [path for path in files if path in found]
 
 
@@ -80,16 +81,6 @@ class _Imports:
                 for target in self.imported(importer):
                     self._importers.setdefault(target, set()).add(importer)
         return self._importers.get(path, set())
-
-    def closure(self, paths: Iterable[str], step: Callable[[str], set[str]]) -> set[str]:
-        """Return `paths` and everything that `step` leads to."""
-        found = dict.fromkeys(paths)
-        queue = list(found)
-        for path in queue:
-            new = [other for other in step(path) if other not in found]
-            found.update(dict.fromkeys(new))
-            queue += new
-        return set(found)
 
     def callers(self, core: set[str]) -> set[str]:
         """Return the files outside that import one of `core`, also by way of a package's ``__init__``."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from amp_migrate.modules.imports import imported_by
 from amp_migrate.plan.model import AddImport, Decision, Edit, Insert
 from amp_migrate.project import Module, Project
-from amp_migrate.project.imported import is_main
+from amp_migrate.project.imported import acts
 
 
 def shared(project: Project, decisions: Iterable[Decision]) -> list[Decision]:
@@ -61,7 +61,7 @@ def _source(project: Project, module: Module, holder: Module) -> str | None:
     stem = posixpath.splitext(name)[0]
     if folder != posixpath.dirname(module.path) or not name.endswith(".py"):
         return None
-    if not stem.isidentifier() or stem == "__init__" or not _only_defines(holder):
+    if not stem.isidentifier() or stem == "__init__" or acts(holder):
         return None
     files = project.modules
     loaded, own = (set(imported_by(files, project.lookup, m)) for m in (holder, module))
@@ -76,16 +76,6 @@ def _source(project: Project, module: Module, holder: Module) -> str | None:
     if package is not None and _takes(project, package, module):
         return f".{stem}"
     return None
-
-
-def _only_defines(module: Module) -> bool:
-    """Tell whether a file does nothing when it is imported but to define, and is no program."""
-    return not any(
-        isinstance(stmt, ast.For | ast.While | ast.With)
-        or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
-        or (isinstance(stmt, ast.If) and is_main(stmt))
-        for stmt in module.tree.module.body
-    )
 
 
 def _imports(module: Module) -> Iterator[ast.ImportFrom]:

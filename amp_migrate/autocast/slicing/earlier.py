@@ -12,7 +12,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, levels, position
 from amp_migrate.project.relatives import family
-from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.forwards.forwards import Forward, Forwards, is_housekeeping
 from amp_migrate.training.region import Region
 
@@ -92,17 +92,13 @@ class Earlier:
             for stmt in method.all_nodes
             if isinstance(stmt, ast.Assign)
             and touches(self._effects.places.writes(method.module, stmt), needed)
-            and not self._is_aside(method.module, stmt)
+            and not keeps_no_graph(self._project, method.module, stmt)
             and self._runs_network(method.module, stmt)
         ]
         blocks: dict[int, list[ast.stmt]] = {}
         for stmt in stmts:
             blocks.setdefault(id(tree.block(stmt)), []).append(stmt)
         return [(method, run) for block in blocks.values() for run in _neighbours(tree, block)]
-
-    def _is_aside(self, module: Module, stmt: ast.stmt) -> bool:
-        above = module.tree.ancestors(stmt)
-        return any(runs_without_gradients(self._project, module, up) for up in above)
 
     def _runs_network(self, module: Module, stmt: ast.Assign) -> bool:
         """Tell whether an assignment keeps what a network returns, and does not make a network itself."""

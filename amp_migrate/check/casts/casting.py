@@ -9,6 +9,7 @@ from enum import Enum
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
+from amp_migrate.facts.closure import spread
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
@@ -133,17 +134,16 @@ class Casting:
 
     def within(self, functions: Iterable[Function]) -> bool:
         """Tell whether functions have blocks of their own, or call some that have."""
-        found = list(functions)
-        seen = set(found)
-        for function in found:
-            for node in function.all_nodes:
-                if isinstance(node, ast.withitem) and self._context(function, node.context_expr):
-                    return True
-                if isinstance(node, ast.Call):
-                    more = [f for f in self._project.callees(node) if f not in seen]
-                    seen.update(more)
-                    found += more
-        return False
+
+        def callees(function: Function) -> Iterator[Function]:
+            calls = (node for node in function.all_nodes if isinstance(node, ast.Call))
+            return (callee for call in calls for callee in self._project.callees(call))
+
+        return any(
+            isinstance(node, ast.withitem) and self._context(function, node.context_expr)
+            for function in spread(functions, callees)
+            for node in function.all_nodes
+        )
 
     def spread(
         self, entries: Iterable[Function], sure: bool = False, inside_networks: bool = False

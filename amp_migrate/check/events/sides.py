@@ -10,6 +10,7 @@ from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Label
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -112,14 +113,8 @@ class Side:
 
     def reached(self, functions: Iterable[Function]) -> list[Function]:
         """Return some functions, and all that they may call."""
-        found = list(functions)
-        seen = set(found)
-        for function in found:
-            for call in self._calls(function):
-                more = [f for f in self.project.callees(call) if f not in seen]
-                seen.update(more)
-                found += more
-        return found
+        callees = self.project.callees
+        return closure(functions, lambda f: (c for call in self._calls(f) for c in callees(call)))
 
     def kinds(self, functions: Iterable[Function]) -> set[str]:
         """Return the kinds of the events in some functions, without those in what they call."""

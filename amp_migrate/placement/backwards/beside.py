@@ -16,7 +16,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
-from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -109,10 +109,8 @@ def _runs_model(unit: Unit, backward: Backward, models: Parts) -> bool:
         ran = values.groups(module, call.func) & models.groups
         up = tree.parent(call)
         detached = isinstance(up, ast.Attribute) and up.attr in ("detach", "data")
-        if ran and not detached:
-            above = tree.ancestors(call)
-            if not any(runs_without_gradients(unit.project, module, up) for up in above):
-                return True
+        if ran and not detached and not keeps_no_graph(unit.project, module, call):
+            return True
     return False
 
 

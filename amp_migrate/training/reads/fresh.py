@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -78,16 +79,8 @@ class Fresh:
         return [point.node for point in before]
 
     def _may_run_backward(self, function: Function) -> bool:
-        found = [function]
-        seen = {function}
-        for one in found:
-            runs, callees = self._called(one)
-            if runs:
-                return True
-            more = [f for f in callees if f not in seen]
-            seen.update(more)
-            found += more
-        return False
+        reached = spread([function], lambda one: self._called(one)[1])
+        return any(self._called(one)[0] for one in reached)
 
     def _run_by(self, function: Function) -> tuple[bool, list[Function]]:
         """Tell whether a function runs a backward pass itself; with the functions that it may call."""

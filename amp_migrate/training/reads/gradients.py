@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned
@@ -123,17 +125,13 @@ class Gradients:
 
     def _hands_out(self, node: ast.AST) -> bool:
         """Tell whether an expression goes over parameters, itself or in a function that it calls."""
-        seen: set[Function] = set()
-        stack = [node]
-        while stack:
-            part = stack.pop()
-            if hands_out(part):
-                return True
-            for call in ast.walk(part):
-                callees = self._project.callees(call) if isinstance(call, ast.Call) else ()
-                stack += [callee.scope for callee in callees if callee not in seen]
-                seen.update(callees)
-        return False
+        callees = self._project.callees
+
+        def onward(part: ast.AST) -> Iterator[ast.AST]:
+            calls = (call for call in ast.walk(part) if isinstance(call, ast.Call))
+            return (callee.scope for call in calls for callee in callees(call))
+
+        return any(map(hands_out, spread([node], onward)))
 
 
 def hands_out(node: ast.AST) -> bool:
