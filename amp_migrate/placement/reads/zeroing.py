@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from amp_migrate.availability.dead import is_uncalled
 from amp_migrate.facts.paths import stored
@@ -42,6 +43,23 @@ def is_zero_grad(stmt: ast.stmt) -> bool:
     )
 
 
+class Window(NamedTuple):
+    """A step that waits for several micro-batches: the backward that runs last before it, and the test that counts them."""
+
+    step: Step
+    backward: Backward
+    limit: ast.If
+
+
+def windows(unit: Unit, gone: set[ast.AST]) -> Iterator[Window]:
+    """Yield the windows of accumulation, by their steps."""
+    for step in unit.steps:
+        backward = backward_before(unit, step, gone) if step.call not in gone else None
+        limit = boundary(step, backward.node) if backward is not None else None
+        if backward is not None and limit is not None and counts(unit, step.function, limit.test):
+            yield Window(step, backward, limit)
+
+
 def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
 
@@ -50,14 +68,8 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """
     found: dict[ast.stmt, Zeroing] = {}
     apart = {b.function for b in [*unit.beside, *unit.probes]}
-    for step in unit.steps:
-        if step.call in gone or step.function in apart:
-            continue
-        backward = backward_before(unit, step, gone)
-        limit = boundary(step, backward.node) if backward is not None else None
-        if backward is None or limit is None or not counts(unit, step.function, limit.test):
-            continue
-        if steps_beside(unit, step, limit):
+    for step, _, limit in windows(unit, gone):
+        if step.function in apart or steps_beside(unit, step, limit):
             continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
         for stmt in step.tree.block(limit):

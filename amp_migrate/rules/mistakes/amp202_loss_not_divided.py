@@ -27,13 +27,12 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import defs, tail, uses, walk
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.reads.zeroing import backward_before, lost_windows, steps_beside
-from amp_migrate.placement.windows.counting import counts
+from amp_migrate.placement.reads.zeroing import lost_windows, steps_beside, windows
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.steps import Backward, boundary
+from amp_migrate.training.steps import Backward
 
 RULE = Rule("AMP202", "the loss is not divided by the accumulation steps", Safety.REPORT, order=95)
 
@@ -44,17 +43,10 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     seen: set[ast.AST] = set()
     lost = lost_windows(context.unit, context.gone_nodes, context.settings.enabled("AMP201"))
-    for step in context.unit.steps:
-        backward = backward_before(context.unit, step, context.gone_nodes)
-        limit = boundary(step, backward.node) if backward is not None else None
-        if (
-            backward is None
-            or limit is None
-            or backward.node in seen
-            or not counts(context.unit, step.function, limit.test)
-            or backward.node in lost
-            or steps_beside(context.unit, step, limit)
-        ):
+    for step, backward, limit in windows(context.unit, context.gone_nodes):
+        if backward.node in seen or backward.node in lost:
+            continue
+        if steps_beside(context.unit, step, limit):
             continue
         seen.add(backward.node)
         if not any(_divides(f.scope) for f in _computing(context.unit, backward)):

@@ -24,11 +24,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import backward_before, lost_windows
-from amp_migrate.placement.windows.counting import counts, restarts
+from amp_migrate.placement.reads.zeroing import lost_windows, windows
+from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.steps import boundary
 
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
@@ -41,19 +40,15 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     seen: set[ast.If] = set()
     lost = lost_windows(context.unit, context.gone_nodes, context.settings.enabled("AMP201"))
-    for step in context.unit.steps:
-        if context.is_gone(step.call):
-            continue
-        backward = backward_before(context.unit, step, context.gone_nodes)
-        limit = boundary(step, backward.node) if backward is not None else None
-        if limit is None or limit in seen or not counts(context.unit, step.function, limit.test):
+    for step, backward, limit in windows(context.unit, context.gone_nodes):
+        if limit in seen:
             continue
         seen.add(limit)
         if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
         if not restarts(context.unit, step.function, limit):
             continue
-        if backward is not None and backward.node in lost:
+        if backward.node in lost:
             continue
         test = step.tree.segment(limit.test)
         yield decision(

@@ -26,14 +26,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import backward_before
-from amp_migrate.placement.windows.counting import counts
+from amp_migrate.placement.reads.zeroing import windows
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import loop_of
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steppers import is_schedule
-from amp_migrate.training.steps import boundary
 
 RULE = Rule("AMP210", "the scheduler steps on every micro-batch", Safety.REPORT, order=95)
 
@@ -42,11 +40,7 @@ def decide(context: Context) -> Iterator[Decision]:
     """Report scheduler steps beside an accumulation boundary."""
     if not context.settings.enabled(RULE.code):
         return
-    for step in context.unit.steps:
-        backward = backward_before(context.unit, step, context.gone_nodes)
-        limit = boundary(step, backward.node) if backward is not None else None
-        if limit is None or not counts(context.unit, step.function, limit.test):
-            continue
+    for step, _, limit in windows(context.unit, context.gone_nodes):
         for stmt in step.tree.block(limit):
             if (
                 _steps_schedule(context.unit.project, step.module, stmt)
