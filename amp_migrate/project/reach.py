@@ -62,6 +62,11 @@ def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:
     )
 
 
+def calls_to(project: Project, function: Function, wanted: AbstractSet[Function]) -> list[ast.Call]:
+    """Return the calls of a function that run one of some functions, directly or not."""
+    return [call for call in function.calls if runs_one(project, call, wanted)]
+
+
 def runs_one(project: Project, call: ast.Call, functions: AbstractSet[Function]) -> bool:
     """Tell whether a call runs one of some functions, directly or not."""
     return not all(

@@ -13,7 +13,7 @@ from amp_migrate.facts.paths import all_given
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
-from amp_migrate.project.reach import runs_one
+from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
 from amp_migrate.training.bindings import run_first
@@ -170,12 +170,5 @@ def _beginning(unit: Unit, function: Function) -> Iterator[ast.AST]:
     """Yield the calls and imports of a function that lead to an initialize."""
     made = frozenset(site.function for site in unit.of(Kind.INITIALIZE))
     yield from unit.beginning.imports.get(function, ())
-    yield from kept(
-        unit.project, (runs_one, function, made), partial(_leading, unit.project, function, made)
-    )
-
-
-def _leading(project: Project, function: Function, made: frozenset[Function]) -> list[ast.Call]:
-    """Return the calls of a function that run some others."""
-    calls = function.calls
-    return [call for call in calls if runs_one(project, call, made)]
+    asked = unit.project, function, made
+    yield from kept(unit.project, (calls_to, function, made), partial(calls_to, *asked))

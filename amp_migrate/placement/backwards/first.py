@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Project
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to, reached_by
 from amp_migrate.project.rounds import may_follow, may_start
 
 
@@ -49,12 +49,7 @@ class First:
 
     def _targets(self, there: Function, function: Function, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the node, or the calls of a function that may come to it."""
-        if there is function:
-            yield node
-            return
-        for call in there.calls:
-            if function in reached_by(self._project, call):
-                yield call
+        yield from [node] if there is function else calls_to(self._project, there, {function})
 
     def _passed(self, there: Function, target: ast.AST) -> list[ast.AST]:
         """Return what scales a loss in a function, but for a call that comes to the target itself."""

@@ -18,7 +18,7 @@ from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, beside, dominates, inside, position
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to, runs_one
 
 
 @dataclass
@@ -90,7 +90,7 @@ def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Tell whether a loop around an initialize runs what needs its scaler, which each round makes anew then."""
     users = set(unit.home.users)
     return any(
-        isinstance(node, ast.Call) and users & reached_by(unit.project, node)
+        isinstance(node, ast.Call) and runs_one(unit.project, node, users)
         for node in ast.walk(loop)
     )
 
@@ -98,7 +98,7 @@ def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
 def _runs_behind(unit: Unit, function: Function, top: ast.stmt) -> bool:
     """Tell whether whatever a function runs that needs the scaler stands behind a statement, in the same round of its loop."""
     users = set(unit.home.users) - {function}
-    running = [node for node in function.calls if users & reached_by(unit.project, node)]
+    running = calls_to(unit.project, function, users)
     own = [use for use in unit.home.users.get(function, []) if use is not top]
     tree = function.module.tree
     return bool(running) and all(reaches(tree, top, node) for node in [*running, *own])

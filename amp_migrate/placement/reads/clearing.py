@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root, stored, variables
@@ -101,9 +101,13 @@ class Clearing:
 
     def points(self, function: Function) -> list[Point]:
         """Return the moments at which gradients are clear, in a function."""
+        return self.moments(function, self.nodes(function))
+
+    def moments(self, function: Function, nodes: Iterable[ast.AST]) -> list[Point]:
+        """Return the moments at which what some nodes clear is clear."""
         graph = graph_of(self._project, function)
         found: list[Point] = []
-        for node in self.nodes(function):
+        for node in nodes:
             visits = isinstance(node, _Visit)
             found += graph.at(node, Kind.NEXT) if visits else graph.within(node)
         return found

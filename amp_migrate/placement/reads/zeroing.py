@@ -16,7 +16,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import in_branch, inside, loop_of, position
-from amp_migrate.project.reach import reachable, reached_by, upwards
+from amp_migrate.project.reach import calls_to, reachable, upwards
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
@@ -136,9 +136,9 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
     for function in upwards(unit.project, backward.function):
         if function in stepping:
             continue
-        calls = function.calls
-        helped = [c for c in calls if _reaches(unit, c, stepping)]
-        runs = [c for c in calls if c not in helped and _reaches(unit, c, {backward.function})]
+        helped = calls_to(unit.project, function, stepping)
+        training = calls_to(unit.project, function, {backward.function})
+        runs = [call for call in training if call not in helped]
         own: list[ast.AST] = [backward.node]
         if helped and any(
             lost(unit, function, node, helped)
@@ -146,10 +146,6 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
         ):
             return True
     return False
-
-
-def _reaches(unit: Unit, call: ast.Call, functions: set[Function]) -> bool:
-    return not functions.isdisjoint(reached_by(unit.project, call))
 
 
 def backward_before(

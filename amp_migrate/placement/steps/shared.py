@@ -12,7 +12,7 @@ from amp_migrate.placement.steps.indirect import seen
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.order import inside, levels
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.protocol.code.turns import Turns
@@ -80,9 +80,8 @@ class _Finder:
         for backward in self._unit.backwards_of(function):
             if gone or backward.node not in self._gone:
                 yield backward.node
-        for node in function.own_nodes:
-            runs = gone or node not in self._gone
-            if runs and self._trained & reached_by(self._unit.project, node):
+        for node in calls_to(self._unit.project, function, self._trained):
+            if gone or node not in self._gone:
                 yield node
 
     def _steps(self, function: Function) -> list[ast.AST]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.placement.finding.unit import Unit
@@ -13,7 +13,7 @@ from amp_migrate.placement.windows.surviving import leaves_out
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
-from amp_migrate.project.reach import reached_by, upwards
+from amp_migrate.project.reach import calls_to, reached_by, upwards
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
 
@@ -58,7 +58,7 @@ def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> No
             if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
                 continue
             here = [u for u in unscales if u.function is function]
-            stepping = list(_stepping(unit, function, stepped))
+            stepping = calls_to(unit.project, function, stepped)
             fed = any(runs_before(unit.project, function, b, use.node, stepping) for b in backwards)
             if fed and not any(_before(unit, u, use.node) for u in here):
                 raise _unplaced(function.module, use.node, "clipped" if use.clips else "read")
@@ -68,13 +68,6 @@ def _only_runs(unit: Unit, call: ast.Call, trained: set[Function], stepped: set[
     """Tell whether a call runs a backward, and no step after it."""
     reached = reached_by(unit.project, call)
     return bool(reached & trained) and not reached & stepped and not leaves_out(unit, call)
-
-
-def _stepping(unit: Unit, function: Function, stepped: set[Function]) -> Iterator[ast.Call]:
-    """Yield the calls of a function that may step."""
-    for node in function.calls:
-        if stepped & reached_by(unit.project, node):
-            yield node
 
 
 def _clipped(unit: Unit, site: Site) -> bool:

@@ -15,7 +15,7 @@ from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels, loop_of
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import last_before
 from amp_migrate.training.steps import Backward, Step, boundary, is_one
@@ -128,7 +128,7 @@ def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:
     places += [(site.function, site.call) for site in unit.project.callers(step.function)]
     for holder, node in places:
         tree = holder.module.tree
-        calls = [n for n in holder.own_nodes if function in reached_by(unit.project, n)]
+        calls = calls_to(unit.project, holder, {function})
         for level in levels(tree, node):
             if isinstance(level, ast.If) and not any(inside(tree, call, level) for call in calls):
                 yield accumulates(unit, holder, node, level)

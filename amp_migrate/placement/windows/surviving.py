@@ -12,8 +12,8 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.project import Function
 from amp_migrate.project.order import in_branch
-from amp_migrate.project.reach import reachable, reached_by
-from amp_migrate.project.rounds import graph_of
+from amp_migrate.project.reach import calls_to, reachable
+from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward
@@ -40,10 +40,9 @@ def stay(unit: Unit, backward: Backward) -> bool:
     """Tell whether a later backward may add to the gradients of one, which no step took and nothing cleared."""
     function = backward.function
     graph = graph_of(unit.project, function)
-    node = backward.node
-    begun = node.items[0].context_expr if isinstance(node, ast.With) else node
     stepping = [p for step in unit.steps_of(function) for p in graph.within(step.call)]
-    return onward(unit, function, graph.within(begun)[-1:], stepping) is not None
+    begun = points_of(unit.project, function, backward.node)[-1:]
+    return onward(unit, function, begun, stepping) is not None
 
 
 def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]) -> bool:
@@ -52,9 +51,8 @@ def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]
     `node` is the backward, or a call of a function that runs it; `calls` are those of the function that step.
     """
     graph = graph_of(unit.project, function)
-    begun = node.items[0].context_expr if isinstance(node, ast.With) else node
     stepping = [point for call in calls for point in graph.within(call)]
-    start = graph.within(begun)[-1:]
+    start = points_of(unit.project, function, node)[-1:]
     paths = feasible(unit.project, function)
     again = any(paths.witness(point, point, stepping) is not None for point in start)
     return again and onward(unit, function, start, stepping) is None
@@ -108,12 +106,11 @@ def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
     own = {b.node: b for b in unit.backwards_of(function)}
     running = {b.function for b in unit.backwards}
     points: list[Point] = []
-    for node in function.own_nodes:
-        if node in own:
-            held = node.items[0].context_expr if isinstance(node, ast.With) else node
-            points += graph.within(held)[-1:]
-        elif running & reached_by(unit.project, node) and not leaves_out(unit, node):
-            points += graph.at(node, Kind.CALL)
+    for node in own:
+        points += points_of(unit.project, function, node)[-1:]
+    for call in calls_to(unit.project, function, running):
+        if call not in own and not leaves_out(unit, call):
+            points += graph.at(call, Kind.CALL)
     return points
 
 

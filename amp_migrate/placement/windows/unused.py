@@ -9,7 +9,7 @@ from amp_migrate.flow import Graph, Kind, Paths, Point
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.project import Function, Module
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.training.steps import Backward, is_one
 
@@ -89,10 +89,9 @@ class _Uses:
         """Yield the moments at which a function may step on gradients that it found."""
         for step in self._unit.steps_of(function):
             yield from graph.within(step.call)
-        for node in function.calls:
-            if self._stepping & reached_by(self._unit.project, node):
-                if any(map(self._steps_first, self._unit.project.callees(node))):
-                    yield from graph.at(node, Kind.CALL)
+        for node in calls_to(self._unit.project, function, self._stepping):
+            if any(map(self._steps_first, self._unit.project.callees(node))):
+                yield from graph.at(node, Kind.CALL)
 
     def _steps_first(self, function: Function) -> bool:
         """Tell whether a function may step on the gradients that it finds when it is called."""
@@ -104,11 +103,12 @@ class _Uses:
 
     def _cleared(self, function: Function) -> list[Point]:
         """Return the moments at which the gradients of networks are clear, in a function."""
-        tree = function.module.tree
-        graph = graph_of(self._unit.project, function)
-        found: list[Point] = []
-        for node in clearing(self._unit.project).of_parameters(function):
-            if node not in self._gone and tree.statement(node) not in self._moved:
-                visits = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-                found += graph.at(node, Kind.NEXT) if visits else graph.within(node)
-        return found
+        known, tree = clearing(self._unit.project), function.module.tree
+        return known.moments(
+            function,
+            (
+                node
+                for node in known.of_parameters(function)
+                if node not in self._gone and tree.statement(node) not in self._moved
+            ),
+        )
