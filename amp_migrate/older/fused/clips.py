@@ -36,14 +36,15 @@ def write_clips(training: Fp16, found: Found, made: list[Made], norm: ast.expr) 
             tests = _condition(training, found, module, step, beside)
         if tests is None:
             continue
-        if not readable(found, norm, made[0][0], step, module):
+        limit = readable(found, norm, made[0][0], step, module)
+        if limit is None:
             raise Unwritable(
                 module,
                 step,
                 f"FusedAdam clips by `{ast.unparse(norm)}` in this step, and what that was is not known here",
                 "keep the norm in an attribute that nothing sets later, or write it as a number, then run again",
             )
-        _write(training, module, step, norm, tests)
+        _write(training, module, step, limit, tests)
 
 
 def _write(
@@ -83,13 +84,14 @@ def _condition(
     for asked, test in around[0].items():
         if asked in here and test is here[asked]:
             continue
-        if not readable(found, test, training.wraps[0].module, step, module):
+        told = readable(found, test, training.wraps[0].module, step, module)
+        if told is None:
             raise _unknown(module, step)
-        text, holds = asked
+        text, holds = ast.unparse(told), asked[1]
         if (text, not holds) in here:
             return None
-        if asked not in here:
-            left.append(test if holds else ast.UnaryOp(ast.Not(), test))
+        if (text, holds) not in here:
+            left.append(told if holds else ast.UnaryOp(ast.Not(), told))
     return left
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from amp_migrate.flow import Graphs, Kind
 from amp_migrate.older.found import Found
@@ -22,17 +23,33 @@ _PARTS = (
 )
 
 
-def readable(found: Found, made: ast.expr, here: Module, step: ast.Call, there: Module) -> bool:
-    """Tell whether an expression of one place can be written at a step, and gives the same there."""
+def readable(
+    found: Found, made: ast.expr, here: Module, step: ast.Call, there: Module
+) -> ast.expr | None:
+    """Return an expression of one place as it is written at a step; None where it may give something else there."""
     if not all(isinstance(part, _PARTS) for part in ast.walk(made)):
-        return False
+        return None
     maker = found.project.function_of(here, made)
     stepper = found.project.function_of(there, step)
-    return not any(
-        (isinstance(part, ast.Name) and not _same_name(found, part, maker, stepper))
-        or (isinstance(part, ast.Name | ast.Attribute) and _set_behind(found, part, made, maker))
-        for part in ast.walk(made)
-    )
+    names: dict[str, ast.expr] = {}
+    for part in ast.walk(made):
+        if isinstance(part, ast.Name | ast.Attribute) and _set_behind(found, part, made, maker):
+            return None
+        if isinstance(part, ast.Name):
+            known = _same_name(found, part, maker, stepper)
+            spelled = part if known else _kept(found, part, maker, stepper)
+            if spelled is None:
+                return None
+            names[part.id] = spelled
+    return _Renamed(names).visit(copy.deepcopy(made)) if names else made
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: dict[str, ast.expr]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._names[node.id]
 
 
 def _same_name(found: Found, name: ast.Name, maker: Function, stepper: Function) -> bool:
@@ -40,18 +57,37 @@ def _same_name(found: Found, name: ast.Name, maker: Function, stepper: Function)
     owner = maker.module.scopes.owner(name)
     if maker is stepper:
         return True
-    if maker.module is stepper.module and owner is not None:
-        if stepper.module.scopes.find(stepper.scope, name.id) is owner:
-            return True
+    scopes = stepper.module.scopes
+    there = scopes.find(stepper.scope, name.id)
+    if maker.module is stepper.module and owner is not None and there is owner:
+        return True
     given = maker.parameters.names[:1], stepper.parameters.names[:1]
     if maker.cls is not None and maker.cls is stepper.cls and given == ((name.id,), (name.id,)):
         return True
+    if there is None or len(scopes.bindings(there, name.id)) != 1:
+        return False
     groups = found.groups(maker.module, name)
-    return name.id in stepper.parameters.names and any(
+    return any(
         found.groups(stepper.module, node) & groups
         for node in stepper.module.tree.nodes(ast.Name)
-        if node.id == name.id and stepper.module.scopes.owner(node) is stepper.scope
+        if node.id == name.id and scopes.owner(node) is there
     )
+
+
+def _kept(found: Found, name: ast.Name, maker: Function, stepper: Function) -> ast.expr | None:
+    """Return the attribute of its object in which the function that steps reads what a name holds, if it is set once."""
+    groups = found.groups(maker.module, name)
+    reads = (n for n in stepper.own_nodes if isinstance(n, ast.Attribute))
+    for node in reads:
+        own = isinstance(node.value, ast.Name) and node.value.id == stepper.receiver
+        if own and found.groups(stepper.module, node) & groups:
+            stores = [
+                other
+                for _, other in found.attributes()
+                if other.attr == node.attr and not isinstance(other.ctx, ast.Load)
+            ]
+            return node if len(stores) == 1 else None
+    return None
 
 
 def _set_behind(
