@@ -184,11 +184,11 @@ def _unscale(
 
 def _limit(course: Course, step: Step) -> ast.If | None:
     """Return the test that lets a step wait for several micro-batches, or leaves it out."""
-    backward = course.backward_before(step)
+    backward = course.trained_before(step)
     if backward is None:
         return None
     others = [i.seen for i in course.indirect if i.seen.text == step.text]
-    return boundary(step, backward.node, others)
+    return boundary(step, backward, others)
 
 
 def _waits_unscaled(

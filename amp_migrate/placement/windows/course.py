@@ -149,5 +149,19 @@ class Course:
         ]
         return found[-1] if found else None
 
+    def trained_before(self, step: Step) -> ast.AST | None:
+        """Return the last backward that may run before a step, with no other one between, or the call that runs it."""
+        own = self.backward_before(step)
+        if own is not None:
+            return own.node
+        goal = self._at(step.call)[-1:]
+        found = [
+            point.node
+            for point in self.trains
+            for end in goal
+            if self._order.witness(point, end, [p for p in self.trains if p is not point])
+        ]
+        return found[-1] if found else None
+
     def _at(self, node: ast.AST) -> tuple[Point, ...]:
         return points_of(self._unit.project, self.function, node)
