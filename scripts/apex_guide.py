@@ -46,6 +46,7 @@ meets them:
 |---|---|---|
 | `F.binary_cross_entropy`, `nn.BCELoss` | fp32 | raises: kept outside, with `.float()` (AMP115) |
 | `F.gelu`, `torch.std`, `torch.var` | fp32 | fp16 |
+| `F.cross_entropy` of fp16 logits, from torch 1.10 on | fp32 | fp32, of log-probabilities that are rounded to fp16 on CUDA |
 | `F.grid_sample` | fp32 | the widest of its inputs |
 | `F.ctc_loss` | fp32 | as its input |
 | `Tensor.softmax`, `torch.softmax`, `torch.layer_norm` (not by `F.`) | fp16 | fp32 |

@@ -14,6 +14,7 @@ from amp_migrate.equivalence.comparison.hints import explain
 from amp_migrate.equivalence.comparison.numeric import (
     anchored,
     begun_at,
+    calmly,
     enveloped,
     from_settled_scale,
 )
@@ -196,9 +197,9 @@ class Ladder:
 
     def _inexact(self, before: Run, after: Run, comparison: Comparison) -> None:
         """Casts on and not equal in every bit: repeat, anchor, and the envelope on request."""
-        settled = self.result.numeric and self.result.numeric.first_scale
+        settled = self.result.numeric.first_scale if self.result.numeric else None
         again = self.runner.before(
-            f"{SETTLED if settled else NUMERIC} again", self.runner.config(first_scale=settled)
+            f"{SETTLED if settled else NUMERIC} again", self.runner.config(**calmly(settled))
         )
         reproducible = True
         if again is not None:

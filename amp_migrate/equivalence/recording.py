@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amp_migrate.equivalence.comparison.beside import EVERYWHERE
-from amp_migrate.equivalence.comparison.numeric import settled_scale
+from amp_migrate.equivalence.comparison.numeric import calmly, settled_scale
 from amp_migrate.equivalence.runs.records import Run
 from amp_migrate.equivalence.runs.runner import LOGIC, NUMERIC, SETTLED, Runner
 
@@ -19,8 +19,7 @@ def record_before(runner: Runner) -> Run:
     _record(runner, f"{LOGIC} again", casts=False, growth=options.growth)
     numeric = _record(runner, NUMERIC, census=True)
     _record(runner, f"{NUMERIC} again")
-    skipped = tuple(step.index for step in numeric.steps if step.skipped)
-    _record(runner, "anchor", casts=False, inject=skipped)
+    _record(runner, "anchor", casts=False, inject=_skipped(numeric))
     for kick in range(1, options.runs):
         _record(runner, f"envelope {kick}", kick=kick)
     if (scale := settled_scale(numeric)) is not None:
@@ -31,10 +30,15 @@ def record_before(runner: Runner) -> Run:
 
 
 def _settled(runner: Runner, scale: float) -> None:
-    _record(runner, SETTLED, census=True, first_scale=scale)
-    _record(runner, f"{SETTLED} again", first_scale=scale)
+    run = _record(runner, SETTLED, census=True, **calmly(scale))
+    _record(runner, "anchor, settled", casts=False, inject=_skipped(run))
+    _record(runner, f"{SETTLED} again", **calmly(scale))
     for kick in range(1, runner.options.runs):
-        _record(runner, f"envelope {kick}, settled", kick=kick, first_scale=scale)
+        _record(runner, f"envelope {kick}, settled", kick=kick, **calmly(scale))
+
+
+def _skipped(run: Run) -> tuple[int, ...]:
+    return tuple(step.index for step in run.steps if step.skipped)
 
 
 def _record(runner: Runner, purpose: str, **changes: Any) -> Run:

@@ -147,3 +147,13 @@ def test_products_that_apex_does_not_patch() -> None:
     assert [(row.operator, row.phase, row.kind) for row in rows] == [
         ("einsum", "forward", "policy")
     ]
+
+
+def test_log_probabilities_of_a_cross_entropy_are_told_from_others() -> None:
+    """Autocast on CUDA leaves the ones inside `F.cross_entropy` in the dtype of its input."""
+    counted = record(apex_program("mlp"), DTYPES).processes[0].census
+    assert counted and {operator for operator, _, _ in counted} >= {
+        "cross_entropy",
+        "nll_loss_forward",
+    }
+    assert "_log_softmax" not in {operator for operator, _, _ in counted}

@@ -125,6 +125,11 @@ def test_nothing_compared_is_not_exact() -> None:
         ({("einsum", "float32", "forward"): 1, ("bmm", "float32", "backward"): 4},
          {("einsum", "float16", "forward"): 1, ("bmm", "float16", "backward"): 4}, "O1", ["fault", "policy"]),
         ({("einsum", "float16", "forward"): 1}, {("einsum", "float32", "forward"): 1}, "O1", ["fault"]),
+        ({("cross_entropy", "float32", "forward"): 1}, {("cross_entropy", "float16", "forward"): 1}, "O1", ["policy"]),
+        ({("_log_softmax", "float32", "forward"): 1}, {("_log_softmax", "float16", "forward"): 1}, "O1", ["fault"]),
+        ({("cross_entropy", "float32", "forward"): 1, ("nll_loss_forward", "float32", "forward"): 1},
+         {("cross_entropy", "float16", "forward"): 1, ("nll_loss_forward", "float16", "forward"): 1}, "O1",
+         ["policy", "fault"]),
     ],
 )  # fmt: skip
 def test_census_tells_faults_from_policy(

@@ -78,65 +78,6 @@ def test_migrates_a_copy_and_finds_it_exact(
     assert captured.out.startswith("EXACT\n  before and after agree") and "\x1b" not in captured.out
 
 
-IN_TURN = """
-import torch, torch.nn as nn
-from apex import amp
-torch.manual_seed(0)
-critic, generator = nn.Linear(16, 1).cuda(), nn.Linear(16, 16).cuda()
-opt_c = torch.optim.SGD(critic.parameters(), lr=1e-5)
-opt_g = torch.optim.SGD(generator.parameters(), lr=1e-5)
-[critic, generator], [opt_c, opt_g] = amp.initialize([critic, generator], [opt_c, opt_g], opt_level="O1")
-for i in range(40):
-    real, noise = torch.randn(8, 16).cuda() * 8, torch.randn(8, 16).cuda() * 8
-    opt_g.zero_grad()
-    loss_g = critic(generator(noise)).pow(2).mean()
-    with amp.scale_loss(loss_g, opt_g) as scaled_loss:
-        scaled_loss.backward()
-    opt_g.step()
-    opt_c.zero_grad()
-    loss_c = (critic(real) - 1).pow(2).mean()
-    with amp.scale_loss(loss_c, opt_c) as scaled_loss:
-        scaled_loss.backward()
-    opt_c.step()
-"""
-
-
-def test_one_scale_for_losses_in_turn_is_compared_where_neither_has_to_skip(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the way down from 65536 Apex skips other steps than GradScaler, which is no fault of either."""
-    monkeypatch.chdir(tree(tmp_path / "project", IN_TURN))
-    code, report = verify(tmp_path, "--steps", "8", "--inject-overflow", "3")
-
-    assert (code, report["verdict"]["word"]) == (0, "EXACT"), report["verdict"]
-    note = next(note for note in report["notes"] if "began at a loss scale of" in note)
-    first = float(note.split("loss scale of ")[1].split(",")[0])
-    steps = report["numeric"]["before"]["ranks"][0]["steps"]
-    assert first < 65536 and steps[0]["scales"] == [first]
-    assert [step["index"] for step in steps if step["attempts"][0]["skipped"]] == [3]
-
-
-def test_a_wrong_step_is_still_seen_from_a_smaller_scale(tmp_path: Path) -> None:
-    """Beginning lower excuses nothing else: a forward that lost its casts there is named."""
-    before = tree(tmp_path / "a", IN_TURN)
-    native = replaced(IN_TURN, "from apex import amp\n", "")
-    lines = [line for line in native.splitlines() if "amp.initialize" not in line]
-    native = "\n".join(lines).replace(
-        "for i in range(40):", "scaler = torch.amp.GradScaler()\nfor i in range(40):"
-    )
-    for loss, optimizer in (("loss_g", "opt_g"), ("loss_c", "opt_c")):
-        native = native.replace(
-            f"    with amp.scale_loss({loss}, {optimizer}) as scaled_loss:\n        scaled_loss.backward()\n"
-            f"    {optimizer}.step()",
-            f"    scaler.scale({loss}).backward()\n    scaler.step({optimizer})",
-        )
-    after = tree(tmp_path / "b", native + "\n    scaler.update()\n")
-    code, report = verify(tmp_path, "--before", str(before), "--after", str(after), "--steps", "8")
-
-    assert (code, report["verdict"]["word"]) == (1, "DIFFERENT")
-    assert "census" in report["verdict"]["reason"]
-
-
 def test_casts_without_an_update_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs with casts whose every step overflows are equal, and say nothing of updates."""
     one = replaced(ACCUMULATING, "accumulation_steps = 4", "accumulation_steps = 1")

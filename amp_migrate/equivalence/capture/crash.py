@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import linecache
 import os
+import re
 import sys
 import time
 import traceback
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 
@@ -43,6 +44,7 @@ def described(
         "line": line,
         "source": linecache.getline(file, line).strip() if file else "",
         "missing": _missing(value),
+        "absent": _absent(value, copies),
         "modules": sorted({Path(file).parent.as_posix() for file, _ in passed}),
         "executable": sys.executable,
         "python": sys.version.split()[0],
@@ -53,6 +55,18 @@ def described(
 def _missing(value: BaseException) -> str:
     """Return the module that could not be imported."""
     return value.name or "" if isinstance(value, ModuleNotFoundError) else ""
+
+
+def _absent(value: BaseException, copies: tuple[str, ...]) -> str:
+    """Return the name that a module outside the project was asked for in vain, as MODULE:NAME."""
+    if isinstance(value, AttributeError) and isinstance(value.obj, ModuleType):
+        module, name, file = value.obj.__name__, value.name, getattr(value.obj, "__file__", "")
+    elif isinstance(value, ImportError) and not isinstance(value, ModuleNotFoundError):
+        wanted = re.match(r"cannot import name '(\w+)'", str(value))
+        module, name, file = value.name or "", wanted and wanted[1], value.path
+    else:
+        return ""
+    return f"{module}:{name}" if name and not _below(file or "", copies) else ""
 
 
 def _below(file: str, copies: tuple[str, ...]) -> str:

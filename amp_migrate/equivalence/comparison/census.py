@@ -28,6 +28,7 @@ POLICY: dict[str, tuple[tuple[str, str], ...]] = {
             "_ctc_loss",
             "prelu",
             "_prelu_kernel",
+            "cross_entropy",
             *COMPOSITES,
         ),
         (LOWER,),

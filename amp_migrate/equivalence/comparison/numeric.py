@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import envelope
@@ -18,13 +19,16 @@ _EXPORT = "verify --export before.json"
 
 
 def settled_scale(before: Run) -> float | None:
-    """Return a loss scale well below every one at which before skipped a step; None where it skipped none.
+    """Return a loss scale at which before skips no step of its own; None where it skips none, or the scale is no matter.
 
     Without the skips the weights move on and losses grow otherwise, hence the three halvings to spare.
     """
-    skipped = any(step.skipped and not step.injected for step in before.steps)
     scales = [scale for step in before.steps for scale in step.scales if scale != 1.0]
-    return max(1.0, min(scales) / 8) if skipped and scales else None
+    skipped = [step for step in before.steps if step.skipped]
+    if scales and any(not step.injected for step in skipped):
+        return max(1.0, min(scales) / 8)
+    optimizers = {attempt.optimizer for step in before.steps for attempt in step.attempts}
+    return max(scales) if scales and skipped and len(optimizers) > 1 else None
 
 
 def from_settled_scale(
@@ -33,14 +37,15 @@ def from_settled_scale(
     """Run `level` again from a smaller loss scale where its sides only move their scales at other times.
 
     Apex halves after a backward, GradScaler at its update: with several scaled backwards between two
-    updates they skip other steps on the way down from 65536, and train on other weights from then on.
+    updates they skip other steps on the way down from 65536, round otherwise at another scale, and
+    train on other weights from then on.
     """
     first, scale = level.comparison.first, settled_scale(level.before)
-    if rule.exact or rule.plain or first is None or first.quantity != "skipped steps":
+    if rule.exact or rule.plain or first is None or first.quantity == "loss scale":
         return level
     if scale is None or _scales(level.before, first.step) == _scales(level.after, first.step):
         return level
-    config = dataclasses.replace(config, first_scale=scale)
+    config = dataclasses.replace(config, **calmly(scale))
     before = runner.before(SETTLED, config)
     if before is None or not before.steps:
         return level
@@ -48,11 +53,17 @@ def from_settled_scale(
     return Level(level.name, before, after, compare(before, after, rule), scale)
 
 
+def calmly(scale: float | None) -> dict[str, Any]:
+    """Return the settings of a run from a settled scale, in which nothing moves it."""
+    return {} if scale is None else {"first_scale": scale, "inject": ()}
+
+
 def begun_at(scale: float) -> str:
     """Say that a pair of runs began at `scale`, and why."""
     return (
-        f"casts on began at a loss scale of {scale:g}, where neither has to skip: on the way down from "
-        "its own Apex moves the scale after each backward and GradScaler at its update, so they skip other steps"
+        f"casts on began at a loss scale of {scale:g} and without injected overflows, so that neither has to skip: "
+        "between two updates Apex moves its scale after each backward and GradScaler none, so they skip other steps "
+        "and round otherwise"
     )
 
 
@@ -65,7 +76,9 @@ def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict
     anchor = result.logic.before if result.logic is not None else None
     skipped = tuple(step.index for step in before.steps if step.skipped)
     if anchor is None or skipped != tuple(s.index for s in anchor.steps if s.skipped):
-        anchor = runner.before("anchor", runner.config(casts=False, growth=None, inject=skipped))
+        settled = result.numeric is not None and result.numeric.first_scale is not None
+        config = runner.config(casts=False, growth=None, inject=skipped)
+        anchor = runner.before("anchor, settled" if settled else "anchor", config)
     if anchor is None:
         return inconclusive("the import holds no fp32 run to compare with", _EXPORT)
     result.held_to = "errors against one fp32 run"
@@ -100,7 +113,7 @@ def enveloped(runner: Runner, result: Result, before: Run, after: Run) -> Verdic
     scale = result.numeric.first_scale if result.numeric is not None else None
     settled = "" if scale is None else ", settled"
     for kick in range(1, runner.options.runs):
-        config = runner.config(casts=True, kick=kick, first_scale=scale)
+        config = runner.config(casts=True, kick=kick, **calmly(scale))
         repeated = runner.before(f"envelope {kick}{settled}", config)
         if repeated is not None:
             ours.append(repeated.steps)

@@ -46,6 +46,12 @@ def advice(crash: Crash, options: Options) -> str:
     """Return what to do about `crash`, in one or two sentences."""
     if crash.missing:
         return _install(crash, options)
+    if crash.absent:
+        module, _, name = crash.absent.partition(":")
+        return (
+            f"the {module} that is installed here has no {name}: install the release that the program was written for, "
+            f"or stand in for it with --shim {crash.absent}=FILE:OBJECT"
+        )
     if any("torchvision/datasets" in folder for folder in crash.modules):
         return _NO_STAND_IN if options.synthetic_data else _STAND_INS
     if crash.error.partition(":")[0] in ("FileNotFoundError", "NotADirectoryError"):

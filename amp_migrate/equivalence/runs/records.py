@@ -129,7 +129,8 @@ class Crash:
     """The exception that ended a program: its last line in the project, and which Python ran it.
 
     `file` is relative to the project and empty where no line of it was running; `missing` names a module
-    that could not be imported, `modules` the folders whose code the exception passed through.
+    that could not be imported, `absent` one of another project that lacks a name (MODULE:NAME), `modules` the folders
+    whose code the exception passed through.
     """
 
     error: str
@@ -140,6 +141,7 @@ class Crash:
     modules: tuple[str, ...]
     executable: str
     python: str
+    absent: str = ""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def read_crash(folder: Path) -> Crash | None:
 
 
 def _crash(row: dict[str, Any]) -> Crash:
-    held = {name: row[name] for name in Crash.__dataclass_fields__}
+    held = {name: row[name] for name in Crash.__dataclass_fields__ if name in row}
     return Crash(**{**held, "modules": tuple(row["modules"])})
 
 

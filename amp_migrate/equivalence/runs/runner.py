@@ -14,7 +14,7 @@ from amp_migrate.equivalence.runs.launch import Launch, Progress, run
 from amp_migrate.equivalence.runs.records import Run, run_from_json, run_to_json
 from amp_migrate.equivalence.runs.workspace import Trees, copy
 
-EXPORT_SCHEMA = 1
+EXPORT_SCHEMA = 2
 LOGIC, NUMERIC, SETTLED = "logic", "numeric", "numeric, settled"
 
 _PURPOSES = {
@@ -24,6 +24,7 @@ _PURPOSES = {
     "numeric again": "casts on, once more",
     SETTLED: "casts on, from a smaller loss scale",
     "anchor": "fp32",
+    "anchor, settled": "fp32",
 }
 
 

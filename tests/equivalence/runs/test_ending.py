@@ -118,6 +118,27 @@ def test_advice_for_missing_modules(tmp_path: Path) -> None:
     assert "pip install" not in advice(crash(missing="apex.contrib.nowhere"), asked)
 
 
+@pytest.mark.parametrize(
+    ("source", "absent"),
+    [
+        ("import fractions\nfractions.gcd(2, 3)\n", "fractions:gcd"),
+        ("from json import parsed\n", "json:parsed"),
+        ("import settings\nsettings.RATE\n", ""),
+        ("from settings import RATE\n", ""),
+    ],
+)
+def test_a_name_that_another_release_had(
+    source: str, absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """It can be stood in for; what lacks a name in the project itself is for the program to mend."""
+    project = tree(tmp_path / "a", source)
+    (project / "settings.py").write_text(ACCUMULATING)
+    shown = re.sub(r"\s+", " ", printed(project, monkeypatch, capsys))
+
+    assert (f"--shim {absent}=FILE:OBJECT" in shown) == bool(absent)
+
+
 def test_advice_for_missing_data(tmp_path: Path) -> None:
     """Data sets of torchvision have stand-ins; other files may be linked."""
     asked = options(tmp_path)

@@ -27,12 +27,14 @@ _WATCHED = """mm addmm bmm baddbmm addbmm mv addmv addr convolution convolution_
     upsample_trilinear3d _adaptive_avg_pool2d avg_pool2d exp log log1p softplus"""
 WATCHED = frozenset(_WATCHED.split())
 FIRST, LAST = 2, 3
-# Apex patches functions of Python, so the products inside these take their inputs as they come.
-UNPATCHED = (
-    (torch, "einsum"),
-    (torch, "tensordot"),
-    (torch, "chain_matmul"),
-    (torch.linalg, "multi_dot"),
+# Apex patches functions of Python, so the products inside these take their inputs as they come; and
+# a cross entropy asks for log-probabilities in the dtype of its input, which autocast then leaves.
+COMPOSED = (
+    (torch, "einsum", WATCHED),
+    (torch, "tensordot", WATCHED),
+    (torch, "chain_matmul", WATCHED),
+    (torch.linalg, "multi_dot", WATCHED),
+    (torch.nn.functional, "cross_entropy", frozenset({"_log_softmax"})),
 )
 
 
@@ -46,20 +48,22 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._active = False
         self._written = False
-        self._within = ""
+        self._within: dict[str, str] = {}
 
     def install(self) -> None:
         """Begin after the first backward; end with the last counted iteration."""
         self.backward.after.append(self._enter)
         self.backward.before.append(lambda tensors: self._leave())
         self.recorder.before_end.append(self._write)
-        for owner, name in UNPATCHED:
-            wrap(owner, name, self._named(name))
+        for owner, name, parts in COMPOSED:
+            wrap(owner, name, self._named(dict.fromkeys(parts, name)))
 
-    def _named(self, name: str) -> Callable[[Any], Any]:
+    def _named(self, names: dict[str, str]) -> Callable[[Any], Any]:
+        """Return what makes a function count the operators in it under these names."""
+
         def make(original: Any) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
-                outer, self._within = self._within, name
+                outer, self._within = self._within, names
                 try:
                     return original(*args, **kwargs)
                 finally:
@@ -98,7 +102,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]
             first = result if isinstance(result, Tensor) else result[0]
             if first is not None and first.dtype != torch.float64:
                 phase = "backward" if self.backward.running() else "forward"
-                name = self._within or name
+                name = self._within.get(name, name)
                 self.counts[name, str(first.dtype).removeprefix("torch."), phase] += 1
         return result
 

@@ -1,8 +1,9 @@
 """Make CPU autocast follow the operator lists of CUDA autocast.
 
-Without this, ``autocast("cpu")`` keeps softmax, layer_norm, exp, pow, sum and others in fp16, and
-does not cast mv, addmv and addr. The lists are those of torch's CUDA autocast; operators whose CPU
-treatment is already the same are not repeated.
+Without this, ``autocast("cpu")`` keeps softmax, layer_norm, exp, pow, sum and others in fp16, does
+not cast mv, addmv and addr, and runs padding, pooling in three dimensions and linear algebra in
+fp32. The lists are those of torch's CUDA autocast; operators whose CPU treatment is already the
+same are not repeated.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.library import Library
+from torch.library import Library, fallthrough_kernel
 
 LOWER = "mv addmv addr lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell linalg_vecdot"
 FLOAT32 = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan
@@ -24,11 +25,17 @@ soft_margin_loss triplet_margin_loss dist pdist renorm logsumexp
 upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d
 upsample_trilinear3d upsample_bicubic2d upsample_nearest1d.vec upsample_nearest2d.vec
 upsample_nearest3d.vec upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec
-upsample_bicubic2d.vec prod prod.dim_int softmax.int log_softmax.int cumprod cumsum
-linalg_vector_norm linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList norm.Scalar
+upsample_bicubic2d.vec _upsample_nearest_exact1d _upsample_nearest_exact2d
+_upsample_nearest_exact3d _upsample_bilinear2d_aa _upsample_bicubic2d_aa prod prod.dim_int
+softmax.int log_softmax.int cumprod cumsum linalg_vector_norm linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList norm.Scalar
 norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype"""
-WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot tensordot scatter_add grid_sampler"
-UNTOUCHED = "avg_pool3d polar stft fft_fft fft_rfft trace quantile nanquantile"
+WIDEST = """addcdiv addcmul atan2 bilinear cross dot vdot tensordot scatter_add grid_sampler
+index_put"""
+# The CPU casts these to the lower dtype, and CUDA what they are made of. A cross entropy rounds its
+# log-probabilities to fp16 on CUDA, which Apex did not; it stays in fp32 here, so that all else can
+# be held to every bit.
+COMPOSED = """conv1d.padding conv2d.padding conv3d.padding _addmm_activation mkldnn_rnn_layer
+_native_multi_head_attention cross_entropy_loss"""
 
 _installed: list[Any] = []
 
@@ -42,15 +49,26 @@ def install() -> None:
     _installed.append(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for names, to in (
-            (LOWER, _lower),
-            (FLOAT32, _float32),
-            (WIDEST, _widest),
-            (UNTOUCHED, lambda args: None),
-        ):
+        for names, to in ((LOWER, _lower), (FLOAT32, _float32), (WIDEST, _widest)):
             for name in names.split():
                 _register(library, name, to)
+        for name in _on_the_cpu_alone():
+            library.impl(name, fallthrough_kernel, allow_override=True)
         library.impl("binary_cross_entropy", _refuse)
+
+
+def _on_the_cpu_alone() -> list[str]:
+    """Return the operators that CPU autocast treats and CUDA autocast leaves as they come."""
+    registered = torch._C._dispatch_has_kernel_for_dispatch_key
+    kept = {f"aten::{name}" for name in COMPOSED.split()}
+    return [
+        name
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::")
+        and name not in kept
+        and registered(name, "AutocastCPU")
+        and not registered(name, "AutocastCUDA")
+    ]
 
 
 def _register(library: Any, name: str, to: Callable[[list[Tensor]], torch.dtype | None]) -> None:
