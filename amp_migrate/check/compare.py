@@ -18,6 +18,7 @@ from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.inside import stepped_inside
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.presence import always_there
+from amp_migrate.check.events.reading import Reads, unread
 from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
@@ -150,7 +151,19 @@ class _Pair:
             found = difference(one, other, partial(_is_of, kinds - allowed.kinds, own), cut)
             if found is not None:
                 return found
+        if Does.READ.value in allowed.kinds:
+            return unread(*self._reads())
         return None
+
+    def _reads(self) -> tuple[Reads, Reads]:
+        callees, old = self._callees[0], self._old
+        stepping = {
+            text
+            for text in self._calls
+            if Does.STEP.value in old.kinds(old.reached(callees.get(text, ())))
+        }
+        one = Reads(old, self._name, self._calls, stepping, frozenset())
+        return one, Reads(self._new, self._name, self._calls, stepping, self._introduced)
 
     def _moved(self, allowed: Allowed) -> frozenset[str] | None:
         """Return the optimizers and networks whose gradients may be cleared at other times; None for any."""

@@ -7,11 +7,10 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.modules.itself import IMPORTERS
 from amp_migrate.modules.layout import Folder
 from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import Class, Function, Module
-
-_IMPORTERS = ("import_module", "__import__")
 
 
 class Groups:
@@ -76,7 +75,7 @@ def run_by(lookup: Lookup, module: Module, alias: ast.alias) -> list[Module]:
 
 def import_calls(module: Module) -> Iterator[ast.Call]:
     """Return the calls in a file that import by a name that is a value."""
-    return (c for c in module.tree.nodes(ast.Call) if last_name(c) in _IMPORTERS)
+    return (c for c in module.tree.nodes(ast.Call) if last_name(c) in IMPORTERS)
 
 
 def _packages(files: Mapping[str, Module], module: Module) -> Iterator[str]:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import ast
 import builtins
+import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.constants import string
-from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
+from amp_migrate.modules.itself import asked_of, imports
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.model import Class, Function, Module
 
 Meaning = Module | Folder | Function | Class | str
 _DEEPEST = 100
-_IMPORTERS = {"import_module", "__import__"}
 # What a star import of Apex brings that other star imports cannot be asked about.
 _STARRED = {f"apex.{name}" for name in ("amp", "fp16_utils", "optimizers", "parallel", "RNN")}
 _STARRED |= {
@@ -158,15 +157,29 @@ class Lookup:
                 return (f"{statement.module}.{alias.name}",) if not statement.level else ()
             return self.member(source, alias.name)
         name = alias.name if alias.asname else alias.name.partition(".")[0]
-        return self._entry(self.layout.absolute(module.path, name)) or (name,)
+        return self._entry(self._absolute(module, name)) or (name,)
 
     def source(self, module: Module, statement: ast.ImportFrom) -> Module | Folder | None:
         """Return the module of the project that a ``from`` statement reads; None if it is not here."""
         if statement.level:
             where = self.layout.relative(module.path, statement.level, statement.module or "")
         else:
-            where = self.layout.absolute(module.path, statement.module or "")
+            where = self._absolute(module, statement.module or "")
         return self.modules.get(where) if isinstance(where, str) else where
+
+    def _absolute(self, module: Module, dotted: str) -> str | Folder | None:
+        """Return what an import in a file reads: the file itself, where that has all that is asked of what is imported."""
+        found = self.layout.absolute(module.path, dotted)
+        stem = posixpath.basename(module.path).removesuffix(".py")
+        if found is not None or dotted.rpartition(".")[2] != stem:
+            return found
+        asked = set(asked_of(module, dotted))
+        top = module.tree.module
+        own = asked and all(
+            any(not isinstance(b, ast.alias) for b in module.scopes.bindings(top, name))
+            for name in asked
+        )
+        return module.path if own else None
 
     def starred_from(self, module: Module) -> list[Module]:
         """Return the modules of the project whose names `module` has by star imports, through others too."""
@@ -230,12 +243,10 @@ class Lookup:
         return tuple(outside)
 
     def _import_call(self, module: Module, node: ast.Call) -> tuple[Meaning, ...]:
-        if not node.args or last_name(node) not in _IMPORTERS:
-            return ()
-        name = string(node.args[0])
+        name = imports(node)
         if name is None:
             return ()
-        return self._entry(self.layout.absolute(module.path, name)) or (name,)
+        return self._entry(self._absolute(module, name)) or (name,)
 
     def _entry(self, where: str | Folder | None) -> tuple[Meaning, ...]:
         if isinstance(where, Folder):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Collection
+
 from amp_migrate.facts.paths import mentions
-from amp_migrate.project import Class, Function
+from amp_migrate.project import Class, Function, Module, Project
 
 
 def family(cls: Class) -> list[Class]:
@@ -24,3 +27,27 @@ def runs(cls: Class, method: Function) -> bool:
         if own is not None and not mentions(own.scope, "super"):
             return False
     return False
+
+
+def apart(
+    project: Project, module: Module, ones: Collection[ast.expr], where: Module, other: ast.expr
+) -> bool:
+    """Tell whether an expression surely holds another object than some that hold the same one.
+
+    Methods of related classes may run on one object, whatever each of them calls it.
+    """
+    values = project.values
+    objects = {group for node in ones for group in values.groups(module, node)}
+    holders = values.groups(where, other)
+    if not objects or not holders or objects & holders:
+        return False
+    classes = [cls for node in ones for cls in _classes(project, module, node)]
+    related = {relative for cls in classes for relative in family(cls)}
+    return related.isdisjoint(_classes(project, where, other))
+
+
+def _classes(project: Project, module: Module, node: ast.expr) -> list[Class]:
+    """Return the classes whose objects an expression may hold, that of the method of which it is the receiver included."""
+    function = project.function_of(module, node)
+    own = [function.cls] if function.cls is not None and function.is_receiver(node) else []
+    return [*own, *project.values.instance_classes(module, node)]

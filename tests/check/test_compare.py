@@ -15,6 +15,8 @@ from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
+from check.elsewhere.moved import MOVED
+from check.elsewhere.turned_off import TURNED_OFF
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -36,7 +38,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
 from amp_migrate.project import Function
+from amp_migrate.project.relatives import apart
 from amp_migrate.protocol.code.program import Program
 
 _Stores = list[tuple[Function, ast.AST]]
@@ -76,15 +77,12 @@ def _changes(
         return operand.aspect is Aspect.PATH and _spelt(node, operand)
     if operand.attribute != node.attr or _is_made(function, node):
         return False
-    values = program.project.values
-    objects = {
-        group
+    ones = [
+        part.value
         for part in where.own_nodes
         if isinstance(part, ast.Attribute) and ast.unparse(part) == operand.text
-        for group in values.groups(where.module, part.value)
-    }
-    holders = values.groups(function.module, node.value)
-    return not (objects and holders) or bool(objects & holders)
+    ]
+    return not apart(program.project, where.module, ones, function.module, node.value)
 
 
 def _spelt(node: ast.AST, operand: Operand) -> bool:

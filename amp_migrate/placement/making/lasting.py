@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import mentions, same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
+from amp_migrate.project.relatives import apart
 
 
 def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
@@ -58,17 +59,12 @@ def _stores(
     unit: Unit, function: Function, part: ast.Attribute | ast.Subscript
 ) -> Iterator[tuple[Module, ast.AST]]:
     """Yield what may set an attribute or item of the object of which a condition asks it."""
-    values = unit.project.values
-    objects = {
-        group
-        for node in function.own_nodes
-        if isinstance(node, ast.expr) and same(node, part.value)
-        for group in values.groups(function.module, node)
-    }
+    ones = [
+        node for node in function.own_nodes if isinstance(node, ast.expr) and same(node, part.value)
+    ]
     for module, target in _assigned(unit, part):
-        holders = values.groups(module, target.value)
-        apart = objects and holders and not objects & holders
-        if not apart and not _is_made(module, target):
+        other = apart(unit.project, function.module, ones, module, target.value)
+        if not other and not _is_made(module, target):
             yield module, target
 
 

@@ -161,8 +161,8 @@ def _unscale(
     visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
     if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
         result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
-    steps = [*unit.steps_of(function), *(i.seen for i in course.indirect)]
-    elsewhere = [s for s in course.following(found[0].node, steps) if s.text == step.text]
+    steps = course.alike(step)
+    elsewhere = course.following(found[0].node, steps)
     if any(s.call is not step.call and not exclusive(tree, s.call, step.call) for s in elsewhere):
         return _before_any(course, result, elsewhere)
     limit = _limit(course, step)
@@ -187,8 +187,7 @@ def _limit(course: Course, step: Step) -> ast.If | None:
     backward = course.trained_before(step)
     if backward is None:
         return None
-    others = [i.seen for i in course.indirect if i.seen.text == step.text]
-    return boundary(step, backward, others)
+    return boundary(step, backward, course.alike(step))
 
 
 def _waits_unscaled(

@@ -28,7 +28,7 @@ def unscale_through(
     """Unscale in front of reads whose step a helper takes."""
     seen = through.seen
     result = Unscale(seen.function, first, text)
-    taking = [i.seen.call for i in course.indirect if i.seen.text == seen.text]
+    taking = [step.call for step in course.alike(seen)]
     result.behind = behind_backward(unit, course, found, taking)
     if result.behind is not None:
         return result

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amp_migrate.flow import Graph, Order, Point
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.steps.hidden import Hidden
 from amp_migrate.placement.steps.indirect import Indirect, indirect
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
@@ -34,6 +35,16 @@ class Course:
     @cached_property
     def _through(self) -> list[Indirect]:
         return indirect(self._unit, self.function, self._gone)
+
+    @cached_property
+    def _hidden(self) -> Hidden:
+        return Hidden(self._unit, self.function, self._gone)
+
+    def alike(self, step: Step) -> list[Step]:
+        """Return what may step the optimizer of a step: that itself, others of the function, and calls that do."""
+        steps = [*self._unit.steps_of(self.function), *(i.seen for i in self.indirect)]
+        known = [s for s in steps if s.text == step.text]
+        return [*known, *self._hidden.of(step, [*steps, *(i.seen for i in self._through)])]
 
     def _is_whole(self, step: Step) -> bool:
         """Tell whether the function of a step always runs a backward before it, and leaves none without it."""

@@ -29,7 +29,10 @@ def leftovers(
     idle = {name for kind, name in unused if kind != "import"}
     functions = _functions(Tree("", after)) if idle else {}
     for kind, name in unused:
-        found += _import(tree, name) if kind == "import" else _variable(tree, functions, name, made)
+        if kind == "import":
+            found += _import(tree, name)
+        else:
+            found += _variable(tree, functions, name, made, edits)
     found += _pairs(tree, functions, idle, edits) if idle else []
     return [edit for edit in found if edit not in edits]
 
@@ -107,8 +110,10 @@ _PURE = (
 )
 
 
-def _variable(tree: Tree, functions: _Functions, name: str, made: Made) -> list[Edit]:
-    """Drop the assignments of a local that nothing reads any more, where making its value does nothing else.
+def _variable(
+    tree: Tree, functions: _Functions, name: str, made: Made, edits: list[Edit]
+) -> list[Edit]:
+    """Drop the assignments of a local that nothing reads any more; of a call that may do more, the call stays.
 
     What deletes it goes with the last of them, and keeps them where one stays.
     """
@@ -132,7 +137,15 @@ def _variable(tree: Tree, functions: _Functions, name: str, made: Made) -> list[
         return []
     if not all(isinstance(up, ast.Delete) and len(up.targets) == 1 for up in deleted):
         return []
-    return [Drop(tree.span(up)) for up in (*goes, *deleted) if isinstance(up, ast.stmt)]
+    dropped = [Drop(tree.span(up)) for up in (*goes, *deleted) if isinstance(up, ast.stmt)]
+    called = [up for up in stores if up not in goes and _is_only_called(tree, up, edits)]
+    return [*dropped, *(Replace(tree.span(up), tree.segment(up.value)) for up in called)]
+
+
+def _is_only_called(tree: Tree, assignment: ast.Assign, edits: list[Edit]) -> bool:
+    """Tell whether an assignment keeps the result of a call, in which nothing else is edited."""
+    span = tree.span(assignment)
+    return isinstance(assignment.value, ast.Call) and not any(within(e, span) for e in edits)
 
 
 def _alone(tree: Tree, target: ast.Name) -> ast.Assign | None:

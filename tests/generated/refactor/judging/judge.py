@@ -16,7 +16,8 @@ from generated.refactor.project import Base, Project
 
 # Worst first. "invalid": the refactoring changed the program itself; "unfit": the base is not migrated or no
 # refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round;
-# "told": a note of the run states the difference: it evaluates in fp32, or fares otherwise where gradients overflow alone.
+# "told": a note of the run states the difference: it evaluates in fp32, or cast where AMP is off, or fares otherwise
+# where gradients overflow alone.
 OUTCOMES = (
     "crash",
     "broken",
@@ -32,6 +33,7 @@ OUTCOMES = (
 FAILURES = OUTCOMES[:3]
 UGLY = 1.5
 _UNCAST = "this evaluation runs in fp32 now and ran in fp16 under Apex"
+_CAST = "in which Apex was never on"
 _UNSCALED = "at O0 the GradScaler is off, although Apex honoured the given loss_scale there too"
 _STATIC = "unlike Apex, GradScaler skips a step whose gradients overflow"
 _TRAINS = ("step", "stepped", "overflowed", "scale", "backwards", "ended")
@@ -151,7 +153,7 @@ def _is_told(variant: Variant, result: Migrated, after: Side) -> bool:
         return any(words in note for note in result.notes)
 
     start, like = variant.base, known(variant.base)
-    if says(_UNCAST) and not _difference(start, like.after, after, _TRAINS):
+    if (says(_UNCAST) or says(_CAST)) and not _difference(start, like.after, after, _TRAINS):
         return True
     if not (says(_STATIC) or says(_UNSCALED)):
         return False
