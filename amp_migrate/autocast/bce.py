@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -138,9 +137,8 @@ def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
     tree = module.tree
     computed = [c for c in found if unit.forwards.strength(module, c.args[0]) > Forward.NONE]
     for call in computed:
-        between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(call))
         if not isinstance(tree.statement(call), STRAIGHT) or any(
-            isinstance(up, NOT_ALWAYS) for up in between
+            isinstance(up, NOT_ALWAYS) for up in tree.expressions(call)
         ):
             raise _mixed(module, call)
     before = {part for call in computed for part in ast.walk(call.args[0])}

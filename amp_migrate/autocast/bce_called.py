@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import all_given, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Region, calls_in, functions_run, run_below
 from amp_migrate.values.objects import Made
 
 # Methods and functions that give the dtype they get, and that autocast lets alone.
@@ -168,8 +169,7 @@ def _can_change(unit: Unit, found: Called) -> bool:
 
 def _always_runs(found: Called) -> bool:
     """Tell whether a call runs wherever its statement does."""
-    around = found.module.tree.ancestors(found.node)
-    between = itertools.takewhile(lambda up: not isinstance(up, ast.stmt), around)
+    between = found.module.tree.expressions(found.node)
     return not any(isinstance(up, NOT_ALWAYS) for up in between)
 
 
@@ -191,39 +191,18 @@ def _is_harmless(node: ast.AST, given: bool) -> bool:
 def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call, Function, bool]]:
     """Yield the functions that run under the autocast of some regions, with a call that leads there, and if it is sure."""
     seen: set[Function] = set()
-    calls = [
-        (region.module, node)
-        for region in regions
-        for stmt in region.statements()
-        for node in walk(stmt)
-        if isinstance(node, ast.Call)
-    ]
-    for start in (functions_run, _named):
+    calls, project = list(calls_in(regions)), unit.project
+    for sure, start in ((True, partial(functions_run, project)), (False, partial(_named, unit))):
         for module, call in calls:
-            stack = start(unit, module, call)
-            while stack:
-                function = stack.pop()
+            for function in spread(start(module, call), partial(run_below, project)):
                 if function not in seen:
                     seen.add(function)
-                    yield call, function, start is functions_run
-                    stack += _callees(unit, function)
-
-
-def _callees(unit: Unit, function: Function) -> list[Function]:
-    calls = function.calls
-    return [callee for call in calls for callee in functions_run(unit, function.module, call)]
-
-
-def functions_run(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
-    """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
-    classes = unit.project.values.instance_classes(module, call.func)
-    forwards = [cls.method("forward") for cls in classes]
-    return [*unit.project.callees(call), *(f for f in forwards if f is not None)]
+                    yield call, function, sure
 
 
 def _named(unit: Unit, module: Module, call: ast.Call) -> list[Function]:
     """Return the forwards of the classes that a file names, one of which a network of unknown class may be."""
-    if functions_run(unit, module, call) or not unit.forwards.is_network(module, call.func):
+    if functions_run(unit.project, module, call) or not unit.forwards.is_network(module, call.func):
         return []
     found = (unit.project.resolve(module, node) for node in module.tree.nodes(ast.Name))
     classes = dict.fromkeys(meaning for meaning in found if isinstance(meaning, Class))

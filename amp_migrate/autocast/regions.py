@@ -22,10 +22,10 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, position
-from amp_migrate.project.reach import reachable, reached_by, upwards
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.contexts import enters_autocast, in_autocast
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region, Search
+from amp_migrate.training.region import Region, Search, run_in
 from amp_migrate.training.steps import Backward
 
 
@@ -137,7 +137,7 @@ class _Gathering:
 
     def whole(self) -> list[Region]:
         """Return all regions, merged, without those that run under another."""
-        already = reached(self.unit, self.regions)
+        already = run_in(self.unit.project, self.regions)
         apart = (region for region in self.elsewhere if region.function not in already)
         return merged([*self.regions, *apart])
 
@@ -173,12 +173,6 @@ def _in_threads(unit: Unit) -> list[tuple[Function, Region]]:
             if region is not None and not trains & set(reachable(unit.project, function)):
                 found.append((unit.project.function_of(module, call), region))
     return found
-
-
-def reached(unit: Unit, regions: list[Region]) -> set[Function]:
-    """Return the functions that run under the autocast of some regions."""
-    nodes = {n for region in regions for stmt in region.statements() for n in walk(stmt)}
-    return {function for node in nodes for function in reached_by(unit.project, node)}
 
 
 def _runs_network(unit: Unit, search: Search) -> bool:

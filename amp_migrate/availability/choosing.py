@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.facts.constants import is_true
+from amp_migrate.facts.constants import is_true, string
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module
@@ -32,7 +32,10 @@ def may_be_off(site: Site) -> bool:
 def chosen_by_name(site: Site) -> bool:
     """Tell whether a test around a site asks for Apex by its name: ``if backend == "apex"``."""
     tests = (up.test for up in site.module.tree.ancestors(site.node) if isinstance(up, ast.If))
-    return any(_APEX in ast.unparse(test).lower() for test in tests)
+    words = (
+        word for test in tests for part in ast.walk(test) for word in (path(part), string(part))
+    )
+    return any(_APEX in word.lower() for word in words if word is not None)
 
 
 def answers(availability: Availability, found: Iterable[Site]) -> Availability:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import root
+from amp_migrate.facts.paths import path, root
 from amp_migrate.facts.tree import Tree
 
 ALIAS = "amp_of_an_older_interface"
@@ -28,7 +28,7 @@ def is_nothing(node: ast.expr) -> bool:
 def clip_loop(tree: Tree, statement: ast.Expr) -> str | None:
     """Return the loop for which a statement stands that clips each group of parameters; None for any other."""
     made = statement.value
-    if not isinstance(made, ast.ListComp) or ast.unparse(made.generators[0].target) != GROUP:
+    if not isinstance(made, ast.ListComp) or path(made.generators[0].target) != GROUP:
         return None
     over = made.generators[0]
     loop = f"for {GROUP} in {tree.segment(over.iter)}:\n    {tree.segment(made.elt)}"

@@ -158,6 +158,10 @@ class Tree:
         kinds = FunctionNode | ast.Lambda
         return next((up for up in self.ancestors(node) if isinstance(up, kinds)), None)
 
+    def expressions(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what is around `node` in its statement, inner ones first."""
+        return takewhile(lambda up: not isinstance(up, ast.stmt), self.ancestors(node))
+
     def in_try(self, node: ast.AST) -> bool:
         """Tell whether a `try` stands around `node` in its function or lambda."""
         names = ("Try", "TryStar")  # Python 3.10 has no `except*`

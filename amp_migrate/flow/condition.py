@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from amp_migrate.facts.constants import string
+from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import bottom, same, variables
 from amp_migrate.facts.tree import Tree
 
@@ -75,7 +75,7 @@ def negate(condition: Condition) -> Condition:
         return Condition(None, ast.get_source_segment(condition.text, parsed.operand) or "")
     if isinstance(parsed, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr):
         return Condition(None, f"not ({condition.text})")
-    if isinstance(parsed, ast.Compare) and ast.unparse(parsed.comparators[-1]) == "None":
+    if isinstance(parsed, ast.Compare) and is_none(parsed.comparators[-1]):
         if [type(op) for op in parsed.ops] == [ast.IsNot]:
             left = ast.get_source_segment(condition.text, parsed.left)
             return Condition(None, f"{left} is None")

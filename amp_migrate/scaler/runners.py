@@ -1,4 +1,4 @@
-"""Runners of mmcv: the library runs the model, and calls hooks of the project that do the backward and the step."""
+"""Runners of a library that runs the model, and calls hooks of the project that do the backward and the step."""
 
 from __future__ import annotations
 
@@ -13,15 +13,9 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.relatives import family
+from amp_migrate.scaler.frameworks import MMCV, Framework
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.values.values import Values
-
-LIBRARY = "mmcv.runner"
-_EVENTS = frozenset(
-    f"{when}_{what}"
-    for when in ("before", "after")
-    for what in ("run", "epoch", "iter", "train_epoch", "train_iter", "val_epoch", "val_iter")
-)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,8 +34,11 @@ class Runners:
     is never on.
     """
 
-    def __init__(self, project: Project, inits: Iterable[Function]) -> None:
+    def __init__(
+        self, project: Project, inits: Iterable[Function], library: Framework = MMCV
+    ) -> None:
         self._project = project
+        self.library = library
         made = [self.reached(function) for function in inits]
         self._apart = bool(made) and not any(made)
         self.used = False
@@ -58,18 +55,18 @@ class Runners:
             return None
         if self._is_runner(function.cls):
             return names[0]
-        if not _is_hook(function.cls):
+        if not self._is_hook(function.cls):
             return None
-        if function.name in _EVENTS and len(names) == 2:
+        if function.name in self.library.events and len(names) == 2:
             return names[1]
-        return "runner" if "runner" in names else None
+        return self.library.given if self.library.given in names else None
 
     def computes(self, function: Function, loss: ast.expr) -> bool:
         """Tell whether a hook's loss is one that the library got from the model: ``runner.outputs["loss"]``."""
         runner = self.through(function)
         if runner is None:
             return False
-        outputs = f"{runner}.outputs"
+        outputs = f"{runner}.{self.library.outputs}"
         taken = {
             node.targets[0].id
             for node in function.own_nodes
@@ -106,9 +103,9 @@ class Runners:
                     yield module, node
 
     def programs(self) -> Iterator[Module]:
-        """Yield the files that are no tests of their own; none where nothing speaks of mmcv."""
+        """Yield the files that are no tests of their own; none where nothing speaks of the library."""
         modules = self._project.modules.values()
-        if not any("mmcv" in module.tree.text for module in modules):
+        if not any(self.library.name in module.tree.text for module in modules):
             return
         folders = [module.path.split("/")[:-1] for module in modules]
         # Where the project lies says nothing about its files.
@@ -129,7 +126,7 @@ class Runners:
             "AMP901",
             module,
             call,
-            "the mmcv runner that is made here has to carry the GradScaler, and has no name",
+            f"the {self.library.name} runner that is made here has to carry the GradScaler, and has no name",
             "assign the runner to a variable, then run again",
         )
 
@@ -149,13 +146,24 @@ class Runners:
             return False
         name = self._project.external(module, call.func) or ""
         last = name.rpartition(".")[2]
-        return name.startswith(LIBRARY) and (last == "build_runner" or last.endswith("Runner"))
+        made = last in self.library.makers or last.endswith(self.library.runner)
+        return made and name.startswith(self.library.package)
 
     def _is_runner(self, cls: Class) -> bool:
-        return any(_derives(c, "Runner") or self._is_registered(c) for c in family(cls))
+        return any(
+            self._derives(c, self.library.runner) or self._is_registered(c) for c in family(cls)
+        )
+
+    def _is_hook(self, cls: Class) -> bool:
+        """Tell whether a class is a hook, or what one of the project's own classes makes a hook of."""
+        return any(self._derives(each, self.library.hook) for each in (cls, *cls.subclasses()))
+
+    def _derives(self, cls: Class, kind: str) -> bool:
+        package = self.library.package
+        return any(b.startswith(package) and b.endswith(kind) for b in cls.externals())
 
     def _is_registered(self, cls: Class) -> bool:
-        registry = f"{LIBRARY}.RUNNERS.register_module"
+        registry = f"{self.library.package}.{self.library.registry}"
         heads = [d.func if isinstance(d, ast.Call) else d for d in cls.node.decorator_list]
         return any(self._project.external(cls.module, head) == registry for head in heads)
 
@@ -183,21 +191,21 @@ class Runners:
                         "AMP904",
                         function.module,
                         function.node or made.statement,
-                        f"mmcv calls {function.qualname}(), which does not call the model itself: it is not known where "
+                        f"{self.library.name} calls {function.qualname}(), which does not call the model itself: it is not known where "
                         "autocast belongs",
                         "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",
                     )
         for module in self.programs():
             for cls in module.classes.values():
-                method = cls.methods.get("train_step")
+                method = cls.methods.get(self.library.batch)
                 if method is None or not _is_run(method) or _casts(self._project, method):
                     continue
-                if not _runs_forward(method):
+                if not _runs_forward(method, self.library.batch):
                     raise Cannot(
                         "AMP904",
                         module,
                         method.node or cls.node,
-                        f"mmcv calls {method.qualname}(), which does not run forward(): it is not known where autocast belongs",
+                        f"{self.library.name} calls {method.qualname}(), which does not run forward(): it is not known where autocast belongs",
                         "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",
                     )
 
@@ -215,31 +223,22 @@ def _optimizers(made: ast.expr) -> Iterator[ast.expr]:
             yield from node.args[2:3]
 
 
-def _is_hook(cls: Class) -> bool:
-    """Tell whether a class is a hook, or what one of the project's own classes makes a hook of."""
-    return any(_derives(each, "Hook") for each in (cls, *cls.subclasses()))
-
-
-def _derives(cls: Class, kind: str) -> bool:
-    return any(b.startswith(LIBRARY) and b.endswith(kind) for b in cls.externals())
-
-
 def _mentions(node: ast.AST, dotted: str) -> bool:
     return any(path(part) == dotted for part in ast.walk(node))
 
 
 def _is_run(method: Function) -> bool:
-    """Tell whether runners can call a `train_step`: they give it the batch and the optimizer, and no more."""
+    """Tell whether runners can call a method for a batch: they give it the batch and the optimizer, and no more."""
     parameters = method.parameters
     required = [name for name in parameters.positional if name not in parameters.defaults]
     return len(required) <= 3
 
 
-def _runs_forward(method: Function) -> bool:
+def _runs_forward(method: Function, batch: str) -> bool:
     """Tell whether a method calls its own object, its `forward` or the same method of its base."""
     own = method.parameters.names[0] if method.parameters.names else "self"
     return _calls(method, own) or any(
-        isinstance(node, ast.Attribute) and node.attr == "train_step" for node in method.own_nodes
+        isinstance(node, ast.Attribute) and node.attr == batch for node in method.own_nodes
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.below import every
-from amp_migrate.project import Function, Module
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import walk
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import position
+from amp_migrate.project.reach import reachable
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,3 +56,35 @@ class Search:
 def nodes_in(regions: Iterable[Region]) -> set[ast.AST]:
     """Return all nodes in the statements of some regions, nested functions included."""
     return {n for r in regions for stmt in r.statements() for n in every(stmt)}
+
+
+def calls_in(regions: Iterable[Region]) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the calls that some regions make themselves, each with its file."""
+    for region in regions:
+        for stmt in region.statements():
+            yield from ((region.module, node) for node in walk(stmt) if isinstance(node, ast.Call))
+
+
+def functions_run(project: Project, module: Module, call: ast.Call) -> list[Function]:
+    """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
+    classes = project.values.instance_classes(module, call.func)
+    forwards = [cls.method("forward") for cls in classes]
+    return [*project.callees(call), *(f for f in forwards if f is not None)]
+
+
+def run_below(project: Project, function: Function) -> Iterator[Function]:
+    """Yield the functions that the calls of a function run."""
+    for call in function.calls:
+        yield from functions_run(project, function.module, call)
+
+
+def run_in(project: Project, regions: Iterable[Region]) -> set[Function]:
+    """Return the functions that run in some regions, directly or not."""
+    calls = calls_in(regions)
+    starts = (f for module, call in calls for f in functions_run(project, module, call))
+
+    def onward(function: Function) -> Iterator[Function]:
+        yield from reachable(project, function)
+        yield from run_below(project, function)
+
+    return set(closure(starts, onward))

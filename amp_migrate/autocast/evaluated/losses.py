@@ -8,7 +8,6 @@ from collections.abc import Callable
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.products import Products
-from amp_migrate.autocast.regions import reached
 from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32
 from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.trains import Trains
@@ -18,7 +17,7 @@ from amp_migrate.project.once import kept, once
 from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region, nodes_in
+from amp_migrate.training.region import Region, nodes_in, run_in
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _MEASURES = (*_ASSIGNS, ast.Return, ast.Expr, ast.If, ast.While)
@@ -45,7 +44,7 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     ``F.kl_div(F.log_softmax(output), target)``.
     """
     regions = [*unit.regions, *found]
-    held, under = nodes_in(regions), reached(unit, regions)
+    held, under = nodes_in(regions), run_in(unit.project, regions)
     measured = _Measured(unit, models)
     near = set(unit.near)
     return [

@@ -8,7 +8,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
-from amp_migrate.autocast.regions import merged, reached
+from amp_migrate.autocast.regions import merged
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
@@ -19,7 +19,7 @@ from amp_migrate.training.beliefs import RUNS_FORWARD
 from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.forwards.holders import used_as_networks
 from amp_migrate.training.forwards.indifferent import keeps_type
-from amp_migrate.training.region import Region, nodes_in
+from amp_migrate.training.region import Region, nodes_in, run_in
 
 
 def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
@@ -31,7 +31,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
     if unit.outside or levels & {"O2", "O3"}:
         return []
     models = initialized(unit)
-    cast, trained = reached(unit, known), reached(unit, unit.regions)
+    cast, trained = run_in(unit.project, known), run_in(unit.project, unit.regions)
     taken = nodes_in([*unit.regions, *known])
     found = merged(
         [

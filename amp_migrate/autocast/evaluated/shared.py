@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.autocast.bce_called import functions_run
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
@@ -15,7 +14,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.imported import acts
 from amp_migrate.project.programs import programs
-from amp_migrate.training.region import Region, nodes_in
+from amp_migrate.training.region import nodes_in, run_in
 
 _Runs = Callable[[Module, ast.Call], bool]
 
@@ -26,7 +25,7 @@ def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
     `runs` tells whether a call is one of a network of the unit. The forward of a network is none of these functions:
     the calls of the network are found for themselves.
     """
-    trained = _run(unit, unit.regions)
+    trained = run_in(unit.project, unit.regions)
     running = [f for f in trained if _helps(f) and _runs_one(f, runs)]
 
     def callers(function: Function) -> list[Function]:
@@ -80,24 +79,6 @@ def _starts(project: Project, program: Module) -> bool:
         and project.external(program, call.func) == "apex.amp.initialize"
         for call in program.tree.nodes(ast.Call)
     )
-
-
-def _run(unit: Unit, regions: list[Region]) -> set[Function]:
-    """Return the functions that run in some regions, the forwards of the networks there among them."""
-    calls = (
-        (region.module, node)
-        for region in regions
-        for stmt in region.statements()
-        for node in ast.walk(stmt)
-        if isinstance(node, ast.Call)
-    )
-    starts = {function for module, call in calls for function in functions_run(unit, module, call)}
-    return set(closure(starts, lambda here: _below(unit, here)))
-
-
-def _below(unit: Unit, function: Function) -> list[Function]:
-    calls = function.calls
-    return [below for call in calls for below in functions_run(unit, function.module, call)]
 
 
 def _helps(function: Function) -> bool:

@@ -175,7 +175,7 @@ def _join_stored(project: Project, groups: _Groups, members: list[Site]) -> None
 def _join_orphans(project: Project, groups: _Groups) -> None:
     """Join what scales without an initialize to the one of its file, or to the only one that a program runs beside it.
 
-    What hooks and runners of mmcv do joins every program that makes a runner.
+    What hooks and runners of a library do joins every program that makes a runner.
     """
     hooked: _Hooked | None = None
     found = groups.result()
@@ -197,7 +197,7 @@ def _join_orphans(project: Project, groups: _Groups) -> None:
 
 
 class _Hooked:
-    """Tells which sites serve the hooks and runners of mmcv."""
+    """Tells which sites serve the hooks and runners of a library."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -205,7 +205,7 @@ class _Hooked:
         self._makers = self._runners.makers()
 
     def holds(self, group: list[Site]) -> bool:
-        """Tell whether methods that mmcv calls hold the sites, or call the functions that do."""
+        """Tell whether methods that the library calls hold the sites, or call the functions that do."""
         return bool(self._makers) and any(
             self._runners.reached(function) is not None
             for site in group

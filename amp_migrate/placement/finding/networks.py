@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import COPIES
+from amp_migrate.training.region import calls_in
 
 
 def initialized(unit: Unit) -> set[int]:
@@ -18,12 +19,9 @@ def initialized(unit: Unit) -> set[int]:
         groups |= values.groups(module, node)
     groups |= _handed(unit)
     if unit.home.callers.alone or unit.home.makers:
-        for region in unit.regions:
-            for call in (n for stmt in region.statements() for n in walk(stmt)):
-                if isinstance(call, ast.Call) and unit.forwards.is_network(
-                    region.module, call.func
-                ):
-                    groups |= values.groups(region.module, call.func)
+        for module, call in calls_in(unit.regions):
+            if unit.forwards.is_network(module, call.func):
+                groups |= values.groups(module, call.func)
     return groups | _copies(unit, groups)
 
 

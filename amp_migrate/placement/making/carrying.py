@@ -1,4 +1,4 @@
-"""Gives the GradScaler to the runners of mmcv, through which hooks and runners reach it."""
+"""Gives the GradScaler to the runners of a library, through which hooks and runners reach it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amp_migrate.project.reach import reachable, upwards
 
 
 def carry(unit: Unit, index: Index) -> None:
-    """Let every runner of mmcv carry the scaler; each program that initializes must be seen to make one."""
+    """Let every runner carry the scaler; each program that initializes must be seen to make one."""
     runners = unit.home.runners
     if not runners.used:
         return
@@ -30,6 +30,6 @@ def carry(unit: Unit, index: Index) -> None:
                 "AMP901",
                 sites[0].module,
                 sites[0].node,
-                "the hooks of mmcv get the GradScaler from their runner, and this program is not seen to make one",
+                f"the hooks of {runners.library.name} get the GradScaler from their runner, and this program is not seen to make one",
                 "give amp-migrate the file that makes the runner as well, then run again",
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.placement.finding.unit import Unit
@@ -74,15 +73,8 @@ def _clipped(unit: Unit, site: Site) -> bool:
     called = unit.project.lookup.called
     return any(
         isinstance(up, ast.Call) and called(site.module, up) in READS_GRADIENTS
-        for up in _expressions(site)
+        for up in site.module.tree.expressions(site.node)
     )
-
-
-def _expressions(site: Site) -> Iterable[ast.AST]:
-    for up in site.module.tree.ancestors(site.node):
-        if isinstance(up, ast.stmt):
-            return
-        yield up
 
 
 def _before(unit: Unit, unscale: Unscale, clip: ast.AST) -> bool:

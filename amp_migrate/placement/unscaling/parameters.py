@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import path, same, tail, walk
+from amp_migrate.facts.paths import all_given, path, same, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import Function
@@ -77,7 +77,8 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
     parent = tree.parent(site.node)
     if isinstance(parent, ast.IfExp) and isinstance(site.node, ast.expr):
         other = parent.orelse if parent.body is site.node else parent.body
-        plain = ast.unparse(other).endswith(".parameters()")
+        func = other.func if isinstance(other, ast.Call) and not all_given(other) else None
+        plain = isinstance(func, ast.Attribute) and func.attr == "parameters"
         if plain or same(ast.parse(text, mode="eval").body, other):
             return tree.segment(other), parent
     return text, site.call

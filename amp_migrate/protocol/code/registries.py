@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.protocol.code.program import Program
@@ -128,6 +129,6 @@ def _is_empty(node: ast.expr | None) -> bool:
         return not node.keys
     if isinstance(node, ast.List):
         return not node.elts
-    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in _EMPTY:
+    if not isinstance(node, ast.Call) or path(node.func) not in _EMPTY:
         return False
     return all(isinstance(arg, ast.Name) and arg.id == "list" for arg in node.args)

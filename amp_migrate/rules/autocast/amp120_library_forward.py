@@ -41,7 +41,7 @@ def decide(context: Context) -> Iterator[Decision]:
     unit.home.runners.refuse_other_forwards()
     for site in unit.of(Kind.INITIALIZE):
         if not context.is_gone(site.node):
-            yield _told(context, site)
+            yield _told(context, site, unit.home.runners.library.name)
     for module, call in everywhere(unit, unit.home.runners.programs()):
         message = (
             "binary cross entropy of probabilities raises where forward() reaches it under autocast"
@@ -50,9 +50,9 @@ def decide(context: Context) -> Iterator[Decision]:
         yield decision(RULE, Status.NOTE, module, call, message, advice=advice)
 
 
-def _told(context: Context, site: Site) -> Decision:
+def _told(context: Context, site: Site, library: str) -> Decision:
     message = (
-        f"mmcv runs the forward pass, so forward() of the model runs under `{autocast(context, site)}` from here on; "
+        f"{library} runs the forward pass, so forward() of the model runs under `{autocast(context, site)}` from here on; "
         "what is computed of its outputs outside of forward() is not cast"
     )
     advice = "train with a process for each GPU: replicas of DataParallel would run the forward() of their original"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.autocast.regions import reached
 from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
@@ -13,6 +12,7 @@ from amp_migrate.project.rounds import may_follow, may_start, runs_before
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import run_in
 
 _CLEARED = "torch.clear_autocast_cache()"
 _WHY = "  # of weights cast without gradients"
@@ -26,7 +26,7 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
     unit = context.unit
     if not unit.scales:
         return
-    inside = reached(unit, unit.regions)
+    inside = run_in(unit.project, unit.regions)
     functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
     bodies: list[tuple[Function, list[ast.AST]]] = [
         (function, list(function.own_nodes))

@@ -142,13 +142,13 @@ def _lent(context: Context) -> Iterator[Decision]:
 
 
 def _carried(context: Context) -> Iterator[Decision]:
-    """Let the runners of mmcv carry the scaler, or one that is off."""
+    """Let the runners of a library carry the scaler, or one that is off."""
     home = context.unit.home
     for made, text in home.runners.carried:
         span = made.function.module.tree.span(made.statement)
         value = text or context.spelling.scaler(["enabled=False"])
         edit = Insert(span, f"{made.name}.{home.name} = {value}", after=True)
-        sentence = f"`{made.name}` carries the GradScaler to the hooks that mmcv calls"
+        sentence = f"`{made.name}` carries the GradScaler to the hooks that {home.runners.library.name} calls"
         yield _decision(made.function, sentence, [(made.function.module.path, edit)])
 
 

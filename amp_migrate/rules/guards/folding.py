@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
-from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import defs, imported_name, root, sets
+from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.paths import defs, imported_name, path, root, sets
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
@@ -96,7 +96,9 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
         flags = context.availability.flags
         return all(isinstance(t, ast.Name) and t.id in flags for t in targets_of(stmt))
     if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
-        return "sys.path." in ast.unparse(stmt) and "apex" in ast.unparse(stmt)
+        texts = (string(part) for part in ast.walk(stmt))
+        extends = (path(stmt.value.func) or "").startswith("sys.path.")
+        return extends and any("apex" in text for text in texts if text is not None)
     return isinstance(stmt, ast.Pass)
 
 
@@ -147,7 +149,7 @@ def _log_names(node: ast.Try) -> set[str]:
         name
         for handler in node.handlers
         for stmt in handler.body
-        if isinstance(stmt, ast.Assign) and ast.unparse(stmt.value).startswith("logging.")
+        if isinstance(stmt, ast.Assign) and root(stmt.value) == "logging"
         for name in defs(stmt)
     }
 
