@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.tree import Tree
 
@@ -84,6 +84,16 @@ def inside(tree: Tree, node: ast.AST, outer: ast.AST) -> bool:
 def in_branch(tree: Tree, node: ast.AST, branch: list[ast.stmt]) -> bool:
     """Tell whether `node` lies in one of the statements of a block."""
     return any(inside(tree, node, stmt) for stmt in branch)
+
+
+def comes_to(block: list[ast.stmt], wanted: Callable[[ast.stmt], bool]) -> bool:
+    """Tell whether a block comes to a statement of some kind, whichever way its tests go."""
+    return any(
+        all(comes_to(arm, wanted) for arm in (stmt.body, stmt.orelse))
+        if isinstance(stmt, ast.If)
+        else wanted(stmt)
+        for stmt in block
+    )
 
 
 def key(node: ast.AST) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.order import Loop, in_branch, inside, levels, position
+from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels, position
 from amp_migrate.training.origins.repeated import visits
 
 _BACKWARD = ("backward", "scale_loss")
@@ -122,18 +122,8 @@ def _steps_either_way(step: Step, test: ast.If, others: Iterable[Step]) -> bool:
         if isinstance(node, ast.Attribute) and node.attr == "step"
         if same(node.value, step.optimizer)
     }
-    return _takes_any(step.tree, other, {*own, *(s.call for s in others)})
-
-
-def _takes_any(tree: Tree, block: list[ast.stmt], nodes: set[ast.AST]) -> bool:
-    """Tell whether a block comes to one of some nodes whichever way its tests go."""
-    for stmt in block:
-        if isinstance(stmt, ast.If):
-            if all(_takes_any(tree, arm, nodes) for arm in (stmt.body, stmt.orelse)):
-                return True
-        elif any(inside(tree, node, stmt) for node in nodes):
-            return True
-    return False
+    steps = {*own, *(s.call for s in others)}
+    return comes_to(other, lambda stmt: any(inside(step.tree, node, stmt) for node in steps))
 
 
 def children_of(tree: Tree, anchors: list[ast.stmt]) -> list[ast.stmt]:

@@ -9,7 +9,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function
-from amp_migrate.project.order import Loop, beside, inside, levels, position
+from amp_migrate.project.order import Loop, beside, comes_to, inside, levels, position
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steps import Step, children_of
 
@@ -65,14 +65,13 @@ def _always_fed(unit: Unit, function: Function, use: Use, zeroing: ast.Expr) -> 
 
 def _runs(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
     """Tell whether a statement runs a backward on every way through it."""
-    if isinstance(stmt, ast.If):
-        return all(
-            any(_runs(unit, function, part) for part in branch)
-            for branch in (stmt.body, stmt.orelse)
-        )
-    if isinstance(stmt, ast.With):
-        return any(_runs(unit, function, part) for part in stmt.body)
-    return isinstance(stmt, ast.Expr) and unit.trains(function.module, stmt)
+
+    def runs(part: ast.stmt) -> bool:
+        if isinstance(part, ast.With):
+            return comes_to(part.body, runs)
+        return isinstance(part, ast.Expr) and unit.trains(function.module, part)
+
+    return comes_to([stmt], runs)
 
 
 def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> ast.Expr | None:

@@ -12,7 +12,7 @@ from amp_migrate.facts.paths import defs, path, same, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function, Project
-from amp_migrate.project.order import dominates, in_branch, inside, levels
+from amp_migrate.project.order import comes_to, dominates, in_branch, inside, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.origins.meant import meant
 
@@ -175,12 +175,8 @@ def superseded(
 
 def on_every_way(level: ast.stmt, receivers: list[Receiver]) -> bool:
     """Tell whether every branch of an ``if`` has a call that gives the scaler."""
-    if isinstance(level, ast.If):
-        return all(
-            any(on_every_way(stmt, receivers) for stmt in branch)
-            for branch in (level.body, level.orelse)
-        )
-    return any(r.statement is level and r.other_arm is None for r in receivers)
+    calls = {r.statement for r in receivers if r.other_arm is None}
+    return comes_to([level], lambda stmt: stmt in calls)
 
 
 def above(receiver: Receiver, needed: list[ast.AST]) -> ast.stmt:
