@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, sets, spreads
 from amp_migrate.project import CallSite, Class, Function, Project
-from amp_migrate.project.order import in_branch
 from amp_migrate.project.relatives import family
 
 _SERVED = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
@@ -50,17 +49,14 @@ def entries(project: Project, found: Iterable[Site]) -> dict[Function, Entry]:
 
 
 def _entry(project: Project, site: Site) -> Entry | None:
-    function, tree = site.function, site.module.tree
+    function = site.function
     if function.node is None or function.parent is not None:
         return None
-    for up in tree.ancestors(site.node):
-        if up is function.node:
-            return None
-        if isinstance(up, ast.If) and in_branch(tree, site.node, up.body):
-            flag = path(up.test)
-            taker = _taker(project, function, flag) if flag is not None else None
-            if taker is not None:
-                return _left_off(project, *taker)
+    for up, holds in site.module.tree.sides(site.node):
+        flag = path(up.test) if holds else None
+        taker = _taker(project, function, flag) if flag is not None else None
+        if taker is not None:
+            return _left_off(project, *taker)
     return None
 
 

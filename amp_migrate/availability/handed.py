@@ -11,7 +11,7 @@ from amp_migrate.apex.sites import Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import calls_method, same
 from amp_migrate.project import Function, Project
-from amp_migrate.project.order import in_branch, loop_of
+from amp_migrate.project.order import loop_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,19 +64,11 @@ def _maker(site: Site) -> Maker | None:
 
 def _by_choice(project: Project, site: Site, found: Mapping[Function, Maker]) -> bool:
     """Tell whether a loss is scaled where amp was chosen, and else not: Apex would have raised without an initialize."""
-    tree = site.module.tree
-    tests = [
-        up
-        for up in tree.ancestors(site.node)
-        if isinstance(up, ast.If) and tree.function(up) is site.function.node
-    ]
-    asking = [up for up in tests if _asks(project, site, up.test, found)]
-    rest = [stmt for up in tests if up not in asking for stmt in up.orelse]
-    return (
-        bool(asking)
-        and all(in_branch(tree, site.node, up.body) for up in asking)
-        and not any(calls_method(stmt, "backward") for stmt in rest)
-    )
+    tests = {up: holds for up, holds in site.module.tree.sides(site.node) if isinstance(up, ast.If)}
+    asking = {up: holds for up, holds in tests.items() if _asks(project, site, up.test, found)}
+    rest = [stmt for up in tests.keys() - asking.keys() for stmt in up.orelse]
+    chosen = bool(asking) and all(asking.values())
+    return chosen and not any(calls_method(stmt, "backward") for stmt in rest)
 
 
 def _asks(project: Project, site: Site, test: ast.expr, found: Mapping[Function, Maker]) -> bool:

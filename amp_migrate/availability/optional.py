@@ -10,7 +10,6 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import assignments, targets_of
 from amp_migrate.project import Module
-from amp_migrate.project.order import in_branch
 
 
 @dataclass(eq=False, slots=True)
@@ -70,12 +69,8 @@ def _is_amp(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
 
 def _asked(module: Module, node: ast.stmt, known: Callable[[ast.expr], bool | None]) -> bool:
     """Tell whether an import stands under a test of an option."""
-    for up in module.tree.ancestors(node):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return False
-        if isinstance(up, ast.If):
-            return known(up.test) is None and in_branch(module.tree, node, up.body)
-    return False
+    sides = ((up, holds) for up, holds in module.tree.sides(node) if isinstance(up, ast.If))
+    return next((holds and known(up.test) is None for up, holds in sides), False)
 
 
 def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:

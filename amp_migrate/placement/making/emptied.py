@@ -6,10 +6,9 @@ import ast
 
 from amp_migrate.apex.emptied import asked, asked_otherwise
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import bound_name, walk
 from amp_migrate.flow.condition import Condition, conjunction, negate
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project.order import in_branch, levels
 from amp_migrate.project.reach import set_later
 from amp_migrate.scaler.routes.carriers import Stored
 
@@ -42,19 +41,16 @@ def _is_of(stored: Stored, attribute: ast.expr) -> bool:
     )
 
 
-def _tests(stored: Stored) -> list[ast.If]:
-    tree = stored.site.module.tree
-    return [level for level in levels(tree, stored.statement) if isinstance(level, ast.If)]
+def _tests(stored: Stored) -> list[tuple[ast.expr, bool]]:
+    """Return the tests around what is stored, outer first, and how they came out."""
+    sides = stored.site.module.tree.sides(stored.statement)
+    return [(up.test, holds) for up, holds in sides][::-1]
 
 
 def _condition(unit: Unit, stored: Stored) -> Condition:
-    availability = unit.availability[stored.site.module]
-    found = []
-    for level in reversed(_tests(stored)):
-        condition = availability.reduce(level.test)
-        inside = in_branch(stored.site.module.tree, stored.statement, level.body)
-        found.append(condition if inside else negate(condition))
-    return conjunction(found)
+    reduce = unit.availability[stored.site.module].reduce
+    found = ((reduce(test), holds) for test, holds in _tests(stored))
+    return conjunction([asked if holds else negate(asked) for asked, holds in found])
 
 
 def _holds(unit: Unit, site: Site, stored: Stored) -> bool:
@@ -62,23 +58,16 @@ def _holds(unit: Unit, site: Site, stored: Stored) -> bool:
     function = stored.site.function
     read = [
         node
-        for level in _tests(stored)
-        for node in ast.walk(level.test)
+        for test, _ in _tests(stored)
+        for node in ast.walk(test)
         if isinstance(node, ast.Name | ast.Attribute)
     ]
     if function is site.function:
+        bound = set(map(bound_name, walk(function.scope)))
         return not any(isinstance(node, ast.Attribute) for node in read) and not any(
-            isinstance(node, ast.Name) and node.id in _bound(function.scope) for node in read
+            isinstance(node, ast.Name) and node.id in bound for node in read
         )
     receivers = {function.parameters.names[0], site.function.parameters.names[0]}
     names = {node.id for node in read if isinstance(node, ast.Name)}
     fixed = {node.attr for node in read if isinstance(node, ast.Attribute)}
     return len(receivers) == 1 and names <= receivers and not fixed & set_later(unit.project)
-
-
-def _bound(scope: ast.AST) -> set[str]:
-    return {
-        node.id
-        for node in walk(scope)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }

@@ -14,7 +14,6 @@ from amp_migrate.placement.making.asked import Asked
 from amp_migrate.placement.making.climbing import guard
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.project import Function
-from amp_migrate.project.order import in_branch, levels
 from amp_migrate.project.rounds import rebound
 
 
@@ -40,11 +39,12 @@ def _held(unit: Unit, function: Function, node: ast.AST, folded: set[ast.AST]) -
     """Return what the tests around a node say where it runs; none whose answer may have changed since."""
     tree = function.module.tree
     held = NOTHING
-    for level in levels(tree, node):
-        if not isinstance(level, ast.If) or level in folded:
-            continue
-        if not rebound(unit.project, function, level.test, level.test, tree.statement(node)):
-            held = refine(held, level.test, in_branch(tree, node, level.body)) or held
+    for up, holds in tree.sides(node):
+        test = up.test
+        if up not in folded and not rebound(
+            unit.project, function, test, test, tree.statement(node)
+        ):
+            held = refine(held, test, holds) or held
     return held
 
 
@@ -52,9 +52,9 @@ def _made(unit: Unit, site: Site) -> Creation:
     """Return when an initialize scales, as far as the tests around it and its arguments say so."""
     tree, options = site.module.tree, unit.options[site]
     around = [
-        guard(unit, site, level, in_branch(tree, site.node, level.body))
-        for level in levels(tree, site.node)
-        if isinstance(level, ast.If)
+        guard(unit, site, up, holds)
+        for up, holds in tree.sides(site.node)
+        if isinstance(up, ast.If)
     ]
     around = [condition for condition in around if condition != UNKNOWN]
     own = options.switch if options.always_scales else options.casts

@@ -12,7 +12,7 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.project import Project
-from amp_migrate.project.order import Loop, in_branch, inside, levels
+from amp_migrate.project.order import Loop, inside, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
@@ -38,13 +38,13 @@ def skipped_backward(unit: Unit, step: Step, backwards: list[Backward]) -> ast.I
 
 def _skips(step: Step, backward: Backward) -> ast.If | None:
     tree = step.tree
-    for level in levels(tree, backward.node):
-        if inside(tree, step.call, level):
+    for up, holds in tree.sides(backward.node):
+        if inside(tree, step.call, up):
             return None
-        if isinstance(level, ast.If):
-            other = level.orelse if in_branch(tree, backward.node, level.body) else level.body
+        if isinstance(up, ast.If):
+            other = up.orelse if holds else up.body
             if not any(holds_backward(stmt) or _leaves(stmt) for stmt in other):
-                return level
+                return up
     return None
 
 
