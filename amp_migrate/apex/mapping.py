@@ -180,11 +180,7 @@ class _Reader:
 
     def _places(self, scope: ScopeNode, name: str, keys: list[str]) -> Iterator[ast.expr]:
         """Yield the expressions that read the mapping itself."""
-        for node in self._tree.nodes(ast.Name):
-            if node.id != name or not isinstance(node.ctx, ast.Load):
-                continue
-            if self._module.scopes.owner(node) is not scope:
-                continue
+        for node in self._module.scopes.reads(scope, name):
             place: ast.expr | None = node
             for key in keys:
                 place = _item_of(self._tree.parent(place), place, key) if place else None

@@ -62,10 +62,8 @@ def _loads(project: Project, module: Module, target: ast.Name) -> list[ast.Name]
         return [target]
     return [
         n
-        for n in module.tree.nodes(ast.Name)
-        if n.id == target.id
-        and module.scopes.owner(n) is owner
-        and not (isinstance(n.ctx, ast.Store) and isinstance(module.tree.parent(n), ast.Assign))
+        for n in module.scopes.spelt(owner, target.id)
+        if not (isinstance(n.ctx, ast.Store) and isinstance(module.tree.parent(n), ast.Assign))
     ]
 
 

@@ -70,11 +70,7 @@ def _runs(module: Module, graph: Graph, later: ast.AST) -> list[Point]:
     if not isinstance(later, ast.FunctionDef) or later.decorator_list:
         return defined
     owner = module.scopes.find(module.scopes.scope_of(later), later.name)
-    names = [
-        name
-        for name in module.tree.nodes(ast.Name)
-        if name.id == later.name and module.scopes.owner(name) is owner
-    ]
+    names = module.scopes.spelt(owner, later.name)
     calls = [module.tree.parent(name) for name in names]
     alone = all(isinstance(c, ast.Call) and c.func is n for c, n in zip(calls, names, strict=True))
     points = [graph.at(call)[-1:] for call in calls if call is not None]

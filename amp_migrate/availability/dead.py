@@ -52,10 +52,7 @@ def is_dead_local(function: Function) -> bool:
         return False
     scopes = function.module.scopes
     owner = scopes.find(scopes.scope_of(node), node.name)
-    return not any(
-        read.id == node.name and isinstance(read.ctx, ast.Load) and scopes.owner(read) is owner
-        for read in function.module.tree.nodes(ast.Name)
-    )
+    return not scopes.reads(owner, node.name)
 
 
 def _says(module: Module, name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import bottom
-from amp_migrate.facts.scopes import assignments, targets_of
+from amp_migrate.facts.scopes import ScopeNode, assignments, targets_of
 from amp_migrate.project import Module
 
 
@@ -73,7 +73,7 @@ def _asked(module: Module, node: ast.stmt, known: Callable[[ast.expr], bool | No
     return next((holds and known(up.test) is None for up, holds in sides), False)
 
 
-def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:
+def _empty(module: Module, scope: ScopeNode | None, name: str) -> list[ast.stmt]:
     """Return the assignments of None to a name of a scope."""
     return [
         node
@@ -86,15 +86,10 @@ def _empty(module: Module, scope: ast.AST | None, name: str) -> list[ast.stmt]:
     ]
 
 
-def _tested(module: Module, scope: ast.AST, name: str) -> bool:
+def _tested(module: Module, scope: ScopeNode, name: str) -> bool:
     """Tell whether the name is read as a value: tested, handed on or returned."""
-    return any(
-        node.id == name
-        and isinstance(node.ctx, ast.Load)
-        and not isinstance(module.tree.parents[node], ast.Attribute)
-        and module.scopes.owner(node) is scope
-        for node in module.tree.nodes(ast.Name)
-    )
+    reads = module.scopes.reads(scope, name)
+    return not all(isinstance(module.tree.parents[node], ast.Attribute) for node in reads)
 
 
 def _whole(module: Module, node: ast.stmt) -> ast.stmt:
@@ -128,16 +123,14 @@ def _is_global(node: ast.stmt, module: Module) -> bool:
 
 
 def _reads(
-    module: Module, scope: ast.AST, name: str, used: Callable[[str], bool]
+    module: Module, scope: ScopeNode, name: str, used: Callable[[str], bool]
 ) -> list[ast.AST] | None:
     """Return the tests of a name; None where it is handed on, other than to an attribute that nothing asks."""
     parents = module.tree.parents
     tests: list[ast.AST] = []
-    for node in module.tree.nodes(ast.Name):
-        if node.id != name or not isinstance(node.ctx, ast.Load):
-            continue
+    for node in module.scopes.reads(scope, name):
         up = parents[node]
-        if module.scopes.owner(node) is not scope or isinstance(up, ast.Attribute):
+        if isinstance(up, ast.Attribute):
             continue
         if isinstance(up, ast.Assign) and all(
             isinstance(target, ast.Attribute) and used(target.attr) for target in up.targets

@@ -74,8 +74,7 @@ def _asking(
 
 def _free(scopes: Scopes, name: str) -> int:
     """Return the line at which a text first reads a name that nothing in it binds; 0 where it does not."""
-    reading = (n for n in scopes.tree.nodes(ast.Name) if n.id == name)
-    return min((n.lineno for n in reading if scopes.owner(n) is None), default=0)
+    return min((node.lineno for node in scopes.spelt(None, name)), default=0)
 
 
 def unset(project: Project, after: Mapping[str, Tree]) -> Iterator[Lost]:

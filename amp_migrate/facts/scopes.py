@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from amp_migrate.facts.paths import bound_name, imported_name
 from amp_migrate.facts.tree import Tree
@@ -88,6 +89,21 @@ class Scopes:
         """Return the nodes that bind the variable read or stored by `name`; none for built-ins and the like."""
         owner = self.owner(name)
         return [] if owner is None else self.bindings(owner, name.id)
+
+    def spelt(self, owner: ScopeNode | None, name: str) -> list[ast.Name]:
+        """Return where a text reads or stores a variable of a scope, or a built-in where that is None."""
+        return [node for node in self._spelt.get(name, ()) if self.owner(node) is owner]
+
+    def reads(self, owner: ScopeNode | None, name: str) -> list[ast.Name]:
+        """Return where a text reads a variable of a scope."""
+        return [node for node in self.spelt(owner, name) if isinstance(node.ctx, ast.Load)]
+
+    @cached_property
+    def _spelt(self) -> dict[str, list[ast.Name]]:
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.tree.nodes(ast.Name):
+            found.setdefault(node.id, []).append(node)
+        return found
 
     def names(self, scope: ScopeNode) -> list[str]:
         """Return the names bound in `scope`."""

@@ -142,24 +142,19 @@ class Keeping:
         base = node.value if isinstance(node, ast.Subscript) else None
         if not isinstance(base, ast.Name):
             return False
-        names = self.module.tree.nodes(ast.Name)
-        own = (n for n in names if n.id == base.id and self.module.scopes.owner(n) is at.graph.root)
-        first = next(own, None)
-        return first is not None and self.is_closed(first, ast.Dict(keys=[], values=[]))
+        root = at.graph.root
+        own = [] if isinstance(root, ast.GeneratorExp) else self.module.scopes.spelt(root, base.id)
+        return bool(own) and self.is_closed(own[0], ast.Dict(keys=[], values=[]))
 
     def is_closed(self, node: ast.expr, display: ast.expr) -> bool:
         """Tell whether the collection of a variable is reached through that variable alone, item by item."""
         if not isinstance(node, ast.Name):
             return False
-        tree, scopes = self.module.tree, self.module.scopes
+        scopes = self.module.scopes
         owner = scopes.owner(node)
         if isinstance(owner, ast.Module) and self.is_touched_elsewhere(node.id):
             return False
-        return all(
-            self._looks_in(name, display)
-            for name in tree.nodes(ast.Name)
-            if name.id == node.id and scopes.owner(name) is owner
-        )
+        return all(self._looks_in(name, display) for name in scopes.spelt(owner, node.id))
 
     def _looks_in(self, name: ast.Name, display: ast.expr) -> bool:
         up = self.module.tree.parent(name)

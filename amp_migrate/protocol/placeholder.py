@@ -82,9 +82,7 @@ class _Placeholders:
             scope = module.scopes.owner(name)
             if is_off(call) or (module.path, name.id) not in off or scope is module.tree.module:
                 continue
-            names = (n for n in module.tree.nodes(ast.Name) if n.id == name.id)
-            loads = (n for n in names if isinstance(n.ctx, ast.Load))
-            if not any(module.scopes.owner(n) is scope for n in loads):
+            if not module.scopes.reads(scope, name.id):
                 yield module, name
 
     def _targets(self, module: Module, call: ast.Call) -> list[ast.Name]:

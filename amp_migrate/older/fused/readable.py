@@ -69,8 +69,7 @@ def _same_name(found: Found, name: ast.Name, maker: Function, stepper: Function)
     groups = found.groups(maker.module, name)
     return any(
         found.groups(stepper.module, node) & groups
-        for node in stepper.module.tree.nodes(ast.Name)
-        if node.id == name.id and scopes.owner(node) is there
+        for node in scopes.spelt(there, name.id)
     )
 
 

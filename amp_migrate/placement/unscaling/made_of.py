@@ -142,13 +142,9 @@ class MadeOf:
     def _stays(self, function: Function, name: ast.Name) -> bool:
         """Tell whether nothing in sight can change the list that a variable holds."""
         module = function.module
-        for node in module.tree.nodes(ast.Name):
+        for node in module.scopes.spelt(module.scopes.owner(name), name.id):
             up = module.tree.parent(node)
-            if (
-                node is name
-                or node.id != name.id
-                or module.scopes.owner(node) is not module.scopes.owner(name)
-            ):
+            if node is name:
                 continue
             if isinstance(up, ast.Attribute | ast.Subscript | ast.AugAssign):
                 return False

@@ -114,9 +114,7 @@ class _Upgrade:
         if bindings != [alias] or self._untouched.writes(name) or self._given_away(name):
             return None
         found = []
-        for use in self._tree.nodes(ast.Name):
-            if use.id != name or self._scopes.owner(use) is not scope:
-                continue
+        for use in self._scopes.spelt(scope, name):
             if not self._untouched.stands(use):
                 continue
             node, member = self._member(stmt, alias, use)

@@ -111,13 +111,8 @@ def _given(
         if taker is None:
             return None
         within = place.within or taker == function.parameters.kwarg
-        loads = (n for n in function.module.tree.nodes(ast.Name) if n.id == taker)
-        scopes = function.module.scopes
-        found += [
-            _Place(function.module, n, within)
-            for n in loads
-            if isinstance(n.ctx, ast.Load) and scopes.owner(n) is function.scope
-        ]
+        loads = function.module.scopes.reads(function.scope, taker)
+        found += [_Place(function.module, load, within) for load in loads]
     return found if callees else None
 
 
@@ -147,11 +142,8 @@ def _asked(place: _Place, up: ast.Attribute) -> list[_Place] | None:
 
 def _named(module: Module, target: ast.Name, within: bool = False) -> Iterator[_Place]:
     """Yield the reads of a variable."""
-    owner = module.scopes.owner(target)
-    for node in module.tree.nodes(ast.Name):
-        if node.id == target.id and isinstance(node.ctx, ast.Load):
-            if module.scopes.owner(node) is owner:
-                yield _Place(module, node, within)
+    for node in module.scopes.reads(module.scopes.owner(target), target.id):
+        yield _Place(module, node, within)
 
 
 def _stored(project: Project, place: _Place, target: ast.expr) -> list[_Place] | None:

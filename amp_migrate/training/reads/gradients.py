@@ -105,10 +105,7 @@ class Gradients:
 
     def _is_trained(self, module: Module, name: ast.Name) -> bool:
         """Tell whether a tensor is in a list that an optimizer may get: ``Adam([image])``."""
-        scope = module.scopes.owner(name)
-        for load in module.tree.nodes(ast.Name):
-            if load.id != name.id or module.scopes.owner(load) is not scope:
-                continue
+        for load in module.scopes.spelt(module.scopes.owner(name), name.id):
             up = module.tree.parent(load)
             if not isinstance(up, _DISPLAY):
                 continue

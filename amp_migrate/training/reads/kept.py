@@ -60,9 +60,8 @@ class Kept:
                 if node.attr == held.attr:
                     yield where, node
             return
-        for name in module.tree.nodes(ast.Name):
-            if name.id == held.id and module.scopes.owner(name) is module.scopes.owner(held):
-                yield module, name
+        for name in module.scopes.spelt(module.scopes.owner(held), held.id):
+            yield module, name
 
 
 def _is_usual(tree: Tree, node: ast.expr) -> bool:

@@ -63,15 +63,8 @@ class Magnitude:
     def _all_cancel(self, target: ast.expr, seen: set[ast.AST]) -> bool:
         if not isinstance(target, ast.Name):
             return False
-        reads = list(self._loads(target.id))
+        reads = self._function.module.scopes.reads(self._function.scope, target.id)
         return bool(reads) and all(self._cancels(read, seen) for read in reads)
-
-    def _loads(self, name: str) -> Iterator[ast.Name]:
-        scope = self._function.module.scopes
-        for node in self._tree.nodes(ast.Name):
-            if node.id == name and isinstance(node.ctx, ast.Load):
-                if scope.owner(node) is self._function.scope:
-                    yield node
 
     def _has_offset(self, node: ast.AST, seen: set[ast.AST]) -> bool:
         """Tell whether a fixed number is added to what is multiplied by the scale: ``norm + eps`` is no multiple of it."""

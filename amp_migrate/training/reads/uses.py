@@ -130,11 +130,9 @@ class Uses:
 
     def _parameter(self, function: Function, name: str) -> Iterator[_Pair]:
         module = function.module
-        for load in module.tree.nodes(ast.Name):
-            if load.id == name and isinstance(load.ctx, ast.Load):
-                if module.scopes.owner(load) is function.scope:
-                    if any(isinstance(v, ast.arg) for v in self._reaching(module, load)):
-                        yield module, load
+        for load in module.scopes.reads(function.scope, name):
+            if any(isinstance(v, ast.arg) for v in self._reaching(module, load)):
+                yield module, load
 
     def _stored(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[_Pair]:
         if isinstance(target, ast.Name):
@@ -174,12 +172,8 @@ class Uses:
         yield (module, up) if linear or added is not False or empty else None
 
 
-def _loads(module: Module, name: ast.Name) -> Iterator[ast.Name]:
-    scope = module.scopes.owner(name)
-    for load in module.tree.nodes(ast.Name):
-        if load.id == name.id and isinstance(load.ctx, ast.Load):
-            if module.scopes.owner(load) is scope:
-                yield load
+def _loads(module: Module, name: ast.Name) -> list[ast.Name]:
+    return module.scopes.reads(module.scopes.owner(name), name.id)
 
 
 def _asks_for_none(node: ast.Compare) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
@@ -96,14 +95,7 @@ def _reads(context: FileContext, site: Site, name: ast.Name) -> list[ast.Name] |
         for where, node in mentions(context, module, name.id)
     ):
         return None
-    return list(_own_reads(site, owner, name.id))
-
-
-def _own_reads(site: Site, owner: ast.AST, name: str) -> Iterator[ast.Name]:
-    for node in site.module.tree.nodes(ast.Name):
-        if node.id == name and isinstance(node.ctx, ast.Load):
-            if site.module.scopes.owner(node) is owner:
-                yield node
+    return site.module.scopes.reads(owner, name.id)
 
 
 def _follows(
