@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.writes import Entries, Unread, Write, in_time
 from amp_migrate.facts.constants import number, string
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
 from amp_migrate.project.programs import is_touched_elsewhere
 from amp_migrate.values.written import constants, written
 
-_LOOKING = frozenset({"bool", "id", "len", "list", "print", "repr", "set", "sorted", "str", "type"})
+_LOOKING = LOOKS | {"dict", "list", "set", "sorted"}
 _DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pformat"})
 _COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 _ASKING = frozenset({"keys", "__contains__"})
@@ -109,7 +110,7 @@ class _Reader:
         if method and name not in _COPYING and not node.args and not node.keywords:
             assert isinstance(node.func, ast.Attribute)
             return self.read(node.func.value, use)
-        if not self._is_builtin(node.func, {"dict"}):
+        if self._module.scopes.builtin(node.func) != "dict":
             raise Unread
         return self._given(node, use)
 
@@ -135,11 +136,6 @@ class _Reader:
             more = self.read(value, use) if keyword.arg is None else {keyword.arg: value}
             found = _merge(found, more)
         return found
-
-    def _is_builtin(self, func: ast.expr, names: frozenset[str] | set[str]) -> bool:
-        if not isinstance(func, ast.Name) or func.id not in names:
-            return False
-        return self._module.scopes.owner(func) is None
 
     def _stored(self, name: ast.Name, keys: list[str], use: ast.AST) -> Entries:
         """Return what the mapping of a variable, or the one under `keys` in it, holds."""
@@ -196,7 +192,7 @@ class _Reader:
             yield from self._method(up)
         elif isinstance(up, ast.Call):
             name = self._project.external(self._module, up.func)
-            looks = self._is_builtin(up.func, _LOOKING | {"dict"})
+            looks = self._module.scopes.builtin(up.func) in _LOOKING
             if place not in up.args or not (looks or name in _DUMPING | _COPYING):
                 raise Unread
         elif isinstance(up, ast.Dict):
@@ -233,7 +229,7 @@ class _Reader:
             if isinstance(up, ast.Attribute) and up.attr in _GIVING:
                 raise Unread
             if isinstance(up, ast.Dict) or (
-                isinstance(up, ast.Call) and self._is_builtin(up.func, {"dict"})
+                isinstance(up, ast.Call) and self._module.scopes.builtin(up.func) == "dict"
             ):
                 raise Unread
             if isinstance(up, ast.Subscript) and not isinstance(up.slice, ast.Constant):

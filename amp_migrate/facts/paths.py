@@ -10,6 +10,10 @@ from amp_migrate.facts.below import children, every
 MUTATORS = frozenset(
     {"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"}
 )
+# Functions of Python that look at what they are given, and neither change nor keep it.
+LOOKS = frozenset(
+    {"bool", "callable", "id", "isinstance", "issubclass", "len", "print", "repr", "str", "type"}
+)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,

@@ -77,6 +77,11 @@ class Scopes:
         """Return the scope that binds the variable read or stored by `name`."""
         return self.find(self.scope_of(name), name.id)
 
+    def builtin(self, node: ast.expr) -> str | None:
+        """Return the name of what Python has built in, where an expression is one."""
+        plain = isinstance(node, ast.Name) and self.owner(node) is None
+        return node.id if plain and isinstance(node, ast.Name) else None
+
     def is_local(self, name: ast.Name) -> bool:
         """Tell whether `name` is a variable of a function."""
         return isinstance(self.owner(name), ast.FunctionDef | ast.AsyncFunctionDef)

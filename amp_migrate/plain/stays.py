@@ -184,12 +184,7 @@ class Keeping:
 
     def is_dict(self, node: ast.expr) -> bool:
         """Tell whether an expression is ``dict(...)``."""
-        return (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "dict"
-            and self.module.scopes.owner(node.func) is None
-        )
+        return isinstance(node, ast.Call) and self.module.scopes.builtin(node.func) == "dict"
 
     def is_namespace(self, node: ast.expr) -> bool:
         """Tell whether an expression makes a namespace."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import enclosing_class, function_of
@@ -23,9 +24,7 @@ _ASKS = frozenset(["keys", "index", "remove", "discard", "clear", "count"])
 _VIEWS = frozenset(
     ["list", "tuple", "set", "dict", "reversed", "sorted", "enumerate", "zip", "iter", "next"]
 )
-_TESTS = frozenset(
-    ["len", "isinstance", "issubclass", "callable", "print", "id", "bool", "any", "all"]
-)
+_TESTS = LOOKS | {"all", "any"}
 _FRESH = frozenset(["list", "dict", "set", "deque", "defaultdict", "OrderedDict"])
 _WHOLE = (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.GeneratorExp)  # fmt: skip
 _NOTHING = (ast.Compare, ast.Expr, ast.If, ast.While, ast.Assert, ast.UnaryOp, ast.ExceptHandler)
@@ -127,10 +126,10 @@ class Journeys:
         if isinstance(func, ast.Attribute) and func.attr in PUTS:
             kept = self._kept(module, func.value)
             return None if kept is None else [*kept, (module, call)]
-        plain = isinstance(func, ast.Name) and module.scopes.owner(func) is None
-        if plain and last_name(func) in _VIEWS:
+        name = module.scopes.builtin(func)
+        if name in _VIEWS:
             return [(module, call)]
-        return [] if plain and last_name(func) in _TESTS else None
+        return [] if name in _TESTS else None
 
     def _received(self, call: ast.Call, argument: ast.expr) -> list[Place] | None:
         """Return the uses of the parameters that a call gives an argument to."""

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import imported_name
+from amp_migrate.facts.paths import LOOKS, imported_name
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 
 _GIVING = frozenset({"copy", "get", "items", "keys", "values"})
-_LOOKING = frozenset({"len", "print", "str"})
 _Entries = dict[str, ast.expr]
 
 
@@ -54,8 +53,8 @@ def constants(module: Module, node: ast.expr) -> _Entries | None:
         pairs = list(
             zip((k if isinstance(k, str) else None for k in keys), node.values, strict=True)
         )
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        if node.func.id != "dict" or module.scopes.owner(node.func) is not None:
+    elif isinstance(node, ast.Call) and not node.args:
+        if module.scopes.builtin(node.func) != "dict":
             return None
         pairs = [(item.arg, item.value) for item in node.keywords]
     else:
@@ -149,7 +148,7 @@ def _only_looks(module: Module, node: ast.expr, keys: Sequence[str]) -> bool:
     if isinstance(up, ast.Compare | ast.FormattedValue | ast.If):
         return True
     if isinstance(up, ast.Call):
-        return isinstance(up.func, ast.Name) and up.func.id in _LOOKING
+        return isinstance(up.func, ast.Name) and up.func.id in LOOKS
     if keys:
         return False  # what else gives its values gives the inner one too
     if isinstance(up, ast.keyword):

@@ -76,11 +76,8 @@ class Casting:
         if name in AUTOCASTS and call is not None:
             enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
             return Casts.ON if enabled is None else self._switched(function, enabled)
-        if name is not None or (
-            call is not None
-            and isinstance(call.func, ast.Name)
-            and function.module.scopes.owner(call.func) is None
-        ):
+        builtin = function.module.scopes.builtin
+        if name is not None or (call is not None and builtin(call.func) is not None):
             return None
         return self._of_project(call) if call is not None else Casts.UNKNOWN
 

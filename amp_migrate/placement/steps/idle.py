@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Module, Project
 from amp_migrate.training.steppers import makes_schedule, may_train
 
 _ASKED = frozenset({"param_groups", "state", "state_dict", "load_state_dict", "zero_grad", "defaults"})  # fmt: skip
-_LOOKING = frozenset({"isinstance", "type", "print", "id", "bool", "repr", "str"})
 _TESTS = (ast.Compare, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert)
 _INITIALIZE = "apex.amp.initialize"
 
@@ -71,8 +71,8 @@ def _only_takes(project: Project, module: Module, call: ast.Call, node: ast.expr
     name = project.external(module, call.func) or ""
     if project.apex(module, call.func) == _INITIALIZE or makes_schedule(name):
         return True
-    if isinstance(call.func, ast.Name) and module.scopes.owner(call.func) is None:
-        return call.func.id in _LOOKING
+    if (builtin := module.scopes.builtin(call.func)) is not None:
+        return builtin in LOOKS
     callees = project.callees(call)
     if not callees:
         return _is_schedule(project, module, call)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import SAVES_STATES
 
@@ -13,7 +14,7 @@ _STATE = frozenset({"state_dict", "load_state_dict"})
 _KEYS = frozenset({"keys", "clear", "setdefault"})
 _PAIRS, _VALUES, _ITEMS = "items", "values", frozenset({"get", "pop"})
 _SAME = frozenset({"copy.copy", "copy.deepcopy"})
-_LOOKING = frozenset({"isinstance", "hasattr", "callable", "type", "len", "str", "print", "list", "sorted", "bool"})  # fmt: skip
+_LOOKING = LOOKS | {"hasattr", "list", "sorted"}
 _TESTS = (ast.Compare, ast.If, ast.Assert, ast.UnaryOp, ast.FormattedValue, ast.Expr)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -85,11 +86,10 @@ def _given(
 ) -> list[_Place] | None:
     """Return where a call takes what it is given; `keyword` is None for ``**``, empty for a position."""
     module, node = place.module, place.node
-    plain = isinstance(call.func, ast.Name) and module.scopes.owner(call.func) is None
-    name = last_name(call)
-    if plain and name == "dict":
+    builtin, name = module.scopes.builtin(call.func), last_name(call)
+    if builtin == "dict":
         return [_Place(module, call, within=True)]
-    if plain and name in _LOOKING:
+    if builtin in _LOOKING:
         return []
     if project.external(module, call.func) in _SAME:
         return [_Place(module, call, place.within)]

@@ -91,7 +91,7 @@ class Receivers:
         if meanings:
             return all(isinstance(item, str) and not _computes(item) for item in meanings)
         if isinstance(call.func, ast.Name):
-            return call.func.id in _PLAIN and function.module.scopes.owner(call.func) is None
+            return function.module.scopes.builtin(call.func) in _PLAIN
         return isinstance(call.func, ast.Attribute) and call.func.attr in _PLAIN
 
     def _differs(self, item: Taken, function: Function, receiver: Class) -> bool:
