@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Module
 
@@ -64,14 +64,14 @@ def _option(module: Module, name: str) -> frozenset[str] | None:
 
 def _names(call: ast.Call) -> set[str]:
     """Return the attributes that an option may be read by."""
-    dest = next((k.value for k in call.keywords if k.arg == "dest"), None)
+    dest = argument(call, "dest")
     named = [dest] if dest is not None else call.args
     texts = map(string, named)
     return {text.lstrip("-").replace("-", "_") for text in texts if text is not None}
 
 
 def _choices(call: ast.Call) -> frozenset[str] | None:
-    given = next((k.value for k in call.keywords if k.arg == "choices"), None)
+    given = argument(call, "choices")
     if not isinstance(given, ast.List | ast.Tuple | ast.Set):
         return None
     values = [n.value for n in given.elts if isinstance(n, ast.Constant)]

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from amp_migrate.check.apex.assumed import Initialize, argument, guards
+from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.counterpart import Counterpart, counterpart, heads, statements
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import argument, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.faults import Breach, Fault
@@ -76,7 +76,7 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
     """Yield where Apex asked for a flag that is set anew behind the GradScaler which goes by it, or in front of that."""
     known = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
-        enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
+        enabled = argument(call, "enabled")
         if enabled is None or isinstance(enabled, ast.Constant) or ast.unparse(call) in known:
             continue
         at = counterpart(old, new.project.function_of(module, call), call)

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from amp_migrate.check.apex.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import filled, number
+from amp_migrate.facts.paths import argument
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine

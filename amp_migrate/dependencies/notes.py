@@ -10,6 +10,7 @@ from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
 from amp_migrate.dependencies.stale import stale
 from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
 from amp_migrate.settings import Settings
@@ -98,7 +99,7 @@ def _helps(source: Source) -> Iterator[Finding]:
         return
     for node in every(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OPTIONS:
-            given = next((k.value for k in node.keywords if k.arg == "help"), None)
+            given = argument(node, "help")
             if given is not None and _APEX.search(ast.unparse(given)):
                 lines = source.text.split("\n")
                 last = given.end_lineno or given.lineno

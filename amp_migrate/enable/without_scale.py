@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from amp_migrate.enable.described.draft import Draft
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import arguments_of, tail
+from amp_migrate.facts.paths import argument, arguments_of, tail
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.project import Function, Module, Project, build
 
@@ -211,7 +211,7 @@ class _Out:
         self._renamed(tree, node, draft)
         value = made.value
         if isinstance(value, ast.Call) and node is target and not self._scaler.is_one(value):
-            enabled = next((k.value for k in value.keywords if k.arg == "enabled"), None)
+            enabled = argument(value, "enabled")
             span = tree.span(value)
             draft.put(span[:2], span[2:], tree.segment(enabled) if enabled else "True")
 
@@ -222,13 +222,13 @@ class _Out:
     def _parameter(self, module: Module, node: FunctionNode, draft: Draft) -> None:
         arguments = node.args
         every = arguments_of(arguments)
-        for argument in every:
-            if argument.arg in self._scaler.names:
+        for parameter in every:
+            if parameter.arg in self._scaler.names:
                 if module.functions[node] in self._scaler.asking:
-                    span = module.tree.span(argument)
-                    draft.put(span[:2], (span.line, span.column + len(argument.arg)), self._name)
+                    span = module.tree.span(parameter)
+                    draft.put(span[:2], (span.line, span.column + len(parameter.arg)), self._name)
                 else:
-                    draft.drop_item(argument, _default(arguments, argument) or argument)
+                    draft.drop_item(parameter, _default(arguments, parameter) or parameter)
 
     def _listed(self, tree: Tree, draft: Draft) -> None:
         """Take out the lines of docstrings that speak of the GradScaler."""

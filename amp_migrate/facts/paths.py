@@ -52,6 +52,13 @@ def arguments_of(given: ast.arguments) -> list[ast.arg]:
     return [*given.posonlyargs, *given.args, *given.kwonlyargs]
 
 
+def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """Return an argument of a call by its name, or by its position where it has one."""
+    named = (keyword.value for keyword in call.keywords if keyword.arg == name)
+    place = len(call.args) if position is None else position
+    return next(named, next(iter(call.args[place : place + 1]), None))
+
+
 def spreads(call: ast.Call) -> bool:
     """Tell whether a call unpacks arguments, so that it may give a parameter that it does not name."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import argument
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
-from amp_migrate.values.forms import fields, given_by_name, is_module_itself
+from amp_migrate.values.forms import fields, is_module_itself
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -191,7 +192,7 @@ class Expressions:
             if name.rpartition(".")[2] in _NAMESPACES:
                 self._keywords(module, call, result, "{}")
         for place, name in enumerate(fields(self.lookup, module, func)):
-            given = call.args[place] if place < len(call.args) else given_by_name(call, name)
+            given = call.args[place] if place < len(call.args) else argument(call, name)
             inner = self.node(module, given) if given is not None else None
             if inner is not None:
                 self.graph.merge(inner, self.graph.field(result, name))

@@ -29,11 +29,6 @@ def fields(lookup: Lookup, module: Module, func: ast.expr) -> list[str]:
     return [str(name) for name in found] if len(found) == len(parts) else []
 
 
-def given_by_name(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call gives by a keyword."""
-    return next((k.value for k in call.keywords if k.arg == name), None)
-
-
 def is_module_itself(node: ast.expr) -> bool:
     """Tell whether an expression is ``sys.modules[__name__]``."""
     if not isinstance(node, ast.Subscript) or path(node.value) != "sys.modules":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.forwards.forwards import Forward, Forwards
 from amp_migrate.training.region import Region
@@ -26,8 +27,7 @@ def started(project: Project, module: Module) -> Iterator[tuple[ast.Call, Functi
 
 def _target(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
     if project.external(module, call.func) == "threading.Thread":
-        named = [k.value for k in call.keywords if k.arg == "target"]
-        return next(iter([*named, *call.args[1:2]]), None)
+        return argument(call, "target", 1)
     if isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS and call.args:
         if _POOLS.intersection(project.values.made_by(module, call.func.value)):
             return call.args[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.installed import installed
-from amp_migrate.facts.paths import mentions
+from amp_migrate.facts.paths import argument, mentions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -64,14 +64,6 @@ def initializes(project: Project) -> list[Initialize]:
         if project.apex(module, call.func) in _NAMES:
             found.append(_read(project, project.function_of(module, call), call))
     return found
-
-
-def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    """Return an argument of a call by its name or its position."""
-    given = next((k.value for k in call.keywords if k.arg == name), None)
-    if given is None and len(call.args) > position:
-        return call.args[position]
-    return given
 
 
 def _read(project: Project, function: Function, call: ast.Call) -> Initialize:

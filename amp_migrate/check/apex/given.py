@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.apex.assumed import Initialize, argument
-from amp_migrate.facts.paths import tail
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.bindings import returned

@@ -10,6 +10,7 @@ from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.facts.closure import spread
+from amp_migrate.facts.paths import argument
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
@@ -74,7 +75,7 @@ class Casting:
         call = node if isinstance(node, ast.Call) else None
         name = self._project.external(function.module, call.func if call is not None else node)
         if name in AUTOCASTS and call is not None:
-            enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
+            enabled = argument(call, "enabled")
             return Casts.ON if enabled is None else self._switched(function, enabled)
         builtin = function.module.scopes.builtin
         if name is not None or (call is not None and builtin(call.func) is not None):

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import argument
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import Program
@@ -45,7 +46,7 @@ class Enabled:
 
     def on(self, function: Function, made: ast.Call) -> bool | None:
         """Return whether a GradScaler is made to be on."""
-        enabled = next((k.value for k in made.keywords if k.arg == "enabled"), None)
+        enabled = argument(made, "enabled")
         if enabled is None:
             return None if any(k.arg is None for k in made.keywords) else True
         return self._truth(function, enabled, self._made, frozenset())

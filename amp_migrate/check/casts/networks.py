@@ -7,14 +7,14 @@ import builtins
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Initialize, argument
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.casting import forwards
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import all_given, path, tail
+from amp_migrate.facts.paths import all_given, argument, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (

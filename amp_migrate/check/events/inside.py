@@ -9,7 +9,7 @@ from amp_migrate.check.events.claims import INSIDE, Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import entered, scales_loss
@@ -50,8 +50,8 @@ def _is_scaled(side: Side, function: Function, step: ast.Call) -> bool:
     module = function.module
     stepped = groups(module, step.func.value) if isinstance(step.func, ast.Attribute) else None
     for where, block in _blocks(side.project, module, step, set()):
-        named = block.args[1:2] + [k.value for k in block.keywords if k.arg == "optimizers"]
-        parts = [p for n in named for p in (n.elts if isinstance(n, ast.List) else [n])]
+        named = argument(block, "optimizers", 1)
+        parts = named.elts if isinstance(named, ast.List) else [named] if named is not None else []
         known = [groups(where, part) for part in parts]
         if not stepped or not all(known) or any(stepped & held for held in known):
             return True

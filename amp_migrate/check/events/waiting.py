@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.programs import Programs
@@ -122,13 +122,9 @@ def _of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[in
         for item in up.items if isinstance(up, ast.With) else ():
             call = item.context_expr
             if isinstance(call, ast.Call) and tail(call) == "scale_loss":
-                named = [
-                    *call.args[1:2],
-                    *(k.value for k in call.keywords if k.arg == "optimizers"),
-                ]
-                for node in (
-                    part for given in named for part in _parts(old.project, function.module, given)
-                ):
+                named = argument(call, "optimizers", 1)
+                parts = () if named is None else _parts(old.project, function.module, named)
+                for node in parts:
                     found |= objects.optimizers_of(function.module, node)
     return frozenset(found)
 

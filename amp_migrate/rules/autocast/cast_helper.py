@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler.spelling import Spelling
+from amp_migrate.values.forms import is_module_itself
 
 
 class Inside(enum.Enum):
@@ -138,4 +139,4 @@ def _is_this_module(module: Module, node: ast.expr) -> bool:
         return (
             value is not None and not isinstance(value, ast.Name) and _is_this_module(module, value)
         )
-    return ast.unparse(node) == "sys.modules[__name__]"
+    return is_module_itself(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import defs, path, walk
+from amp_migrate.facts.paths import argument, defs, path, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.rules.rest.found.calls import is_constant
 
@@ -51,9 +51,7 @@ def _twin_device(project: Project, module: Module, call: ast.Call) -> str | None
 
 
 def _keyword(call: ast.Call | None, name: str) -> ast.expr | None:
-    return (
-        next((k.value for k in call.keywords if k.arg == name), None) if call is not None else None
-    )
+    return argument(call, name) if call is not None else None
 
 
 def _twin(project: Project, module: Module, call: ast.Call) -> ast.Call | None:
