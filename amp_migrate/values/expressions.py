@@ -285,13 +285,11 @@ class Expressions:
 
     def initialized(self, module: Module, call: ast.Call) -> int | None:
         """Return the node of what ``amp.initialize`` returns: its models, or a pair with the optimizers."""
-        given = dict(zip(("models", "optimizers"), call.args, strict=False))
-        given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
         star = call.args[0] if call.args and isinstance(call.args[0], ast.Starred) else None
         if star is not None:
             return self.node(module, star)
-        models = self.node(module, given["models"]) if "models" in given else None
-        optimizers = given.get("optimizers")
+        given, optimizers = argument(call, "models", 0), argument(call, "optimizers", 1)
+        models = self.node(module, given) if given is not None else None
         if optimizers is None or (isinstance(optimizers, ast.Constant) and not optimizers.value):
             return models
         result = self.graph.new()

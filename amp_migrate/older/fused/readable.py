@@ -67,10 +67,7 @@ def _same_name(found: Found, name: ast.Name, maker: Function, stepper: Function)
     if there is None or len(scopes.bindings(there, name.id)) != 1:
         return False
     groups = found.groups(maker.module, name)
-    return any(
-        found.groups(stepper.module, node) & groups
-        for node in scopes.spelt(there, name.id)
-    )
+    return any(found.groups(stepper.module, node) & groups for node in scopes.spelt(there, name.id))
 
 
 def _kept(found: Found, name: ast.Name, maker: Function, stepper: Function) -> ast.expr | None:
