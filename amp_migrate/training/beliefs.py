@@ -276,7 +276,7 @@ SCHEDULE_NAME = re.compile(r"sched|warmup|lr_", re.I)
 CHECKPOINT_NAME = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)
 
 
-_ARRAYS = frozenset({"PIL", "cv2", "imageio", "matplotlib", "numpy", "scipy", "skimage"})
+ARRAYS = frozenset({"PIL", "cv2", "imageio", "matplotlib", "numpy", "scipy", "skimage"})
 _NO_TENSORS = frozenset({"torch.Generator", "torch.compile", "torch.device", "torch.load"})
 
 
@@ -285,4 +285,4 @@ def gives_tensor(name: str) -> bool:
     module, _, _ = name.rpartition(".")
     if module == "torch":
         return name not in _NO_TENSORS
-    return module == "torch.nn.functional" or name.partition(".")[0] in _ARRAYS
+    return module == "torch.nn.functional" or name.partition(".")[0] in ARRAYS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,18 @@ def advice(crash: Crash, options: Options) -> str:
     if any("torchvision/datasets" in folder for folder in crash.modules):
         return _NO_STAND_IN if options.synthetic_data else _STAND_INS
     if crash.error.partition(":")[0] in ("FileNotFoundError", "NotADirectoryError"):
-        return _DATA
+        return _folder(crash, options) + _DATA
     return f"make `{shlex.join(options.command)}` run by itself first; --show-output shows all that it prints"
+
+
+def _folder(crash: Crash, options: Options) -> str:
+    """Return what to do about a folder that is not in the project; empty where the file alone is missing."""
+    named = re.search(r"'([^']+)'$", crash.error)
+    parent = Path(named[1] if named else "").parent
+    started = (options.before or options.project) / options.inside
+    if parent.is_absolute() or (started / parent).is_dir():
+        return ""
+    return f"{parent} is no folder of the project: if the program writes there, make it; "
 
 
 def _install(crash: Crash, options: Options) -> str:

@@ -9,7 +9,7 @@ import libcst as cst
 
 _APEX = re.compile(
     r"apex|(?<![a-z])amp(?![a-z])|(?<![a-z0-9])fp_?16|(mixed|half)[ -]?precision"
-    r"|(scaled?_|loss[ -]scal)|opt_level",
+    r"|(scaled?_|loss[ -]scal)|opt_level|network_to_half",
     re.IGNORECASE,
 )
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pylint|pyright|mypy|ruff|fmt|isort|nosec)")

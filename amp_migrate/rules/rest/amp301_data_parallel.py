@@ -41,7 +41,7 @@ from amp_migrate.rules.rest.found.chosen import Chosen, chosen
 from amp_migrate.rules.rest.found.derived import constructions, derived
 from amp_migrate.rules.rest.found.device import allows_unused, device
 from amp_migrate.rules.rest.found.reduced import switched
-from amp_migrate.rules.rest.found.type_names import only_names_type
+from amp_migrate.rules.rest.found.type_names import doubled, only_names_type
 from amp_migrate.rules.rest.found.uses import (
     ORDER,
     Native,
@@ -212,7 +212,7 @@ def _migrated(context: FileContext, site: Site, spelled: Spelled) -> Iterator[De
         yield from _chosen(site, choice, spelled)
         return
     if call is None:
-        edits = _renamed(site, spelled)
+        edits = doubled(context, site, TORCH, spelled) or _renamed(site, spelled)
         yield decision(
             RULE, Status.MIGRATED, site.module, site.node, "becomes torch's class", edits
         )

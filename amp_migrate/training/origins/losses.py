@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
+from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
 from amp_migrate.training.bindings import returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.objects import COPY, Objects
@@ -102,7 +102,7 @@ class Losses:
     def _step(self, where: Function, part: ast.AST, stops: _Stops | None) -> Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
         cast = stops is not None
-        if self._is_cut_off(where, part) if stops is None else _is_settled(part, stops):
+        if self._is_cut_off(where, part) if stops is None else self._is_settled(where, part, stops):
             return Step()
         run: set[int] = set()
         onward: list[Origin] = []
@@ -139,6 +139,24 @@ class Losses:
             if child is not runs or not isinstance(child, ast.Name)
         ]
         return Step(run, onward, held)
+
+    def _is_settled(self, function: Function, node: ast.AST, stops: _Stops) -> bool:
+        """Tell whether no casts show in a value any more; arrays have none, whatever is put into them."""
+        if _is_settled(node, stops) or self._is_array(function, node):
+            return True
+        made = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        values = self.reaching(function, node) if made and isinstance(node, ast.Name) else []
+        return bool(values) and all(
+            isinstance(value, ast.Call)
+            and self._is_array(self.reached.holder(function, value), value)
+            for value in values
+        )
+
+    def _is_array(self, function: Function, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        called = self._project.external(function.module, node.func) or ""
+        return called.partition(".")[0] in ARRAYS
 
     def _is_cut_off(self, function: Function, node: ast.AST) -> bool:
         """Tell whether no gradient passes an expression."""

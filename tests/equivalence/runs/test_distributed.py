@@ -58,6 +58,25 @@ def test_two_ranks_are_migrated_and_exact(tmp_path: Path, monkeypatch: pytest.Mo
     assert (report["coverage"]["ranks"], report["coverage"]["skipped"]) == (2, 1)
 
 
+def test_batch_norms_over_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apex's and torch's run without a GPU, in training over both ranks and in evaluation."""
+    over_all = replaced(APEX, "torch.nn.ReLU()", "torch.nn.BatchNorm1d(16), torch.nn.ReLU()")
+    made = "optimizer = torch.optim"
+    over_all = replaced(over_all, made, f"model = parallel.convert_syncbn_model(model)\n{made}")
+    over_all = replaced(
+        over_all, "from apex.parallel import DistributedDataParallel",
+        "from apex import parallel\nfrom apex.parallel import DistributedDataParallel",
+    )  # fmt: skip
+    evaluating = "    optimizer.step()\n    model.eval()\n    model(x)\n    model.train()\n"
+    (tmp_path / "project").mkdir()
+    text = replaced(over_all, "    optimizer.step()\n", evaluating)
+    (tmp_path / "project" / "train.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "project")
+    code, report = verify(tmp_path)
+
+    assert (code, report["verdict"]["word"]) == (0, "EXACT"), report["verdict"]
+
+
 def test_a_difference_on_one_rank_is_named_with_it(tmp_path: Path) -> None:
     """Rank 0 agrees; the learning rate of rank 1 does not."""
     for name, text in (("a", APEX), ("b", replaced(APEX, "lr=0.1", "lr=0.1 + rank / 100"))):

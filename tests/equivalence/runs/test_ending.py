@@ -148,6 +148,11 @@ def test_advice_for_missing_data(tmp_path: Path) -> None:
     again = advice(crash("URLError: offline", "", site), replace(asked, synthetic_data=True))
     assert "no stand-in for this data set" in again
     assert "--shim" in advice(crash("FileNotFoundError: 'x'"), asked)
+    (tmp_path / "data").mkdir()
+    nowhere = "FileNotFoundError: [Errno 2] No such file or directory: "
+    assert advice(crash(f"{nowhere}'./model/run'"), asked).startswith("model is no folder of")
+    for given in ("data/train.csv", "train.csv", "/elsewhere/train.csv"):
+        assert "no folder" not in advice(crash(f"{nowhere}'{given}'"), asked)
     assert "`python train.py`" in advice(crash("ValueError: 1"), asked)
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import tail
+from amp_migrate.plan.model import ReplaceExpression
 from amp_migrate.project import Module
 from amp_migrate.rules.base import FileContext
+from amp_migrate.rules.rest.found.uses import Native, Spelled
 
 
 def only_names_type(context: FileContext, site: Site) -> bool:
@@ -17,6 +19,33 @@ def only_names_type(context: FileContext, site: Site) -> bool:
     So does a list of types in a variable that nothing else reads.
     """
     return names_type(context, site.module, site.node)
+
+
+def doubled(
+    context: FileContext, site: Site, native: Native, spelled: Spelled
+) -> list[ReplaceExpression]:
+    """Return what takes a class out of a list of types that has torch's already; nothing where it has not."""
+    tree, held = site.module.tree, site.module.tree.parent(site.node)
+    if spelled.imported is not None or not isinstance(held, ast.Tuple | ast.List):
+        return []
+    others = [node for node in held.elts if node is not site.node]
+    named = {context.project.external(site.module, node) or "" for node in others}
+    if named.isdisjoint({native.dotted, *native.also}) or any(n.startswith("apex") for n in named):
+        return []
+    whole, own = tree.segment(held), tree.segment(site.node)
+    if "#" in whole or whole.count(own) != 1:
+        return []
+    call = tree.parent(held)
+    if len(others) == 1 and isinstance(call, ast.Call) and held in call.args:
+        return [ReplaceExpression(tree.span(held), tree.segment(others[0]))]
+    before, after = whole.split(own)
+    before, after = before.rstrip(), after.lstrip(" ")
+    if after.startswith(","):
+        text = before + (after[1:].lstrip(" ") if before in ("(", "[") else after[1:])
+    else:
+        text = before.removesuffix(",") + after
+    single = len(others) == 1 and isinstance(held, ast.Tuple) and "," not in text
+    return [ReplaceExpression(tree.span(held), f"{text[:-1]},)" if single else text)]
 
 
 def names_type(context: FileContext, module: Module, node: ast.AST) -> bool:
