@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from amp_migrate.project import Project
 
 
+_SPELT = frozenset({"AMP118", "AMP208"})  # the rules that tell of what was spelt out
+
+
 def migrate(
     sources: Sequence[Source],
     settings: Settings,
@@ -99,19 +102,19 @@ def _spelt(
     from amp_migrate.plan.planner import Planner
 
     first = Planner(parsed, settings, notes, known)
-    lambdas = first.lambdas()  # read as functions only where something is left without that
-    without: set[Use] = set(lambdas)
+    late = first.late()
+    without: set[Use] = set(late)
     while True:
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
         plan, units, judgement = Attempts(planner, trees, outcomes, settings, read).last()
-        if lambdas and any(f.status is Status.LEFT for f in plan.findings()):
-            without -= lambdas
-            lambdas = set()
+        if late and any(f.status is Status.LEFT for f in plan.findings()):
+            without -= late
+            late = set()
             continue
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
-        done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code == "AMP118"}
+        done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code in _SPELT}
         left = left_as_it_was(trees, changed, done) if spelt else set()
         if not left:
             return plan, units, judgement

@@ -23,7 +23,7 @@ class Respelt(NamedTuple):
     """A use of Apex that was spelt out: where it starts, by line and column, before and in this text.
 
     `unused` are the statements that do nothing since then. `asks`: it is no use of Apex, but asked for a mark of it.
-    `named`: it is a lambda, and a function since then.
+    `named`: it is a lambda, and a function since then. `clips`: it is a clip, and stands behind calls since then.
     """
 
     before: tuple[int, int]
@@ -31,6 +31,7 @@ class Respelt(NamedTuple):
     unused: tuple[Span, ...]
     asks: bool = False
     named: bool = False
+    clips: bool = False
 
 
 class Said(NamedTuple):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plain.behind import Behind, behind, free
 from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.choice import Choices, Chosen, is_chosen
 from amp_migrate.plain.held import Holding
@@ -49,7 +50,9 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     found: dict[str, Tree] = {}
     modules = dict.fromkeys(site.module for site in sites if _is_hidden(project, site))
     modules |= dict.fromkeys(
-        m for m in project.modules.values() if mentions_mark(m.tree) or any(named(project, m))
+        m
+        for m in project.modules.values()
+        if mentions_mark(m.tree) or any(named(project, m)) or any(behind(project, m))
     )
     for module in modules:
         try:
@@ -61,12 +64,15 @@ def spelt_out(project: Project, sites: Iterable[Site], without: Collection[Use])
     return found
 
 
-def lambdas(project: Project) -> set[Use]:
-    """Return the lambdas that can be read as functions."""
+def late(project: Project) -> set[Use]:
+    """Return the lambdas that can be read as functions, and the clips that can be read behind calls."""
     return {
-        (module.path, *module.tree.span(one.statement)[:2])
+        (module.path, *module.tree.span(statement)[:2])
         for module in project.modules.values()
-        for one in named(project, module)
+        for statement in (
+            *(one.statement for one in named(project, module)),
+            *(one.statements[0] for one in behind(project, module)),
+        )
     }
 
 
@@ -118,7 +124,7 @@ class _File:
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
-        alone = self._idle() or self._lambdas([])
+        alone = self._idle() or self._lambdas([]) or self._clips([])
         return self._written([], [], Reads(self._holding)) if alone else None
 
     def _idle(self) -> list[Idle]:
@@ -129,6 +135,10 @@ class _File:
             one for one in named(self._project, self._module) if apart(one, self._module, pieces)
         ]
         return [one for one in found if not self._is_excluded(one.statement)]
+
+    def _clips(self, pieces: Collection[Piece]) -> list[Behind]:
+        found = [one for one in behind(self._project, self._module) if free(one, pieces)]
+        return [one for one in found if not self._is_excluded(one.statements[0])]
 
     def _spellings(self) -> Iterable[_Spelling]:
         for call in self._tree.nodes(ast.Call):
@@ -190,6 +200,9 @@ class _File:
         for one in self._lambdas(pieces):
             pieces.append(one.piece)
             calls[one.statement] = frozenset()
+        for clip in self._clips(pieces):
+            pieces += clip.pieces
+            calls[clip.statements[0]] = frozenset(clip.statements)
         return written(self._tree, pieces, calls)
 
     def _target(self, statement: ast.stmt, reads: Reads) -> object:
@@ -209,10 +222,11 @@ def _is_in_place(spelling: _Spelling) -> bool:
 def left_as_it_was(
     trees: Mapping[str, Tree], changed: Collection[str], done: Collection[Use]
 ) -> set[Use]:
-    """Return what nothing migrated in the end: lambdas, and in files that change the uses that were spelt out."""
+    """Return what nothing migrated in the end: lambdas, clips, and in files that change the uses that were spelt out."""
     return {
         (path, *respelt.before)
         for path, tree in trees.items()
         for respelt in tree.respelt
-        if (respelt.named or path in changed) and (path, *respelt.place) not in done
+        if (respelt.named or respelt.clips or path in changed)
+        and (path, *respelt.place) not in done
     }

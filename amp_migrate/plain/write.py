@@ -142,6 +142,7 @@ def written(
             tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
             isinstance(node, ast.If | ast.Assert | ast.IfExp),
             isinstance(node, ast.Assign),
+            isinstance(node, ast.Expr),
         )
         for node, gone in calls.items()
     )

@@ -10,7 +10,7 @@ from amp_migrate.facts.mentions import may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.build import Index, units
 from amp_migrate.placement.finding.forgotten import indexed
-from amp_migrate.plain.spell import Use, lambdas, spelt_out
+from amp_migrate.plain.spell import Use, late, spelt_out
 from amp_migrate.plan.answers import (
     Answer,
     cut_modules,
@@ -79,9 +79,9 @@ class Planner:
         """The files of programs that are left, although they share code with others that are not."""
         return self._deciding.staying(self._units) if self._deciding else frozenset()
 
-    def lambdas(self) -> set[Use]:
-        """Return the lambdas that can be read as functions."""
-        return lambdas(self._index.project) if self._index is not None else set()
+    def late(self) -> set[Use]:
+        """Return what is spelt out where something is left without that."""
+        return late(self._index.project) if self._index is not None else set()
 
     def spelt_out(self, without: Collection[Use]) -> dict[str, Tree]:
         """Return the files in which Apex is reached by other names or unpacked arguments, with it spelt out."""

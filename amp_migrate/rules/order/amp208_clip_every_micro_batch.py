@@ -2,7 +2,8 @@
 
 ## What it does
 Moves gradient clipping (and norm logging) from every micro-batch into the `if` that steps. One that stands
-in one branch of an `if` that stays takes its test along.
+in one branch of an `if` that stays takes its test along. A clip that ends the function with the backward, whose calls are all in
+its file, moves to where its callers step.
 
 ## Why
 Apex unscaled every micro-batch, so a clip outside the `if` clipped each partial sum. Natively `unscale_` may
@@ -35,7 +36,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import defs
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.plan.model import Decision, Edit, Insert, Move, Status, Wrap
+from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Move, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.project.order import tests_between
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -46,6 +47,7 @@ RULE = Rule("AMP208", "clipping on every micro-batch moves to the step", Safety.
 
 def decide(context: Context) -> Iterator[Decision]:
     """Move the clips that the accumulation boundary must hold."""
+    yield from _behind_calls(context)
     for unscale, stmt in _moved(context):
         module = unscale.function.module
         span, anchor = module.tree.span(stmt), module.tree.span(unscale.before)
@@ -57,6 +59,7 @@ def decide(context: Context) -> Iterator[Decision]:
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
     """Move the clips of every branch, each under its own condition."""
+    yield from _behind_calls(context)
     groups: dict[ast.stmt, dict[ast.stmt, Unscale]] = {}
     for unscale, stmt in _moved(context):
         if unscale.accumulates:
@@ -68,6 +71,19 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
             yield _decision(unscale, stmt, edits)
         for unscale in dict.fromkeys(moved.values()):
             yield from _guards(unscale)
+
+
+def _behind_calls(context: Context) -> Iterator[Decision]:
+    """Drop the clips that end a function and are read behind its calls."""
+    for module in context.unit.modules:
+        spans = [respelt.unused for respelt in module.tree.respelt if respelt.clips]
+        for gone in spans:
+            statements = [s for s in module.tree.nodes(ast.Expr) if module.tree.span(s) in gone]
+            function = context.unit.project.function_of(module, statements[0])
+            if function in context.unit.functions:
+                message = f"the clip at the end of {function.qualname}() goes on behind its calls"
+                edits = [Drop(module.tree.span(s)) for s in statements if not context.is_gone(s)]
+                yield decision(RULE, Status.ROUTINE, module, statements[0], message, edits)
 
 
 def _guards(unscale: Unscale) -> Iterator[Decision]:

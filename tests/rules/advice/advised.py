@@ -508,13 +508,14 @@ ADVISED = (
         "refused/clip_beside_a_counted_step",
         "read them in train(), straight before optimizer.step()",
         (
+            ("    limit = float(every)\n", ""),
             (
-                "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    return",
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), limit)\n    return",
                 "    return",
             ),
             (
                 "            optimizer.step()\n",
-                "            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+                "            torch.nn.utils.clip_grad_norm_(model.parameters(), float(every))\n"
                 "            optimizer.step()\n",
             ),
         ),
