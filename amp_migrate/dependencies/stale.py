@@ -1,4 +1,4 @@
-"""What migrated files still say of Apex, in messages and comments, and files in which nothing is left."""
+"""What migrated files still say of Apex, in messages, docstrings and comments, and files in which nothing is left."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ def stale(change: FileChange, code: str) -> Iterator[Finding]:
     for spans in _still(_messages(before), _messages(after)):
         message, advice = "this message speaks of Apex", "say what runs now"
         yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
+    for spans in _still(_docstrings(before), _docstrings(after)):
+        message, advice = "this docstring speaks of Apex", "say what holds now"
+        yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
     said = _comments(change.source.text)
     for spans in _still(said, _comments(change.text) if said else {}):
         message, advice = "this comment speaks of Apex", "say what holds now, or delete it"
@@ -72,6 +75,26 @@ def _messages(tree: ast.Module) -> _Said:
                     span = Span(part.lineno, part.col_offset, last, end)
                     found.setdefault(part.value, []).append(span)
     return {text: list(dict.fromkeys(spans)) for text, spans in found.items()}
+
+
+def _docstrings(tree: ast.Module) -> _Said:
+    """Return the lines of docstrings that name Apex."""
+    found: _Said = {}
+    for node in every(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        text = ast.get_docstring(node, clean=False) or ""
+        held = node.body[0] if _APEX.search(text) else None
+        if not isinstance(held, ast.Expr):
+            continue
+        for number, line in enumerate(text.split("\n")):
+            if _APEX.search(line):
+                start = held.col_offset if number == 0 else len(line) - len(line.lstrip())
+                at = held.lineno + number
+                found.setdefault(line.strip(), []).append(
+                    Span(at, start, at, start + len(line.strip()))
+                )
+    return found
 
 
 def _tells(func: ast.expr) -> bool:

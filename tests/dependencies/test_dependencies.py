@@ -148,6 +148,25 @@ def test_what_migrated_files_still_say_of_apex_is_named(folder: Path) -> None:
     assert noted() == {("train.py", 1), ("train.py", 2), ("support.py", 1)}
 
 
+def test_docstrings_that_speak_of_apex_are_named(folder: Path) -> None:
+    """By the line that does; those of files that are not migrated say what they like."""
+    said = '''class Trainer:
+    """A loop.
+
+    As the plain one, but with Apex's mixed precision.
+    """
+
+    def step(self):
+        """Steps with apex."""
+        return "apex"
+'''
+    (folder / "train.py").write_text(f'"""Trains (needs apex)."""\n{APEX_PROGRAM}\n\n{said}')
+    (folder / "other.py").write_text(said)
+
+    last = 1 + len(APEX_PROGRAM.splitlines()) + 2
+    assert noted() == {("train.py", 1), ("train.py", last + 4), ("train.py", last + 8)}
+
+
 def test_cell_that_installs_apex_is_named(folder: Path) -> None:
     source = ["!pip install git+https://github.com/NVIDIA/apex\n", *APEX_PROGRAM.splitlines(True)]
     cells = [{"cell_type": "code", "source": source}]
